@@ -1,1 +1,20 @@
-//! placeholder
+//! Meaning to decisions: what the service does about what it hears and what it is asked.
+//!
+//! Pure, synchronous, deterministic. Time and chance come in as a [`moment::Moment`]; what shall
+//! happen goes out as [`effect::Effects`]. There is no clock, no IO, no `async` and no global
+//! here, and no machine imports another.
+
+pub mod action;
+pub mod admin_log;
+pub mod change;
+pub mod customer;
+pub mod directory;
+pub mod effect;
+pub mod ids;
+pub mod limits;
+pub mod moment;
+pub mod peer;
+pub mod profile;
+pub mod query;
+pub mod sealed;
+pub mod setting;

@@ -1,1 +1,136 @@
-//! placeholder
+//! Decisions to disk: what survives a crash, and how it is asked for.
+//!
+//! [`Store`] is the whole door: `commit` makes a batch durable, all of it or nothing, and named
+//! queries read. Keys and bytes exist only inside an engine's folder. An engine decides nothing
+//! about the domain; every engine passes the suite in [`conformance`].
+
+use std::future::Future;
+use std::pin::Pin;
+
+use engine::action::Action;
+use engine::admin_log::entry::Entry;
+use engine::change::{Batch, Name};
+use engine::customer::{AccessToken, Client, Customer, SecretDigest};
+use engine::device::record::{DeviceRecord, Restored};
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey};
+use engine::moment::Timestamp;
+use engine::profile::Profile;
+use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
+use engine::setting::Setting;
+
+/// What comes of a commit: Ok means durable, power loss included.
+pub type Receipt = Pin<Box<dyn Future<Output = Result<(), CommitError>> + Send>>;
+
+/// What comes of a question.
+pub type Answer<T> = Pin<Box<dyn Future<Output = Result<T, Unavailable>> + Send>>;
+
+/// Why a batch was not applied; nothing of it was.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum CommitError {
+    /// Something it expects does not hold: read again and decide anew.
+    #[error("what the batch expects does not hold")]
+    Conflict,
+    /// Its owner was superseded: stop.
+    #[error("the owner of the batch was superseded")]
+    Fenced,
+    /// The queue or the disk is full: try later.
+    #[error("the store is full")]
+    Full,
+    /// The store cannot be written: nothing can be promised.
+    #[error("the store is unavailable")]
+    Unavailable,
+}
+
+/// The store cannot answer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("the store is unavailable")]
+pub struct Unavailable;
+
+/// Whether new work is welcome.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Pressure {
+    /// It is.
+    Open,
+    /// The queue or the disk is nearly full: refuse new work before deciding anything.
+    Full,
+}
+
+/// How much a sweep removed and whether it stopped at its bound.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Swept {
+    /// Rows removed.
+    pub removed: u64,
+    /// Whether there is more to remove.
+    pub more: bool,
+}
+
+/// What is removed for its age.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Retention {
+    /// Final action requests created before this go.
+    pub actions_before: Timestamp,
+    /// Administration log entries written before this go.
+    pub entries_before: Timestamp,
+    /// Access tokens that expired before this go.
+    pub tokens_before: Timestamp,
+}
+
+/// What survives. One value serves every thread.
+pub trait Store: Send + Sync {
+    /// Makes a batch durable, all of it or nothing.
+    fn commit(&self, batch: Batch) -> Receipt;
+
+    /// Whether new work is welcome; costs nothing to ask.
+    fn pressure(&self) -> Pressure;
+
+    /// A customer.
+    fn customer(&self, id: CustomerId) -> Answer<Option<Customer>>;
+
+    /// Customers by id.
+    fn customers(&self, page: PageWanted) -> Answer<Page<Customer>>;
+
+    /// An API client.
+    fn client(&self, id: ClientId) -> Answer<Option<Client>>;
+
+    /// The API clients of a customer, by id.
+    fn clients_of(&self, customer: CustomerId) -> Answer<Vec<Client>>;
+
+    /// An access token and the client it was given to, while both exist.
+    fn token(&self, digest: SecretDigest) -> Answer<Option<(AccessToken, Client)>>;
+
+    /// The settings a customer has ever changed.
+    fn settings_of(&self, customer: CustomerId) -> Answer<Vec<Setting>>;
+
+    /// A device.
+    fn profile(&self, device: DeviceKey) -> Answer<Option<Profile>>;
+
+    /// The device that bears a name, if the name is one of a device.
+    fn bearer(&self, name: Name) -> Answer<Option<DeviceKey>>;
+
+    /// The device a registration's location names by the first half of its key.
+    fn device_at(&self, prefix: [u8; 8]) -> Answer<Option<DeviceKey>>;
+
+    /// The devices of a customer, by device id.
+    fn devices_of(&self, customer: CustomerId, page: PageWanted) -> Answer<Page<Profile>>;
+
+    /// What a device's actor saved of it last; nothing for a device never heard.
+    fn record(&self, device: DeviceKey) -> Answer<Option<DeviceRecord>>;
+
+    /// Everything needed to bring a device back.
+    fn restored(&self, device: DeviceKey) -> Answer<Option<Restored>>;
+
+    /// Devices that have a registration or a pending request, by key, after the one given.
+    fn live_devices(&self, after: Option<DeviceKey>, max: u32) -> Answer<Vec<DeviceKey>>;
+
+    /// An action request.
+    fn action(&self, id: ActionId) -> Answer<Option<Action>>;
+
+    /// Action requests, newest first.
+    fn actions(&self, filter: ActionFilter, page: PageWanted) -> Answer<Page<Action>>;
+
+    /// Administration log entries, newest first.
+    fn entries(&self, filter: LogFilter, page: PageWanted) -> Answer<Page<Entry>>;
+
+    /// Removes what is too old, and what is left of removed customers, at most `max` rows.
+    fn sweep(&self, retention: Retention, max: u32) -> Answer<Swept>;
+}

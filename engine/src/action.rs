@@ -1,0 +1,197 @@
+//! What an action request is: what was asked of a device, and what became of it (seed 2.1, 3).
+//!
+//! ```text
+//!  SEND_NOW ---------------------> IN_PROGRESS --2.xx--------------> SUCCEEDED
+//!                                   ^   |  ^ |
+//!  SEND_WHEN_ACTIVE -> SCHEDULED ---'   |  '-' no answer, attempts left
+//!                       |     |         '--other 4.xx/5.xx, none left, 48 h--> FAILED
+//!                       |     '-48 h-----------------------------------------> FAILED
+//!                       '-DELETE---------------------------------------------> CANCELLED
+//! ```
+
+use std::net::IpAddr;
+
+use protocol::lwm2m::path::Path;
+
+use crate::ids::{ActionId, CustomerId, DeviceId, DeviceKey, Iccid, Imsi, TraceId};
+use crate::moment::Timestamp;
+
+/// An action request as it is kept and shown.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Action {
+    /// Its id; ids sort by creation.
+    pub id: ActionId,
+    /// Whose request it is.
+    pub customer: CustomerId,
+    /// The device it addresses.
+    pub device: DeviceKey,
+    /// What is asked.
+    pub request: Request,
+    /// When it may go out.
+    pub mode: Mode,
+    /// What became of it.
+    pub status: Status,
+    /// How many attempts it may make.
+    pub attempts_permitted: u8,
+    /// How many attempts were recorded; each was recorded before its datagram left.
+    pub attempts_made: u8,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When its record last changed.
+    pub updated_at: Timestamp,
+    /// When it fails if it is not final by then.
+    pub expires_at: Timestamp,
+    /// The device as it was known at creation, for the record.
+    pub addressee: Addressee,
+    /// Ties the request to the call that made it.
+    pub trace: TraceId,
+    /// What the device answered or what went wrong.
+    pub outcome: Option<Outcome>,
+}
+
+impl Action {
+    /// How many attempts remain.
+    pub fn attempts_left(&self) -> u8 {
+        self.attempts_permitted.saturating_sub(self.attempts_made)
+    }
+
+    /// The protocol that carries it.
+    pub fn protocol(&self) -> Protocol {
+        match self.request {
+            Request::Lwm2m(_) => Protocol::Lwm2m,
+        }
+    }
+}
+
+/// The device an action request was created for, as it was known then.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Addressee {
+    /// What the customer calls the device.
+    pub device: DeviceId,
+    /// The SIM in it.
+    pub iccid: Iccid,
+    /// The subscriber identity of the SIM, where known.
+    pub imsi: Option<Imsi>,
+    /// Its address, where known.
+    pub ip: Option<IpAddr>,
+}
+
+/// The protocols an action request may use.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Protocol {
+    /// A bare datagram.
+    Udp,
+    /// A CoAP request (RFC 7252).
+    Coap,
+    /// A device management operation (LwM2M Core 1.2 section 6.3).
+    Lwm2m,
+}
+
+impl Protocol {
+    /// Every protocol.
+    pub const ALL: [Self; 3] = [Self::Udp, Self::Coap, Self::Lwm2m];
+}
+
+/// When a request may go out.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Mode {
+    /// At once.
+    SendNow,
+    /// When the device is next heard.
+    SendWhenActive,
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Status {
+    /// It waits for the device to be heard; only here can it be cancelled.
+    Scheduled,
+    /// It is being sent, or waits for its next attempt.
+    InProgress,
+    /// The device did it.
+    Succeeded,
+    /// It failed for ever.
+    Failed,
+    /// It was taken back and never sent.
+    Cancelled,
+}
+
+impl Status {
+    /// Every status.
+    pub const ALL: [Self; 5] =
+        [Self::Scheduled, Self::InProgress, Self::Succeeded, Self::Failed, Self::Cancelled];
+
+    /// Whether the request can still change.
+    pub fn is_pending(self) -> bool {
+        match self {
+            Self::Scheduled | Self::InProgress => true,
+            Self::Succeeded | Self::Failed | Self::Cancelled => false,
+        }
+    }
+}
+
+/// What is asked of a device.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Request {
+    /// A device management operation.
+    Lwm2m(Lwm2mRequest),
+}
+
+/// One operation on one LwM2M resource.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Lwm2mRequest {
+    /// What to do there.
+    pub operation: Operation,
+    /// Where to do it.
+    pub path: Path,
+    /// The value to write or the arguments to execute with, as the caller gave it.
+    pub data: Option<Box<str>>,
+}
+
+/// The device management operations a request may ask for (LwM2M Core 1.2 section 6.3).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Operation {
+    /// Reads the value of a resource.
+    Read,
+    /// Replaces the value of a resource.
+    Write,
+    /// Sets off what an executable resource does.
+    Execute,
+}
+
+/// What the device answered, or what went wrong (seed 2.1, `resultData`).
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Outcome {
+    /// The digits of the response code, `205` for 2.05.
+    pub code: Option<Box<str>>,
+    /// The data of the device.
+    pub payload: Option<Box<str>>,
+    /// How the payload is written, where the protocol leaves it open.
+    pub payload_type: Option<PayloadType>,
+    /// What went wrong.
+    pub error: Option<Box<str>>,
+}
+
+/// How the payload of a CoAP answer is written (seed 2.1, `payloadType`).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PayloadType {
+    /// As it came.
+    Text,
+    /// In base64 (RFC 4648 section 4).
+    Base64,
+}
+
+/// A request to be made: what a caller asks, parsed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct NewAction {
+    /// What is asked.
+    pub request: Request,
+    /// When it may go out.
+    pub mode: Mode,
+    /// How many attempts it may make, 1 to 5.
+    pub attempts_permitted: u8,
+    /// An expiry of its own, in seconds, instead of the service's.
+    pub expires_in_s: Option<u32>,
+    /// Ties the request to the call that made it.
+    pub trace: TraceId,
+}

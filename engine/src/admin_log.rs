@@ -1,0 +1,4 @@
+//! The administration log: what a customer is told about its devices (seed 2.2, 4.8).
+
+pub mod entry;
+pub mod window;

@@ -1,0 +1,164 @@
+//! What an administration log entry says: the only place with its wording.
+
+use std::net::IpAddr;
+
+use crate::action::Action;
+use crate::ids::{CustomerId, DeviceKey, EntryId, Iccid, Imsi, TraceId};
+use crate::moment::{Moment, Timestamp};
+use crate::profile::Profile;
+
+/// One entry of the administration log.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Entry {
+    /// Its id; ids sort by time.
+    pub id: EntryId,
+    /// Whose log it is in.
+    pub customer: CustomerId,
+    /// When it was written.
+    pub at: Timestamp,
+    /// What it is about.
+    pub subject: Subject,
+    /// Whether someone should act.
+    pub category: Category,
+    /// `Component[Kind]`.
+    pub message: Box<str>,
+    /// The detail, in a sentence.
+    pub description: Box<str>,
+    /// Ties it to what set it off.
+    pub trace: TraceId,
+    /// The device it concerns, where it concerns one.
+    pub about: Option<AboutDevice>,
+}
+
+/// The device an entry concerns, as it was known when the entry was written.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct AboutDevice {
+    /// The device.
+    pub key: DeviceKey,
+    /// The SIM in it.
+    pub iccid: Iccid,
+    /// The subscriber identity of the SIM, where known.
+    pub imsi: Option<Imsi>,
+    /// Its address, where known.
+    pub ip: Option<IpAddr>,
+}
+
+/// What an entry is about: its `type`.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Subject {
+    /// What a device did or what was done to it.
+    Device,
+    /// A device's coming and going.
+    Lifecycle,
+    /// A connection to a system of the customer.
+    Integration,
+    /// Anything else.
+    General,
+}
+
+/// Whether someone should act on an entry.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Category {
+    /// Something failed.
+    Error,
+    /// Something worth knowing.
+    Info,
+}
+
+/// A device as an entry shows it: its identity and the address it was last seen at.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// Who it is.
+    pub profile: &'a Profile,
+    /// Where it was last seen, if anywhere.
+    pub at: Option<IpAddr>,
+}
+
+impl Entry {
+    /// The device registered for the first time; written exactly once per device for ever.
+    pub fn first_registered(m: &mut Moment, device: Seen<'_>) -> Self {
+        let description =
+            format!("The device registered for the first time as {}.", device.profile.endpoint);
+        Self::info(m, device, "Lifecycle[DeviceFirstTimeRegistered]", description)
+    }
+
+    /// The device, or somebody in its name, tried to register and may not.
+    pub fn registration_rejected(m: &mut Moment, device: Seen<'_>, why: &str) -> Self {
+        let description = format!("A registration as {} was rejected: {why}.", device.profile.endpoint);
+        Self::error(m, device, None, "LwM2M[RegistrationRejected]", description)
+    }
+
+    /// The value of a request does not fit the resource it addresses.
+    pub fn invalid_data_type(m: &mut Moment, device: Seen<'_>, action: &Action, why: &str) -> Self {
+        let description = format!("Action request {} was not sent: {why}.", action.id);
+        let trace = Some(action.trace);
+        Self::error(m, device, trace, "DeviceController[InvalidDataType]", description)
+    }
+
+    /// A request failed for ever.
+    pub fn action_failed(m: &mut Moment, device: Seen<'_>, action: &Action, why: &str) -> Self {
+        let description = format!("Action request {} failed: {why}.", action.id);
+        let trace = Some(action.trace);
+        Self::error(m, device, trace, "DeviceController[ActionRequestFailed]", description)
+    }
+
+    /// A request was not done in time.
+    pub fn action_expired(m: &mut Moment, device: Seen<'_>, action: &Action, why: &str) -> Self {
+        let description = format!("Action request {} failed: {why}.", action.id);
+        let trace = Some(action.trace);
+        Self::error(m, device, trace, "DeviceController[ActionRequestExpired]", description)
+    }
+
+    /// The service fell over this device again and again and left it alone.
+    ///
+    /// Unspecified (the list of messages): a kind of its own, because no other one fits.
+    pub fn device_parked(m: &mut Moment, device: Seen<'_>) -> Self {
+        let description = "The service failed repeatedly while handling this device and \
+                           ignores it until the service is restarted."
+            .to_owned();
+        Self::error(m, device, None, "DeviceController[DeviceParked]", description)
+    }
+
+    fn info(m: &mut Moment, device: Seen<'_>, message: &str, description: String) -> Self {
+        let trace = TraceId::new(m.uuid());
+        Self::new(m, device, Subject::Lifecycle, Category::Info, trace, message, description)
+    }
+
+    fn error(
+        m: &mut Moment,
+        device: Seen<'_>,
+        trace: Option<TraceId>,
+        message: &str,
+        description: String,
+    ) -> Self {
+        let trace = trace.unwrap_or_else(|| TraceId::new(m.uuid()));
+        Self::new(m, device, Subject::Device, Category::Error, trace, message, description)
+    }
+
+    fn new(
+        m: &mut Moment,
+        device: Seen<'_>,
+        subject: Subject,
+        category: Category,
+        trace: TraceId,
+        message: &str,
+        description: String,
+    ) -> Self {
+        Self {
+            id: EntryId::new(m.uuid()),
+            customer: device.profile.customer.clone(),
+            at: m.now(),
+            subject,
+            category,
+            message: message.into(),
+            description: description.into(),
+            trace,
+            about: Some(AboutDevice {
+                key: device.profile.key(),
+                iccid: device.profile.iccid.clone(),
+                imsi: device.profile.imsi.clone(),
+                ip: device.at.or(device.profile.ip),
+            }),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Which stretch of time a reader of the log asked for (seed 4.8).
+
+use crate::limits::LOG_WINDOW_MS;
+use crate::moment::Timestamp;
+
+/// A stretch of time, both ends included.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Window {
+    /// The first instant in it.
+    pub from: Timestamp,
+    /// The last instant in it.
+    pub until: Timestamp,
+}
+
+/// The start lies after the end.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("the start must not lie after the end")]
+pub struct Reversed;
+
+impl Window {
+    /// The window for the bounds given: without an end it ends now, without a start it begins
+    /// seven days before its end.
+    pub fn of(
+        now: Timestamp,
+        start: Option<Timestamp>,
+        end: Option<Timestamp>,
+    ) -> Result<Self, Reversed> {
+        let until = end.unwrap_or(now);
+        let from = start.unwrap_or(until.plus_ms(-LOG_WINDOW_MS));
+        if from > until { Err(Reversed) } else { Ok(Self { from, until }) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_ms(100 * 86_400_000);
+
+    fn day(number: i64) -> Timestamp {
+        Timestamp::from_ms(number * 86_400_000)
+    }
+
+    #[test]
+    fn a_window_without_bounds_is_the_last_seven_days() {
+        assert_eq!(Window::of(NOW, None, None), Ok(Window { from: day(93), until: NOW }));
+    }
+
+    #[test]
+    fn a_window_with_one_bound_takes_the_other_from_the_rule() {
+        let only_start = Window::of(NOW, Some(day(40)), None);
+        assert_eq!(only_start, Ok(Window { from: day(40), until: NOW }));
+        let only_end = Window::of(NOW, None, Some(day(50)));
+        assert_eq!(only_end, Ok(Window { from: day(43), until: day(50) }));
+    }
+
+    #[test]
+    fn a_start_after_the_end_is_refused() {
+        assert_eq!(Window::of(NOW, Some(day(51)), Some(day(50))), Err(Reversed));
+    }
+}

@@ -1,0 +1,174 @@
+//! Who uses the API: customers, their API clients, scopes and access tokens.
+//!
+//! Client secrets and access tokens are 256 random bits, so a plain SHA-256 of them is kept: a
+//! slow hash on a token endpoint would be a gift to attackers.
+
+use sha2::{Digest as _, Sha256};
+
+use crate::ids::{ClientId, CustomerId};
+use crate::moment::Timestamp;
+
+/// How long an access token is good for, in seconds.
+pub const TOKEN_LIFETIME_S: u32 = 3_600;
+
+/// A customer: owner of devices, action requests, log and settings.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Customer {
+    /// Its name in every path and record.
+    pub id: CustomerId,
+    /// The integer that the SMS events of seed 6 call it by.
+    pub number: u64,
+    /// What people call it.
+    pub name: Box<str>,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// A program that acts for a customer.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Client {
+    /// The `client_id` of OAuth 2.0 (RFC 6749 section 2.2), service-wide.
+    pub id: ClientId,
+    /// For whom it acts.
+    pub customer: CustomerId,
+    /// What people call it.
+    pub name: Box<str>,
+    /// Digest of its secret.
+    pub secret: SecretDigest,
+    /// What it may do.
+    pub scopes: Scopes,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// An access token as kept: revoking the client ends it, because it is only good with its client.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct AccessToken {
+    /// Digest of the token; the token itself is never kept.
+    pub digest: SecretDigest,
+    /// The client it was given to.
+    pub client: ClientId,
+    /// From when on it is worthless.
+    pub expires_at: Timestamp,
+}
+
+/// SHA-256 of a secret of 256 random bits.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct SecretDigest([u8; 32]);
+
+impl SecretDigest {
+    /// The digest of a secret as the caller presents it.
+    pub fn of(secret: &str) -> Self {
+        Self(Sha256::digest(secret.as_bytes()).into())
+    }
+
+    /// The digest kept as bytes.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes to keep.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// One permission of an API client (contract of the token endpoint).
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[repr(u8)]
+pub enum Scope {
+    /// Read action requests.
+    ActionsRead,
+    /// Create and cancel action requests.
+    ActionsWrite,
+    /// Read the administration log.
+    LogsRead,
+    /// Read settings.
+    SettingsRead,
+    /// Change settings.
+    SettingsWrite,
+    /// Read cloud integrations.
+    IntegrationsRead,
+    /// Change cloud integrations.
+    IntegrationsWrite,
+    /// Read plugins.
+    PluginsRead,
+    /// Install and remove plugins.
+    PluginsWrite,
+    /// Read SMS.
+    SmsRead,
+    /// Send SMS and configure the forwarder.
+    SmsWrite,
+    /// Read devices.
+    DevicesRead,
+    /// Create, change and delete devices.
+    DevicesWrite,
+}
+
+impl Scope {
+    /// Every scope.
+    pub const ALL: [Self; 13] = [
+        Self::ActionsRead,
+        Self::ActionsWrite,
+        Self::LogsRead,
+        Self::SettingsRead,
+        Self::SettingsWrite,
+        Self::IntegrationsRead,
+        Self::IntegrationsWrite,
+        Self::PluginsRead,
+        Self::PluginsWrite,
+        Self::SmsRead,
+        Self::SmsWrite,
+        Self::DevicesRead,
+        Self::DevicesWrite,
+    ];
+
+    const fn bit(self) -> u16 {
+        1 << self as u8
+    }
+}
+
+/// A set of scopes.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Scopes(u16);
+
+impl Scopes {
+    /// No scope at all.
+    pub const NONE: Self = Self(0);
+
+    /// Every scope there is and will be: `all`.
+    pub const ALL: Self = Self(u16::MAX);
+
+    /// The set with one more scope.
+    pub const fn with(self, scope: Scope) -> Self {
+        Self(self.0 | scope.bit())
+    }
+
+    /// Whether the scope is in the set.
+    pub const fn has(self, scope: Scope) -> bool {
+        self.0 & scope.bit() != 0
+    }
+
+    /// The set kept as bits.
+    pub const fn from_bits(bits: u16) -> Self {
+        Self(bits)
+    }
+
+    /// The bits to keep.
+    pub const fn bits(self) -> u16 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_has_what_was_put_in_and_all_has_everything() {
+        let set = Scopes::NONE.with(Scope::LogsRead);
+        assert!(set.has(Scope::LogsRead));
+        assert!(!set.has(Scope::ActionsRead));
+        assert!(Scope::ALL.iter().all(|scope| Scopes::ALL.has(*scope)));
+    }
+}

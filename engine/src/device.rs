@@ -1,0 +1,3 @@
+//! One device: what it is heard to say and what is asked of it, decided.
+
+pub mod record;

@@ -1,0 +1,56 @@
+//! What is kept of a device between runs of the service.
+
+use std::sync::Arc;
+
+use protocol::lwm2m::links::ObjectLinks;
+use protocol::lwm2m::registration::{Binding, EnablerVersion};
+
+use crate::action::Action;
+use crate::moment::Timestamp;
+use crate::peer::Peer;
+use crate::profile::Profile;
+
+/// What a device's actor knows of it that must survive.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct DeviceRecord {
+    /// When it registered for the first time ever.
+    pub first_registered_at: Option<Timestamp>,
+    /// When it was last heard, coarsely: an update that changes nothing is not saved each time.
+    pub last_seen_at: Option<Timestamp>,
+    /// Where it was last heard.
+    pub peer: Option<Peer>,
+    /// Its registration, while it has one.
+    pub registration: Option<Registration>,
+}
+
+/// A registration of an LwM2M device (LwM2M Core 1.2 section 6.2).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Registration {
+    /// The part of the location that makes it hard to guess and tells registrations apart.
+    pub salt: u32,
+    /// The lifetime as the device asked for it, in seconds.
+    pub lifetime_asked_s: Option<u32>,
+    /// When it lapses unless the device updates it.
+    pub expires_at: Timestamp,
+    /// When it began.
+    pub registered_at: Timestamp,
+    /// The enabler version of the device.
+    pub version: EnablerVersion,
+    /// The transports and modes of the device.
+    pub binding: Binding,
+    /// The number for SMS triggers, where the device gave one.
+    pub sms: Option<Box<str>>,
+    /// The objects the device offers; shared, because most of a fleet offers the same.
+    pub links: Arc<ObjectLinks>,
+}
+
+/// Everything needed to bring a device back: what its machine restores from.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Restored {
+    /// Who it is.
+    pub profile: Profile,
+    /// What was known of it.
+    pub record: DeviceRecord,
+    /// Its requests that are not final, oldest first.
+    pub pending: Vec<Action>,
+}

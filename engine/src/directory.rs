@@ -1,0 +1,1 @@
+//! Decisions about records no actor owns: customers, API clients, devices and settings.

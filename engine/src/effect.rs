@@ -1,0 +1,114 @@
+//! What a step wants done: the closed list of effects, in the order they were decided.
+//!
+//! The law of order is the shell's to keep: everything that changes something for good is one
+//! batch, committed first; the rest is done in order once the receipt is Ok.
+
+use crate::action::{Action, Status};
+use crate::admin_log::entry::Entry;
+use crate::change::{Add, Batch, Change, Counter, Expect, Owner};
+use crate::peer::Peer;
+
+/// One thing a step wants done.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Effect {
+    /// Change something for good.
+    Save(Change),
+    /// Let none of the step's changes happen unless this holds.
+    Expect(Expect),
+    /// Count.
+    Count(Add),
+    /// Tell the customer, in the same batch as the fact.
+    Log(Box<Entry>),
+    /// Let datagrams of `to` reach this device from now on, and those of `from` no longer.
+    Rebind {
+        /// The peer that was the device.
+        from: Option<Peer>,
+        /// The peer that is the device.
+        to: Option<Peer>,
+    },
+    /// Send a datagram to the device.
+    Send {
+        /// To where.
+        to: Peer,
+        /// The bytes on the wire.
+        datagram: Vec<u8>,
+    },
+}
+
+/// The effects of one step.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Effects(Vec<Effect>);
+
+/// An effect that is not part of the batch, to be done after the receipt.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Speech {
+    /// See [`Effect::Rebind`].
+    Rebind {
+        /// The peer that was the device.
+        from: Option<Peer>,
+        /// The peer that is the device.
+        to: Option<Peer>,
+    },
+    /// See [`Effect::Send`].
+    Send {
+        /// To where.
+        to: Peer,
+        /// The bytes on the wire.
+        datagram: Vec<u8>,
+    },
+}
+
+impl Effects {
+    /// No effects yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an effect.
+    pub fn push(&mut self, effect: Effect) {
+        self.0.push(effect);
+    }
+
+    /// Saves an action request with its counts; `was` is the status it had, if it was there.
+    pub fn save_action(&mut self, was: Option<Status>, action: &Action) {
+        if was != Some(action.status) {
+            if let Some(was) = was {
+                self.push(Effect::Expect(Expect::Status { action: action.id, is: was }));
+                self.count_action(action, was, -1);
+            }
+            self.count_action(action, action.status, 1);
+        }
+        self.push(Effect::Save(Change::PutAction { was, action: Box::new(action.clone()) }));
+    }
+
+    /// The effects in the order they were decided.
+    pub fn as_slice(&self) -> &[Effect] {
+        &self.0
+    }
+
+    /// Parts what must be durable first from what is said afterwards.
+    pub fn settle(self, owner: Owner) -> (Batch, Vec<Speech>) {
+        let mut batch = Batch { owner, ..Batch::default() };
+        let mut speeches = Vec::new();
+        for effect in self.0 {
+            match effect {
+                Effect::Save(change) => batch.changes.push(change),
+                Effect::Expect(expect) => batch.expects.push(expect),
+                Effect::Count(add) => batch.adds.push(add),
+                Effect::Log(entry) => batch.changes.push(Change::AppendEntry(entry)),
+                Effect::Rebind { from, to } => speeches.push(Speech::Rebind { from, to }),
+                Effect::Send { to, datagram } => speeches.push(Speech::Send { to, datagram }),
+            }
+        }
+        (batch, speeches)
+    }
+
+    fn count_action(&mut self, action: &Action, status: Status, delta: i64) {
+        let protocol = action.protocol();
+        let customer = action.customer.clone();
+        let of_customer = Counter::CustomerActions { customer, protocol, status };
+        let of_device = Counter::DeviceActions { device: action.device, protocol, status };
+        self.push(Effect::Count(Add { counter: of_customer, delta }));
+        self.push(Effect::Count(Add { counter: of_device, delta }));
+    }
+}

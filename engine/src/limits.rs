@@ -1,0 +1,81 @@
+//! How much of everything: each bound, the reason for its number, and what happens at it.
+//!
+//! Constants are the defaults or the hard walls; [`Limits`] carries those an operator may set.
+
+use crate::moment::Timestamp;
+
+/// Virtual shards among which devices are spread: enough to split over hundreds of owners,
+/// few enough that a list of them is nothing.
+pub const SHARDS: u16 = 1_024;
+
+/// The longest registration lifetime honoured; a longer one, 0 or none counts as this (seed 1.4).
+pub const LIFETIME_S_MAX: u32 = 86_400;
+
+/// Final action requests are removed this long after their creation.
+pub const ACTION_RETENTION_MS: i64 = 7 * DAY_MS;
+
+/// Administration log entries are removed this long after they were written, so that the seven
+/// days before any end within reach exist.
+pub const LOG_RETENTION_MS: i64 = 30 * DAY_MS;
+
+/// The window of the administration log when no time is asked for (seed 8).
+pub const LOG_WINDOW_MS: i64 = 7 * DAY_MS;
+
+/// An update that changes nothing is saved at most this often, so that a fleet's updates stay in
+/// memory; a restart grants this much longer to a stored registration.
+pub const PRESENCE_SAVE_MS: i64 = 3_600_000;
+
+/// One rejected registration of a device is logged at most this often: a stranger who knows an
+/// endpoint name must not be able to fill its owner's log.
+pub const REJECTION_LOG_MS: i64 = 60_000;
+
+/// The most send attempts a request may ask for (seed 8).
+pub const SEND_ATTEMPTS_MAX: u8 = 5;
+
+/// The longest text a request may carry as `data`: what fits one datagram of the CoAP layer
+/// without block-wise transfer; a longer one is refused with 400.
+pub const ACTION_DATA_BYTES_MAX: usize = 1_024;
+
+/// A result payload longer than this is cut and says so: a device must not fill the store.
+pub const RESULT_BYTES_MAX: usize = 64 * 1_024;
+
+/// A panicking device actor is restored this many times in [`PANIC_WINDOW_MS`], then parked.
+pub const PANICS_MAX: u8 = 3;
+
+/// The window in which panics of one device are counted.
+pub const PANIC_WINDOW_MS: i64 = 10 * 60_000;
+
+const DAY_MS: i64 = 86_400_000;
+
+/// The bounds an operator may set.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Limits {
+    /// SCHEDULED requests a device may have; one more is refused.
+    pub scheduled_max: u32,
+    /// SEND_NOW requests that may wait IN_PROGRESS for a device; one more is refused.
+    pub waiting_max: u32,
+    /// A request that is not final after this fails, because a device that wakes daily must not
+    /// just miss it but nobody waits for a week.
+    pub action_expiry_ms: i64,
+    /// A queue-mode device listens this long after it was last heard (LwM2M Core 1.2 section 6.5;
+    /// MAX_TRANSMIT_WAIT of RFC 7252 section 4.8.2).
+    pub awake_window_ms: i64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            scheduled_max: 10,
+            waiting_max: 10,
+            action_expiry_ms: 2 * DAY_MS,
+            awake_window_ms: 93_000,
+        }
+    }
+}
+
+impl Limits {
+    /// When a request created now fails if it asks for no other expiry.
+    pub fn expiry_of(&self, created_at: Timestamp) -> Timestamp {
+        created_at.plus_ms(self.action_expiry_ms)
+    }
+}

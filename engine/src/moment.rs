@@ -1,0 +1,138 @@
+//! When it is and what chance says: the only way time and entropy reach a machine.
+//!
+//! Also the texts of times: the only file that sees chrono.
+
+use std::fmt;
+
+use chrono::{DateTime, NaiveDateTime, Utc};
+use uuid::{Builder, Uuid};
+
+/// Milliseconds since 1970-01-01T00:00:00Z.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// The instant so many milliseconds after the epoch.
+    pub const fn from_ms(ms: i64) -> Self {
+        Self(ms)
+    }
+
+    /// Milliseconds since the epoch.
+    pub const fn as_ms(self) -> i64 {
+        self.0
+    }
+
+    /// The instant so much later; it stops at the end of time instead of wrapping.
+    pub const fn plus_ms(self, ms: i64) -> Self {
+        Self(self.0.saturating_add(ms))
+    }
+
+    /// The instant so many seconds later.
+    pub const fn plus_s(self, s: i64) -> Self {
+        self.plus_ms(s.saturating_mul(1_000))
+    }
+
+    /// Milliseconds from `earlier` until this instant; negative when it lies before.
+    pub const fn since_ms(self, earlier: Self) -> i64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// Reads `YYYY-MM-DDTHH:MM:SS.mmm`, UTC; a trailing `Z` and a missing fraction are fine.
+    pub fn parse_iso(text: &str) -> Option<Self> {
+        let bare = text.strip_suffix('Z').unwrap_or(text);
+        NaiveDateTime::parse_from_str(bare, "%Y-%m-%dT%H:%M:%S%.f")
+            .ok()
+            .map(|at| Self(at.and_utc().timestamp_millis()))
+    }
+
+    /// `2026-11-21T12:43:51.000Z`: the administration log's form (seed 2.2).
+    pub fn iso(self) -> impl fmt::Display {
+        self.utc().format("%Y-%m-%dT%H:%M:%S%.3fZ")
+    }
+
+    /// `2026-11-21 12:43:51.000`: the action request's form (seed 2.1); `.f` is three digits.
+    pub fn spaced(self) -> impl fmt::Display {
+        self.utc().format("%Y-%m-%d %H:%M:%S%.3f")
+    }
+
+    fn utc(self) -> DateTime<Utc> {
+        // chrono reaches 262,000 years; what lies outside was never a time of ours.
+        DateTime::from_timestamp_millis(self.0).unwrap_or(DateTime::<Utc>::MAX_UTC)
+    }
+}
+
+/// One instant with the chance that belongs to it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Moment {
+    now: Timestamp,
+    state: [u64; 2],
+}
+
+impl Moment {
+    /// A moment at `now` whose chance unfolds from 128 bits of entropy.
+    pub fn new(now: Timestamp, entropy: u128) -> Self {
+        let high = u64::try_from(entropy >> 64).expect("the upper half has 64 bits");
+        let low = u64::try_from(entropy & u128::from(u64::MAX)).expect("masked to 64 bits");
+        // xoroshiro128+ needs one bit set.
+        Self { now, state: [high, low | 1] }
+    }
+
+    /// The instant.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// The next 64 bits of chance (xoroshiro128+).
+    pub fn next_u64(&mut self) -> u64 {
+        let [s0, mut s1] = self.state;
+        let drawn = s0.wrapping_add(s1);
+        s1 ^= s0;
+        self.state = [s0.rotate_left(24) ^ s1 ^ (s1 << 16), s1.rotate_left(37)];
+        drawn
+    }
+
+    /// The upper half of the next 64 bits of chance.
+    pub fn next_u32(&mut self) -> u32 {
+        u32::try_from(self.next_u64() >> 32).expect("shifted to 32 bits")
+    }
+
+    /// A UUID version 7 (RFC 9562 section 5.7): ids sort by the time of their making.
+    pub fn uuid(&mut self) -> Uuid {
+        let mut random = [0; 10];
+        random[..8].copy_from_slice(&self.next_u64().to_be_bytes());
+        random[8..].copy_from_slice(&self.next_u64().to_be_bytes()[..2]);
+        let ms = u64::try_from(self.now.as_ms()).unwrap_or(0);
+        Builder::from_unix_timestamp_millis(ms, &random).into_uuid()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_in_the_two_forms_of_the_api() {
+        let at = Timestamp::from_ms(1_700_000_000_005);
+        assert_eq!(at.iso().to_string(), "2023-11-14T22:13:20.005Z");
+        assert_eq!(at.spaced().to_string(), "2023-11-14 22:13:20.005");
+    }
+
+    #[test]
+    fn a_window_bound_is_read_with_and_without_fraction_and_zone() {
+        let at = Some(Timestamp::from_ms(1_700_000_000_000));
+        assert_eq!(Timestamp::parse_iso("2023-11-14T22:13:20.000"), at);
+        assert_eq!(Timestamp::parse_iso("2023-11-14T22:13:20"), at);
+        assert_eq!(Timestamp::parse_iso("2023-11-14T22:13:20.000Z"), at);
+        assert_eq!(Timestamp::parse_iso("2023-11-14"), None);
+        assert_eq!(Timestamp::parse_iso("2023-11-14T25:13:20"), None);
+    }
+
+    #[test]
+    fn ids_of_one_moment_differ_and_sort_before_those_of_the_next() {
+        let mut first = Moment::new(Timestamp::from_ms(1_000), 7);
+        let mut second = Moment::new(Timestamp::from_ms(1_001), 7);
+        let (a, b, later) = (first.uuid(), first.uuid(), second.uuid());
+        assert_ne!(a, b);
+        assert!(a < later && b < later);
+    }
+}

@@ -1,0 +1,50 @@
+//! Who a device is: what the customer said of it, apart from what it does.
+
+use std::net::IpAddr;
+
+use crate::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
+use crate::moment::Timestamp;
+use crate::sealed::Sealed;
+
+/// The identity of a device as its customer registered it with the service.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Profile {
+    /// Whose device it is.
+    pub customer: CustomerId,
+    /// What the customer calls it.
+    pub device: DeviceId,
+    /// The integer that the SMS events of seed 6 call it by.
+    pub number: u64,
+    /// The SIM in it.
+    pub iccid: Iccid,
+    /// The subscriber identity of the SIM, where known.
+    pub imsi: Option<Imsi>,
+    /// The telephone number of the SIM, where known.
+    pub msisdn: Option<Msisdn>,
+    /// The fixed address of the SIM, where it has one: it proves who sends without DTLS.
+    pub ip: Option<IpAddr>,
+    /// The endpoint client name it registers with.
+    pub endpoint: Endpoint,
+    /// What people call it.
+    pub name: Option<Box<str>>,
+    /// Its pre-shared key, where one was given.
+    pub psk: Option<Psk>,
+    /// When it was made known.
+    pub created_at: Timestamp,
+}
+
+impl Profile {
+    /// The key of the device service-wide.
+    pub fn key(&self) -> DeviceKey {
+        DeviceKey::of(&self.customer, &self.device)
+    }
+}
+
+/// A pre-shared key of a device (RFC 4279).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Psk {
+    /// The PSK identity, unique service-wide.
+    pub identity: Box<str>,
+    /// The key itself, sealed.
+    pub key: Sealed,
+}

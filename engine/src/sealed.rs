@@ -1,0 +1,25 @@
+//! A secret at rest: bytes that only the holder of the master key can open.
+
+use std::fmt;
+
+/// An encrypted secret; neither printing nor logging shows it.
+#[derive(Clone, Eq, PartialEq)]
+pub struct Sealed(Box<[u8]>);
+
+impl Sealed {
+    /// Wraps what a master key sealed.
+    pub fn from_bytes(bytes: Box<[u8]>) -> Self {
+        Self(bytes)
+    }
+
+    /// The encrypted bytes, to keep or to open.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Sealed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sealed(..)")
+    }
+}
