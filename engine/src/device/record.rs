@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use protocol::lwm2m::links::ObjectLinks;
-use protocol::lwm2m::registration::{Binding, EnablerVersion};
+use protocol::lwm2m::registration::Binding;
+use protocol::lwm2m::version::EnablerVersion;
 
 use crate::action::Action;
 use crate::moment::Timestamp;

@@ -1,0 +1,37 @@
+//! What a device is doing right now, for someone who looks at it.
+
+use crate::action::Action;
+use crate::device::record::Registration;
+use crate::moment::Timestamp;
+use crate::peer::Peer;
+use crate::profile::Profile;
+
+/// A device at one instant.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Snapshot {
+    /// Who it is.
+    pub profile: Profile,
+    /// When it registered for the first time ever.
+    pub first_registered_at: Option<Timestamp>,
+    /// When it was last heard.
+    pub last_seen_at: Option<Timestamp>,
+    /// Where it was last heard.
+    pub peer: Option<Peer>,
+    /// Whether it listens now, as far as anyone can tell.
+    pub presence: Presence,
+    /// Its registration, while it has one.
+    pub registration: Option<Registration>,
+    /// Its requests that are not final, oldest first.
+    pub pending: Vec<Action>,
+}
+
+/// Whether a device listens (LwM2M Core 1.2 section 6.5).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Presence {
+    /// It has no registration.
+    Unregistered,
+    /// It listens.
+    Awake,
+    /// It registered for queue mode and its awake window is over.
+    Asleep,
+}
