@@ -1,0 +1,14 @@
+//! CoAP: what does a datagram say, was it said before, and is it the answer we wait for?
+//!
+//! RFC 7252 without sockets and clocks: bytes come in, messages and verdicts go out, and time is a
+//! parameter. Only `message` knows the codec underneath.
+
+pub mod block;
+pub mod code;
+pub mod content;
+pub mod exchange;
+pub mod malformed;
+pub mod message;
+pub mod option;
+pub mod recent;
+pub mod token;

@@ -1,0 +1,45 @@
+//! Which format is a payload in? The Content-Format numbers of the CoAP registry (RFC 7252 section
+//! 12.3) that LwM2M uses.
+
+use std::fmt;
+
+/// A Content-Format number, as carried by the Content-Format and Accept options.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ContentFormat(pub u16);
+
+impl ContentFormat {
+    /// `text/plain; charset=utf-8`.
+    pub const TEXT: ContentFormat = ContentFormat(0);
+    /// `application/link-format` (RFC 6690).
+    pub const LINK_FORMAT: ContentFormat = ContentFormat(40);
+    /// `application/xml`.
+    pub const XML: ContentFormat = ContentFormat(41);
+    /// `application/octet-stream`.
+    pub const OCTET_STREAM: ContentFormat = ContentFormat(42);
+    /// `application/json`.
+    pub const JSON: ContentFormat = ContentFormat(50);
+    /// `application/cbor`.
+    pub const CBOR: ContentFormat = ContentFormat(60);
+    /// `application/senml+json` (RFC 8428).
+    pub const SENML_JSON: ContentFormat = ContentFormat(110);
+    /// `application/senml+cbor` (RFC 8428).
+    pub const SENML_CBOR: ContentFormat = ContentFormat(112);
+    /// LwM2M text as numbered by drafts of LwM2M 1.0.
+    pub const LEGACY_TEXT: ContentFormat = ContentFormat(1541);
+    /// LwM2M TLV as numbered by drafts of LwM2M 1.0.
+    pub const LEGACY_TLV: ContentFormat = ContentFormat(1542);
+    /// LwM2M JSON as numbered by drafts of LwM2M 1.0.
+    pub const LEGACY_JSON: ContentFormat = ContentFormat(1543);
+    /// `application/vnd.oma.lwm2m+tlv`.
+    pub const LWM2M_TLV: ContentFormat = ContentFormat(11542);
+    /// `application/vnd.oma.lwm2m+json`.
+    pub const LWM2M_JSON: ContentFormat = ContentFormat(11543);
+    /// `application/vnd.oma.lwm2m+cbor`.
+    pub const LWM2M_CBOR: ContentFormat = ContentFormat(11544);
+}
+
+impl fmt::Display for ContentFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

@@ -1,0 +1,319 @@
+//! Has our request arrived, and is this its answer? The client's side of RFC 7252 sections 4.2,
+//! 4.8, 5.2 and 5.3, for one outstanding request.
+//!
+//! ```text
+//!                 empty ACK                      response
+//!   Transmitting -----------> Awaiting -----------------------> Over
+//!     |  |  ^                    |                               ^
+//!     |  +--+ timeout:           +- Reset, timeout (NotAnswered) -+
+//!     |       retransmit                                          |
+//!     +- response, Reset, last timeout (NotAcknowledged) ---------+
+//! ```
+//! A Non-confirmable request begins in Awaiting. The caller sends the datagram, and drops the
+//! exchange when it is over.
+
+use super::code::Code;
+use super::message::{Kind, Message, MessageId};
+use super::option;
+use super::token::Token;
+
+/// Block1 and Block2 are the critical options with which a response may speak to a client.
+const KNOWN_IN_RESPONSES: [u16; 2] = [option::BLOCK2, option::BLOCK1];
+
+/// How long to wait and how often to repeat: RFC 7252 section 4.8.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Transmission {
+    /// The shortest first wait for an acknowledgement.
+    pub ack_timeout_ms: u32,
+    /// The longest first wait, relative to the shortest: 150 is ACK_RANDOM_FACTOR 1.5.
+    pub ack_random_factor_percent: u32,
+    /// How often an unacknowledged request is repeated.
+    pub max_retransmit: u8,
+    /// How long to wait for the response of an acknowledged request, for which the standard has
+    /// no bound and some devices no response.
+    pub response_timeout_ms: u32,
+}
+
+impl Transmission {
+    /// The values of RFC 7252 section 4.8; the wait for the response is MAX_TRANSMIT_WAIT.
+    pub const STANDARD: Transmission = Transmission {
+        ack_timeout_ms: 2_000,
+        ack_random_factor_percent: 150,
+        max_retransmit: 4,
+        response_timeout_ms: 93_000,
+    };
+
+    fn ack_timeout_span_ms(&self) -> u64 {
+        let excess_percent = u64::from(self.ack_random_factor_percent.saturating_sub(100));
+        u64::from(self.ack_timeout_ms) * excess_percent / 100
+    }
+}
+
+/// One request and the wait for its answer.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    datagram: Vec<u8>,
+    message_id: MessageId,
+    token: Token,
+    kind: Kind,
+    stops_observing: StopsObserving,
+    state: State,
+    next_timeout_ms: i64,
+    response_timeout_ms: u32,
+}
+
+/// What a message means for the exchange.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Reception {
+    /// It belongs to something else.
+    NotMine,
+    /// The request has arrived; its response comes in a message of its own.
+    Acknowledged,
+    /// It is the response. The exchange is over.
+    Answered {
+        /// The separate Confirmable response to acknowledge.
+        acknowledge: Option<MessageId>,
+    },
+    /// It is the response, but carries a critical option that we do not know or that is used
+    /// against its definition, so it must not be interpreted (section 5.4.1). The exchange is over.
+    Unusable {
+        /// The first such option.
+        option: u16,
+        /// The separate Confirmable response to reset.
+        reset: Option<MessageId>,
+    },
+    /// The device refused the request's message. The exchange is over.
+    Reset,
+}
+
+/// What a timeout means for the exchange.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Expiry {
+    /// Nothing yet: the wake-up came early.
+    NotYet,
+    /// The datagram is to be sent again.
+    Retransmit,
+    /// The exchange is over.
+    GaveUp(GiveUp),
+}
+
+/// Why an exchange ended without an answer.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum GiveUp {
+    /// No transmission was acknowledged: the request may or may not have arrived.
+    NotAcknowledged,
+    /// The request was acknowledged, or asked for no acknowledgement, and no response came.
+    NotAnswered,
+}
+
+impl Exchange {
+    /// Begins with a request that the caller sends now. `jitter` spreads the first timeout over
+    /// its range, so that devices that fell silent together are not asked again together.
+    pub fn begin(
+        now_ms: i64,
+        parameters: &Transmission,
+        request: &Message,
+        jitter: u32,
+    ) -> Exchange {
+        let (state, timeout_ms) = match request.kind {
+            Kind::Confirmable => Transmitting::begin(now_ms, parameters, jitter),
+            Kind::NonConfirmable | Kind::Acknowledgement | Kind::Reset => {
+                (State::Awaiting, i64::from(parameters.response_timeout_ms))
+            }
+        };
+        Exchange {
+            datagram: request.encode(),
+            message_id: request.message_id,
+            token: request.token,
+            kind: request.kind,
+            stops_observing: StopsObserving::of(request),
+            state,
+            next_timeout_ms: now_ms.saturating_add(timeout_ms),
+            response_timeout_ms: parameters.response_timeout_ms,
+        }
+    }
+
+    /// Takes a message of the peer the request went to.
+    pub fn handle(&mut self, now_ms: i64, message: &Message) -> Reception {
+        if self.state == State::Over || !self.is_mine(message) {
+            return Reception::NotMine;
+        }
+        match message.kind {
+            Kind::Reset => {
+                self.end();
+                Reception::Reset
+            }
+            Kind::Acknowledgement if message.code == Code::EMPTY => {
+                self.acknowledge(now_ms);
+                Reception::Acknowledged
+            }
+            Kind::Confirmable => self.answer(message, Some(message.message_id)),
+            Kind::Acknowledgement | Kind::NonConfirmable => self.answer(message, None),
+        }
+    }
+
+    /// Takes a wake-up. The clock counts, not the wake-up: an early one changes nothing, and a
+    /// late one sends no more than one datagram.
+    pub fn handle_timeout(&mut self, now_ms: i64) -> Expiry {
+        if now_ms < self.next_timeout_ms {
+            return Expiry::NotYet;
+        }
+        match &mut self.state {
+            State::Over => Expiry::NotYet,
+            State::Awaiting => {
+                self.end();
+                Expiry::GaveUp(GiveUp::NotAnswered)
+            }
+            State::Transmitting(Transmitting {
+                retransmissions_left: 0,
+                ..
+            }) => {
+                self.end();
+                Expiry::GaveUp(GiveUp::NotAcknowledged)
+            }
+            State::Transmitting(transmitting) => {
+                let expiry = transmitting.back_off(now_ms);
+                self.next_timeout_ms = now_ms.saturating_add(transmitting.timeout_ms);
+                expiry
+            }
+        }
+    }
+
+    fn acknowledge(&mut self, now_ms: i64) {
+        if matches!(self.state, State::Transmitting(_)) {
+            self.state = State::Awaiting;
+            self.next_timeout_ms = now_ms.saturating_add(self.response_timeout_ms.into());
+        }
+    }
+
+    // A separate response implies the acknowledgement that it overtook (section 5.2.2).
+    fn answer(&mut self, response: &Message, confirmable: Option<MessageId>) -> Reception {
+        self.end();
+        match response.unknown_critical_option(&KNOWN_IN_RESPONSES) {
+            Some(option) => Reception::Unusable {
+                option,
+                reset: confirmable,
+            },
+            None => Reception::Answered {
+                acknowledge: confirmable,
+            },
+        }
+    }
+
+    fn end(&mut self) {
+        self.state = State::Over;
+        self.next_timeout_ms = i64::MAX;
+    }
+
+    /// Shows the request as it travels, the first time and when repeated.
+    pub fn datagram(&self) -> &[u8] {
+        &self.datagram
+    }
+
+    /// Tells the request's message id.
+    pub fn message_id(&self) -> MessageId {
+        self.message_id
+    }
+
+    /// Tells the request's token.
+    pub fn token(&self) -> Token {
+        self.token
+    }
+
+    /// Tells when to call `handle_timeout`; never (`i64::MAX`) once the exchange is over.
+    pub fn next_timeout(&self) -> i64 {
+        self.next_timeout_ms
+    }
+
+    fn is_mine(&self, message: &Message) -> bool {
+        let is_my_id = message.message_id == self.message_id;
+        let is_my_response = message.code.is_response() && message.token == self.token;
+        match message.kind {
+            Kind::Reset => is_my_id,
+            Kind::Acknowledgement => {
+                self.kind == Kind::Confirmable
+                    && is_my_id
+                    && (message.code == Code::EMPTY || is_my_response)
+            }
+            Kind::Confirmable | Kind::NonConfirmable => {
+                is_my_response && !self.stops_observing.is_crossed_by(message)
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum State {
+    Transmitting(Transmitting),
+    Awaiting,
+    Over,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Transmitting {
+    timeout_ms: i64,
+    retransmissions_left: u8,
+    last_transmission_at_ms: i64,
+}
+
+impl Transmitting {
+    fn begin(now_ms: i64, parameters: &Transmission, jitter: u32) -> (State, i64) {
+        let span_ms = parameters.ack_timeout_span_ms();
+        let shortest_ms = i64::from(parameters.ack_timeout_ms);
+        let timeout_ms = shortest_ms.saturating_add(scaled(span_ms, jitter));
+        let longest_ms = shortest_ms.saturating_add(scaled(span_ms, u32::MAX));
+        // MAX_TRANSMIT_SPAN (section 4.8.2), with one timeout for wake-ups that come late. A
+        // datagram repeated after it could reach a device that has forgotten the first one, and
+        // be obeyed twice.
+        let doublings = 1_i64
+            .checked_shl(parameters.max_retransmit.into())
+            .unwrap_or(i64::MAX);
+        let last_transmission_at_ms = now_ms
+            .saturating_add(longest_ms.saturating_mul(doublings))
+            .saturating_add(shortest_ms);
+        let retransmissions_left = parameters.max_retransmit;
+        let transmitting = Transmitting {
+            timeout_ms,
+            retransmissions_left,
+            last_transmission_at_ms,
+        };
+        (State::Transmitting(transmitting), timeout_ms)
+    }
+
+    fn back_off(&mut self, now_ms: i64) -> Expiry {
+        self.timeout_ms = self.timeout_ms.saturating_mul(2);
+        if now_ms > self.last_transmission_at_ms {
+            self.retransmissions_left = 0;
+            return Expiry::NotYet;
+        }
+        self.retransmissions_left = self.retransmissions_left.saturating_sub(1);
+        Expiry::Retransmit
+    }
+}
+
+/// Whether the request ends an observation under the observation's own token. Notifications may
+/// then cross it; only a response without Observe answers it (RFC 7641 section 4.1).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum StopsObserving {
+    Yes,
+    No,
+}
+
+impl StopsObserving {
+    fn of(request: &Message) -> StopsObserving {
+        match request.observe() {
+            Some(1) => StopsObserving::Yes,
+            Some(_) | None => StopsObserving::No,
+        }
+    }
+
+    fn is_crossed_by(self, message: &Message) -> bool {
+        self == StopsObserving::Yes && message.observe().is_some()
+    }
+}
+
+// Spreads over 0 to `span`, both included.
+fn scaled(span: u64, jitter: u32) -> i64 {
+    let product = u128::from(span + 1) * u128::from(jitter);
+    i64::try_from(product >> 32).unwrap_or(i64::MAX)
+}

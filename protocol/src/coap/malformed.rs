@@ -1,0 +1,58 @@
+//! What is wrong with a datagram, and does its sender have to be told? RFC 7252 sections 3, 4.1,
+//! 4.2 and 4.3.
+
+use thiserror::Error;
+
+use super::message::MessageId;
+
+/// A datagram that is not a CoAP message.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[error("{reason}")]
+pub struct Malformed {
+    /// What is wrong; closed, so that each kind of noise can be counted.
+    pub reason: Fault,
+    /// The Reset that is owed: to a Confirmable message alone (section 4.2). Whatever else is
+    /// malformed is ignored in silence, so that we never amplify noise.
+    pub reset: Option<MessageId>,
+}
+
+/// The ways in which a datagram fails to be a CoAP message.
+#[derive(Clone, Copy, Debug, Eq, Error, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Fault {
+    /// Fewer bytes than the header has.
+    #[error("shorter than a header")]
+    TooShort,
+    /// A version other than 1.
+    #[error("unknown version {0}")]
+    UnknownVersion(u8),
+    /// A token length of 9 to 15, which is reserved.
+    #[error("reserved token length {0}")]
+    ReservedTokenLength(u8),
+    /// The datagram ends inside its token.
+    #[error("cut off inside the token")]
+    TokenCutOff,
+    /// A code of class 1, 6 or 7.
+    #[error("reserved code class {0}")]
+    ReservedClass(u8),
+    /// An Empty message with anything behind its header.
+    #[error("empty message with content")]
+    EmptyWithContent,
+    /// A Non-confirmable message that is Empty.
+    #[error("empty non-confirmable message")]
+    EmptyNonConfirmable,
+    /// A Reset message that is not Empty.
+    #[error("reset message with a code")]
+    ResetNotEmpty,
+    /// An Acknowledgement that carries a request.
+    #[error("acknowledgement that carries a request")]
+    RequestInAcknowledgement,
+    /// An option delta that is reserved or leads past the last option number.
+    #[error("bad option delta")]
+    OptionDelta,
+    /// An option length that is reserved or leads past the datagram's end.
+    #[error("bad option length")]
+    OptionLength,
+    /// A payload marker with nothing behind it.
+    #[error("payload marker without payload")]
+    PayloadMissing,
+}

@@ -1,0 +1,211 @@
+//! Which options does a message carry, and are they used as defined? RFC 7252 sections 5.4 and
+//! 5.10, with the options of RFC 7641, 7959, 7967, 8613, 8768, 9175, 9177 and 9668.
+
+/// If-Match.
+pub const IF_MATCH: u16 = 1;
+/// Uri-Host.
+pub const URI_HOST: u16 = 3;
+/// ETag.
+pub const ETAG: u16 = 4;
+/// If-None-Match.
+pub const IF_NONE_MATCH: u16 = 5;
+/// Observe.
+pub const OBSERVE: u16 = 6;
+/// Uri-Port.
+pub const URI_PORT: u16 = 7;
+/// Location-Path.
+pub const LOCATION_PATH: u16 = 8;
+/// OSCORE.
+pub const OSCORE: u16 = 9;
+/// Uri-Path.
+pub const URI_PATH: u16 = 11;
+/// Content-Format.
+pub const CONTENT_FORMAT: u16 = 12;
+/// Max-Age.
+pub const MAX_AGE: u16 = 14;
+/// Uri-Query.
+pub const URI_QUERY: u16 = 15;
+/// Hop-Limit.
+pub const HOP_LIMIT: u16 = 16;
+/// Accept.
+pub const ACCEPT: u16 = 17;
+/// Q-Block1.
+pub const Q_BLOCK1: u16 = 19;
+/// Location-Query.
+pub const LOCATION_QUERY: u16 = 20;
+/// EDHOC.
+pub const EDHOC: u16 = 21;
+/// Block2.
+pub const BLOCK2: u16 = 23;
+/// Block1.
+pub const BLOCK1: u16 = 27;
+/// Size2.
+pub const SIZE2: u16 = 28;
+/// Q-Block2.
+pub const Q_BLOCK2: u16 = 31;
+/// Proxy-Uri.
+pub const PROXY_URI: u16 = 35;
+/// Proxy-Scheme.
+pub const PROXY_SCHEME: u16 = 39;
+/// Size1.
+pub const SIZE1: u16 = 60;
+/// Echo.
+pub const ECHO: u16 = 252;
+/// No-Response.
+pub const NO_RESPONSE: u16 = 258;
+/// Request-Tag.
+pub const REQUEST_TAG: u16 = 292;
+
+/// Tells whether a receiver that does not understand the option must refuse the message.
+pub const fn is_critical(number: u16) -> bool {
+    number & 1 == 1
+}
+
+/// The options of one message, ordered by number.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Options {
+    entries: Vec<Entry>,
+    // One buffer for all values: a message costs two allocations, not two for each option.
+    values: Vec<u8>,
+}
+
+impl Options {
+    pub(super) fn with_capacity(entries: usize, bytes: usize) -> Options {
+        Options {
+            entries: Vec::with_capacity(entries),
+            values: Vec::with_capacity(bytes),
+        }
+    }
+
+    /// Adds an option behind those of the same number.
+    pub(super) fn add(&mut self, number: u16, value: &[u8]) {
+        let start = self.values.len();
+        self.values.extend_from_slice(value);
+        let entry = Entry {
+            number,
+            start,
+            end: self.values.len(),
+        };
+        let place = self
+            .entries
+            .partition_point(|earlier| earlier.number <= number);
+        self.entries.insert(place, entry);
+    }
+
+    /// Adds an option that may be there only once, in the place of an earlier one.
+    pub(super) fn replace(&mut self, number: u16, value: &[u8]) {
+        self.entries.retain(|entry| entry.number != number);
+        self.add(number, value);
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u16, &[u8])> {
+        self.entries
+            .iter()
+            .map(|entry| (entry.number, self.value(entry)))
+    }
+
+    pub(super) fn values_of(&self, number: u16) -> impl Iterator<Item = &[u8]> {
+        self.iter()
+            .filter(move |(found, _)| *found == number)
+            .map(|(_, value)| value)
+    }
+
+    fn value(&self, entry: &Entry) -> &[u8] {
+        self.values.get(entry.start..entry.end).unwrap_or_default()
+    }
+}
+
+// The order in which options were added does not show on the wire.
+impl PartialEq for Options {
+    fn eq(&self, other: &Options) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Options {}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    number: u16,
+    start: usize,
+    end: usize,
+}
+
+/// Tells whether an option's value is one that its definition allows. Options that nobody
+/// defined for us may hold anything.
+pub(super) fn is_well_used(number: u16, value: &[u8]) -> bool {
+    let Some(definition) = Definition::of(number) else {
+        return true;
+    };
+    (definition.bytes_min..=definition.bytes_max).contains(&value.len())
+        && (definition.format == Format::Bytes || std::str::from_utf8(value).is_ok())
+}
+
+/// Tells whether a message may carry the option more than once.
+pub(super) fn is_repeatable(number: u16) -> bool {
+    Definition::of(number).is_none_or(|definition| definition.repeats == Repeats::Freely)
+}
+
+/// Reads a value of up to 4 bytes as the number it stands for (RFC 7252 section 3.2).
+pub(super) fn number_from(value: &[u8]) -> u32 {
+    value
+        .iter()
+        .fold(0, |number, byte| number << 8 | u32::from(*byte))
+}
+
+/// Writes a number without leading zeros, which is how RFC 7252 section 3.2 wants it.
+pub(super) fn with_number<T>(number: u32, write: impl FnOnce(&[u8]) -> T) -> T {
+    let bytes = number.to_be_bytes();
+    let zeros = usize::try_from(number.leading_zeros() / 8).unwrap_or_default();
+    write(bytes.get(zeros..).unwrap_or_default())
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Format {
+    Bytes,
+    Text,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Repeats {
+    Freely,
+    Never,
+}
+
+/// How RFC 7252 section 5.10 and its successors define an option.
+struct Definition {
+    bytes_min: usize,
+    bytes_max: usize,
+    format: Format,
+    repeats: Repeats,
+}
+
+impl Definition {
+    fn of(number: u16) -> Option<Definition> {
+        use Format::{Bytes, Text};
+        use Repeats::{Freely, Never};
+        let (bytes_min, bytes_max, format, repeats) = match number {
+            IF_MATCH | REQUEST_TAG => (0, 8, Bytes, Freely),
+            ETAG => (1, 8, Bytes, Freely),
+            LOCATION_PATH | URI_PATH | URI_QUERY | LOCATION_QUERY => (0, 255, Text, Freely),
+            URI_HOST | PROXY_SCHEME => (1, 255, Text, Never),
+            PROXY_URI => (1, 1034, Text, Never),
+            IF_NONE_MATCH | EDHOC => (0, 0, Bytes, Never),
+            NO_RESPONSE => (0, 1, Bytes, Never),
+            HOP_LIMIT => (1, 1, Bytes, Never),
+            URI_PORT | CONTENT_FORMAT | ACCEPT => (0, 2, Bytes, Never),
+            OBSERVE | BLOCK1 | BLOCK2 | Q_BLOCK1 => (0, 3, Bytes, Never),
+            Q_BLOCK2 => (0, 3, Bytes, Freely),
+            MAX_AGE | SIZE1 | SIZE2 => (0, 4, Bytes, Never),
+            ECHO => (1, 40, Bytes, Never),
+            OSCORE => (0, 255, Bytes, Never),
+            _ => return None,
+        };
+        Some(Definition {
+            bytes_min,
+            bytes_max,
+            format,
+            repeats,
+        })
+    }
+}

@@ -1,0 +1,118 @@
+//! Was this message heard before? The server's side of RFC 7252 section 4.2: a repeated message is
+//! answered as the first one was, and acted upon once.
+//!
+//! A fleet of a million peers leaves no room for 247 s of answers each, so a peer keeps the last few
+//! message ids and the codes of their answers. The payload of a repeated answer is the caller's to
+//! make again; section 4.5 allows that for idempotent requests.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::code::Code;
+use super::message::{Kind, Message, MessageId};
+
+/// How many messages of one peer are remembered. A device has one request outstanding (NSTART is
+/// 1), so eight cover its last eight requests; at the bound the oldest is forgotten.
+pub const RECENT_MAX: usize = 8;
+
+/// EXCHANGE_LIFETIME of RFC 7252 section 4.8.2.
+const CONFIRMABLE_LIFETIME_MS: i64 = 247_000;
+
+/// NON_LIFETIME of RFC 7252 section 4.8.2.
+const NON_CONFIRMABLE_LIFETIME_MS: i64 = 145_000;
+
+/// The last messages of one peer and what became of them.
+#[derive(Clone, Debug, Default)]
+pub struct Recent {
+    // Oldest first.
+    entries: Vec<Entry>,
+}
+
+/// What a message was met with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Remembered {
+    /// With a response of this code.
+    Answered(Code),
+    /// With an Empty Acknowledgement.
+    Acknowledged,
+    /// With a Reset.
+    Rejected,
+}
+
+impl Recent {
+    /// Takes note of what a message was met with; of a repeated one, the latest counts.
+    pub fn remember(&mut self, now_ms: i64, message: &Message, what: Remembered) {
+        let digest = digest_of(message);
+        self.entries
+            .retain(|entry| entry.lives(now_ms) && !entry.is_of(message, digest));
+        if self.entries.len() >= RECENT_MAX {
+            self.entries.remove(0);
+        }
+        self.entries.push(Entry {
+            expires_at_ms: now_ms.saturating_add(lifetime_ms(message.kind)),
+            digest,
+            message_id: message.message_id,
+            what,
+        });
+    }
+
+    /// Forgets the peer's past, for a peer that has begun anew.
+    pub fn forget_all(&mut self) {
+        self.entries = Vec::new();
+    }
+
+    /// Tells what the message was met with when it came before.
+    ///
+    /// Message id and content both have to match: a device that restarts on the same port may use
+    /// an id again for something else.
+    pub fn find(&self, now_ms: i64, message: &Message) -> Option<Remembered> {
+        let is_known = |entry: &&Entry| entry.message_id == message.message_id;
+        self.entries.iter().find(is_known)?;
+        let digest = digest_of(message);
+        let found = self
+            .entries
+            .iter()
+            .find(|entry| entry.is_of(message, digest))?;
+        found.lives(now_ms).then_some(found.what)
+    }
+}
+
+/// 16 bytes, of which a million devices have up to eight each.
+#[derive(Clone, Debug)]
+struct Entry {
+    expires_at_ms: i64,
+    digest: u32,
+    message_id: MessageId,
+    what: Remembered,
+}
+
+const _: () = assert!(size_of::<Entry>() <= 16);
+
+impl Entry {
+    fn lives(&self, now_ms: i64) -> bool {
+        now_ms < self.expires_at_ms
+    }
+
+    fn is_of(&self, message: &Message, digest: u32) -> bool {
+        self.message_id == message.message_id && self.digest == digest
+    }
+}
+
+fn lifetime_ms(kind: Kind) -> i64 {
+    match kind {
+        Kind::Confirmable => CONFIRMABLE_LIFETIME_MS,
+        Kind::NonConfirmable | Kind::Acknowledgement | Kind::Reset => NON_CONFIRMABLE_LIFETIME_MS,
+    }
+}
+
+fn digest_of(message: &Message) -> u32 {
+    let mut hasher = DefaultHasher::new();
+    message.kind.hash(&mut hasher);
+    message.code.hash(&mut hasher);
+    message.token.hash(&mut hasher);
+    for option in message.options() {
+        option.hash(&mut hasher);
+    }
+    message.payload.hash(&mut hasher);
+    let hash = hasher.finish();
+    u32::try_from(hash >> 32).expect("32 bits are left")
+}
