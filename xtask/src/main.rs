@@ -1,2 +1,47 @@
-//! placeholder
-fn main() {}
+//! Which of the project's own commands was asked for, and what its exit status says.
+//!
+//! `cargo xtask COMMAND`: 0 all is well, 1 a step failed, 2 the machine lacks something or the
+//! command is not one. Plain std, so that a fresh machine has it in seconds.
+
+mod machine;
+mod prepare;
+mod steps;
+mod suite;
+mod tally;
+
+use std::process::ExitCode;
+
+use crate::steps::Stop;
+
+const USAGE: &str = "\
+cargo xtask COMMAND
+
+  prepare   installs what the interop tests need: a Python environment, libcoap's programs
+  test      prepares, then runs every test of the project
+  ci        formatting, lints, documentation, then every test
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["prepare"] => prepare::run(),
+        ["test"] => suite::test(),
+        ["ci"] => suite::ci(),
+        [] | ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        _ => Err(Stop::Missing(format!(
+            "no such command: {}\n\n{USAGE}",
+            words.join(" ")
+        ))),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(stop) => {
+            eprintln!("\nxtask: {stop}");
+            ExitCode::from(stop.status())
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Which steps are the project's tests, and which are its whole judgement?
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::time::Instant;
+
+use crate::prepare;
+use crate::steps::{self, Stop, cargo, step};
+use crate::tally::Tally;
+
+/// Prepares the machine, then runs every test.
+pub(crate) fn test() -> Result<(), Stop> {
+    let begun = Instant::now();
+    let mut tally = Tally::default();
+    let outcome = prepare::run().and_then(|()| every_test(&mut tally));
+    close(&outcome, tally, begun);
+    outcome
+}
+
+/// Formatting, lints and documentation, then every test. Nothing is written to the tree.
+pub(crate) fn ci() -> Result<(), Stop> {
+    step("formatting", || {
+        steps::run(cargo().args(["fmt", "--all", "--check"]))
+    })?;
+    step("lints", || {
+        let clippy = [
+            "clippy",
+            "--locked",
+            "--profile",
+            "ci",
+            "--workspace",
+            "--all-targets",
+        ];
+        // `--all-targets` leaves out a test that plain `cargo test` leaves out.
+        let interop = ["--test", "interop"];
+        steps::run(
+            cargo()
+                .args(clippy)
+                .args(interop)
+                .args(["--", "-D", "warnings"]),
+        )
+    })?;
+    step("documentation", || {
+        let doc = [
+            "doc",
+            "--locked",
+            "--profile",
+            "ci",
+            "--workspace",
+            "--no-deps",
+        ];
+        let mut command = cargo();
+        command.args(doc).arg("--document-private-items");
+        steps::run(command.env("RUSTDOCFLAGS", "-D warnings"))
+    })?;
+    test()
+}
+
+fn every_test(tally: &mut Tally) -> Result<(), Stop> {
+    step("tests", || {
+        counted(&["--workspace", "--no-fail-fast"], tally)
+    })?;
+    step("interop tests", || counted(&["--test", "interop"], tally))
+}
+
+/// Runs `cargo test`, shows what it prints and counts what it says.
+fn counted(arguments: &[&str], tally: &mut Tally) -> Result<(), Stop> {
+    let mut command = cargo();
+    command
+        .args(["test", "--locked", "--profile", "ci"])
+        .args(arguments);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| Stop::Failed(format!("cannot start cargo: {error}")))?;
+    let output = child.stdout.take().expect("standard output was piped");
+    for line in BufReader::new(output).split(b'\n') {
+        let line = line.map_err(|error| Stop::Failed(format!("cannot read cargo: {error}")))?;
+        let line = String::from_utf8_lossy(&line);
+        println!("{line}");
+        tally.count(&line);
+    }
+    let status = child
+        .wait()
+        .map_err(|error| Stop::Failed(format!("cannot wait for cargo: {error}")))?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Stop::Failed(format!(
+        "{} ended with {status}",
+        steps::shown(&command)
+    )))
+}
+
+fn close(outcome: &Result<(), Stop>, tally: Tally, begun: Instant) {
+    let Tally {
+        passed,
+        failed,
+        ignored,
+    } = tally;
+    let verdict = match outcome {
+        Ok(()) => "every step ended well",
+        Err(Stop::Failed(_)) => "a step FAILED; the steps after it were not run",
+        Err(Stop::Missing(_)) => "nothing was run",
+    };
+    println!(
+        "\n== summary: {verdict}, {}",
+        steps::seconds(begun.elapsed())
+    );
+    if ignored > 0 {
+        println!("{passed} passed, {failed} failed, {ignored} skipped");
+    } else {
+        println!("{passed} passed, {failed} failed");
+    }
+}
