@@ -4,3 +4,4 @@
 //! are, unchecked noise: they become a typed value or a refusal, and never a panic.
 
 pub mod coap;
+pub mod lwm2m;

@@ -1,0 +1,14 @@
+//! What do LwM2M bytes and texts mean? (OMA LwM2M Core 1.0, 1.1 and 1.2)
+//!
+//! Rests on two assumptions: a datagram has already become a CoAP message, and whoever asks decides
+//! what a meaning leads to. Nothing here knows a clock, a socket or a device.
+
+pub mod binding;
+pub mod links;
+pub mod model;
+pub mod operation;
+pub mod path;
+pub mod payload;
+pub mod registration;
+pub mod value;
+pub mod version;

@@ -1,0 +1,245 @@
+//! What does a device offer, according to the links it registers? (LwM2M Core 1.1 section 6.2.1,
+//! RFC 6690)
+//!
+//! Links that are no objects of the device are well-formed noise and skipped, as are unknown
+//! attributes; a list that breaks the syntax is refused as a whole.
+
+mod grammar;
+
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
+use std::fmt::Write as _;
+
+use thiserror::Error;
+
+use self::grammar::Link;
+use super::path::{InvalidPath, Level, Path};
+use super::version::Version;
+
+/// Bounds the links of one list: far above any real device, low enough that a million lists fit
+/// a machine. A longer list is refused.
+pub const LINKS_MAX: usize = 1024;
+
+/// Bounds the Content-Formats a device announces; the registry of LwM2M formats has a dozen. A
+/// longer list is refused.
+pub const CONTENT_FORMATS_MAX: usize = 32;
+
+/// Bounds the alternate root in bytes; each of its segments travels with every request.
+pub const ROOT_BYTES_MAX: usize = 64;
+
+const ROOT_TYPE: &str = "oma.lwm2m";
+
+/// Lists what a device offers, in canonical order: devices that offer the same are equal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectLinks {
+    root: Box<str>,
+    objects: Box<[OfferedObject]>,
+    content_formats: Box<[u16]>,
+}
+
+/// One object a device offers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OfferedObject {
+    /// The object's number.
+    pub id: u16,
+    /// The version the device stated, if it did.
+    pub version: Option<Version>,
+    /// The numbers of its instances, ascending; none for an object without instance.
+    pub instances: Box<[u16]>,
+}
+
+/// Tells why a payload is no list of objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Malformed {
+    /// The bytes are not UTF-8 text.
+    #[error("the object links are not UTF-8 text")]
+    NotText,
+    /// The text is not in the CoRE link format.
+    #[error("the object links are not in the CoRE link format")]
+    Syntax,
+    /// A link's path starts like an object's and is none.
+    #[error("an object link is not a path: {0}")]
+    Path(InvalidPath),
+    /// A version is not written as major.minor.
+    #[error("an object's version is not written major.minor")]
+    Version,
+    /// The alternate root is longer than allowed or not made of plain path characters.
+    #[error("the alternate root is not a plain path of at most {ROOT_BYTES_MAX} bytes")]
+    Root,
+    /// There are more links or formats than allowed.
+    #[error("more than {LINKS_MAX} links or {CONTENT_FORMATS_MAX} formats")]
+    TooMany,
+}
+
+impl ObjectLinks {
+    /// Reads the payload of a Register or Update; an empty one lists nothing.
+    pub fn decode(payload: &[u8]) -> Result<Self, Malformed> {
+        let text = std::str::from_utf8(payload).map_err(|_| Malformed::NotText)?;
+        let links = grammar::read(text)?;
+        let root = find_root(&links)?;
+        Ok(Self {
+            objects: collect_objects(&links, &root)?,
+            content_formats: collect_formats(&links, &root)?,
+            root,
+        })
+    }
+
+    /// Writes the list in its canonical form, which [`ObjectLinks::decode`] reads back.
+    pub fn encode(&self) -> String {
+        let mut links = Vec::new();
+        if let Some(root) = self.encode_root() {
+            links.push(root);
+        }
+        for object in &self.objects {
+            let path = format!("{}/{}", self.root, object.id);
+            match object.version {
+                Some(version) => links.push(format!("<{path}>;ver={version}")),
+                None if object.instances.is_empty() => links.push(format!("<{path}>")),
+                None => {}
+            }
+            links.extend(
+                object
+                    .instances
+                    .iter()
+                    .map(|instance| format!("<{path}/{instance}>")),
+            );
+        }
+        links.join(",")
+    }
+
+    /// Returns the path under which the objects are found: empty, or like `/lwm2m`.
+    pub fn root(&self) -> &str {
+        &self.root
+    }
+
+    /// Returns the objects, by number.
+    pub fn objects(&self) -> &[OfferedObject] {
+        &self.objects
+    }
+
+    /// Returns the Content-Formats the device announces, ascending; none if it announces none.
+    pub fn content_formats(&self) -> &[u16] {
+        &self.content_formats
+    }
+
+    /// Returns one object.
+    pub fn object(&self, id: u16) -> Option<&OfferedObject> {
+        let at = self
+            .objects
+            .binary_search_by_key(&id, |object| object.id)
+            .ok()?;
+        self.objects.get(at)
+    }
+
+    /// Returns the version the device stated for an object, if it did.
+    pub fn version_of(&self, object: u16) -> Option<Version> {
+        self.object(object)?.version
+    }
+
+    /// Tells whether the object or the instance a path lies in is offered; what lies deeper is
+    /// not listed and cannot be told.
+    pub fn offers(&self, path: Path) -> bool {
+        self.object(path.object_id())
+            .is_some_and(|object| match path.instance_id() {
+                Some(instance) => object.instances.binary_search(&instance).is_ok(),
+                None => true,
+            })
+    }
+
+    fn encode_root(&self) -> Option<String> {
+        if self.root.is_empty() && self.content_formats.is_empty() {
+            return None;
+        }
+        let path = if self.root.is_empty() {
+            "/"
+        } else {
+            &self.root
+        };
+        let mut link = format!("<{path}>;rt=\"{ROOT_TYPE}\"");
+        let formats: Vec<String> = self.content_formats.iter().map(u16::to_string).collect();
+        match formats.as_slice() {
+            [] => {}
+            [one] => write!(link, ";ct={one}").expect("a String takes all text"),
+            many => write!(link, ";ct=\"{}\"", many.join(" ")).expect("a String takes all text"),
+        }
+        Some(link)
+    }
+}
+
+/// Finds the link that says it is the root of LwM2M; without one it is the server's own root.
+fn find_root(links: &[Link<'_>]) -> Result<Box<str>, Malformed> {
+    let is_root = |link: &&Link<'_>| {
+        link.target.starts_with('/')
+            && link
+                .values_of("rt")
+                .any(|types| types.split(' ').any(|name| name == ROOT_TYPE))
+    };
+    let root = links.iter().find(is_root).map_or("", |link| link.target);
+    let root = root.strip_suffix('/').unwrap_or(root);
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let mut segments = root.split('/').skip(1);
+    if root.len() <= ROOT_BYTES_MAX && segments.all(|s| !s.is_empty() && s.bytes().all(plain)) {
+        Ok(root.into())
+    } else {
+        Err(Malformed::Root)
+    }
+}
+
+fn collect_objects(links: &[Link<'_>], root: &str) -> Result<Box<[OfferedObject]>, Malformed> {
+    let mut found: BTreeMap<u16, (Option<Version>, BTreeSet<u16>)> = BTreeMap::new();
+    for link in links {
+        let Some(path) = object_path(link.target, root)? else {
+            continue;
+        };
+        let stated = link.values_of("ver").next().map(Version::parse).transpose();
+        let stated = stated.map_err(|_| Malformed::Version)?;
+        // Of contradicting versions the first counts: a device offers one version at a time.
+        let (version, instances) = match found.entry(path.object_id()) {
+            Entry::Vacant(vacant) => vacant.insert((stated, BTreeSet::new())),
+            Entry::Occupied(occupied) => occupied.into_mut(),
+        };
+        *version = version.or(stated);
+        instances.extend(path.instance_id());
+    }
+    let offered =
+        |(id, (version, instances)): (u16, (Option<Version>, BTreeSet<u16>))| OfferedObject {
+            id,
+            version,
+            instances: instances.into_iter().collect(),
+        };
+    Ok(found.into_iter().map(offered).collect())
+}
+
+/// Reads a link's path below the root, if it is that of an object or an instance.
+fn object_path(target: &str, root: &str) -> Result<Option<Path>, Malformed> {
+    let Some(below) = target.strip_prefix(root) else {
+        return Ok(None);
+    };
+    let mut bytes = below.bytes();
+    let numbered = bytes.next() == Some(b'/') && bytes.next().is_some_and(|b| b.is_ascii_digit());
+    if !numbered {
+        return Ok(None);
+    }
+    let path = Path::parse(below).map_err(Malformed::Path)?;
+    match path.level() {
+        Level::Object | Level::Instance => Ok(Some(path)),
+        Level::Resource | Level::ResourceInstance => Ok(None),
+    }
+}
+
+/// Collects the formats the root's link announces. A number out of range is skipped: the
+/// announcement is a hint, and no reason to turn a device away.
+fn collect_formats(links: &[Link<'_>], root: &str) -> Result<Box<[u16]>, Malformed> {
+    let at_root = |link: &&Link<'_>| link.target.strip_suffix('/').unwrap_or(link.target) == root;
+    let formats: BTreeSet<u16> = links
+        .iter()
+        .filter(at_root)
+        .flat_map(|link| link.values_of("ct"))
+        .flat_map(|formats| formats.split(' '))
+        .filter_map(|format| format.parse().ok())
+        .collect();
+    if formats.len() > CONTENT_FORMATS_MAX {
+        return Err(Malformed::TooMany);
+    }
+    Ok(formats.into_iter().collect())
+}

@@ -1,0 +1,356 @@
+//! What does the OMA registry say about an object's resources? (LwM2M Core 1.1 section 7.2)
+//!
+//! The tables are made at build time from `data/oma-objects.csv`: plain static rows, nothing is
+//! built at run time. A fact the registry lacks (a type, an operation) is lacking here too.
+
+use super::value::DataType;
+use super::version::{EnablerVersion, Version};
+
+mod tables {
+    use super::{DataType, Instances, Name, Object, Operations, Resource, Version};
+
+    include!(concat!(env!("OUT_DIR"), "/object_tables.rs"));
+}
+
+/// Describes one version of an object.
+#[derive(Debug)]
+pub struct Object {
+    id: u16,
+    version: Version,
+    name: Name,
+    instances: Instances,
+    first: u16,
+    count: u16,
+}
+
+/// Describes one resource of one version of an object.
+#[derive(Debug)]
+pub struct Resource {
+    id: u16,
+    name: Name,
+    units: Name,
+    operations: Operations,
+    instances: Instances,
+    mandatory: bool,
+    data_type: Option<DataType>,
+}
+
+/// Says how often an object or a resource may be present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instances {
+    /// At most once.
+    Single,
+    /// Any number of times, each with its own number.
+    Multiple,
+}
+
+/// Says what a server may do with a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operations {
+    /// Nothing: only a bootstrap server touches it.
+    None,
+    /// Read and observe.
+    Read,
+    /// Write.
+    Write,
+    /// Read, observe and write.
+    ReadWrite,
+    /// Execute.
+    Execute,
+}
+
+/// Finds a text in the blob of names.
+#[derive(Debug)]
+struct Name {
+    at: u16,
+    length: u8,
+}
+
+/// Returns all versions of all objects, by number and then by version.
+pub fn objects() -> &'static [Object] {
+    &tables::OBJECTS
+}
+
+/// Returns the known versions of an object, the oldest first; none for an unknown object.
+pub fn versions(object: u16) -> &'static [Object] {
+    let from = tables::OBJECTS.partition_point(|row| row.id < object);
+    let to = tables::OBJECTS.partition_point(|row| row.id <= object);
+    tables::OBJECTS.get(from..to).unwrap_or_default()
+}
+
+/// Returns an object in the given version.
+///
+/// For a version the registry lacks it is the newest one before it, else the oldest: most of a
+/// definition outlives its versions.
+pub fn object(object: u16, version: Version) -> Option<&'static Object> {
+    let versions = versions(object);
+    let not_newer = versions.partition_point(|row| row.version <= version);
+    versions.get(not_newer.saturating_sub(1))
+}
+
+/// Returns a resource of an object in the given version, chosen as [`object`] chooses.
+pub fn resource(object: u16, version: Version, resource: u16) -> Option<&'static Resource> {
+    self::object(object, version)?.resource(resource)
+}
+
+/// Returns the version an object has when its link states none.
+///
+/// An object outside the enabler is in version 1.0. The enabler's own objects are in the version
+/// that release ships: LwM2M 1.0 knows only 1.0, for 1.1 it is the table of 1.1.1 (1.1 differs from
+/// it in compatible minor versions only), for 1.2 that of appendix E.
+pub fn default_version(object: u16, enabler: EnablerVersion) -> Version {
+    let (major, minor) = match (enabler, object) {
+        (EnablerVersion::V1_1, 0 | 1 | 3) => (1, 1),
+        (EnablerVersion::V1_1, 4) => (1, 2),
+        (EnablerVersion::V1_2, 0 | 1 | 3) => (1, 2),
+        (EnablerVersion::V1_2, 2 | 5) => (1, 1),
+        (EnablerVersion::V1_2, 4) => (1, 3),
+        (EnablerVersion::V1_2, 21) => (2, 0),
+        (EnablerVersion::V1_0 | EnablerVersion::V1_1 | EnablerVersion::V1_2, _) => (1, 0),
+    };
+    Version::new(major, minor)
+}
+
+impl Object {
+    /// Returns the object's number.
+    pub fn id(&self) -> u16 {
+        self.id
+    }
+
+    /// Returns the version described.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Returns the registry's name of the object.
+    pub fn name(&self) -> &'static str {
+        self.name.text()
+    }
+
+    /// Returns how many instances the object may have.
+    pub fn instances(&self) -> Instances {
+        self.instances
+    }
+
+    /// Returns all resources, by number.
+    pub fn resources(&self) -> &'static [Resource] {
+        let first = usize::from(self.first);
+        tables::RESOURCES
+            .get(first..first + usize::from(self.count))
+            .unwrap_or_default()
+    }
+
+    /// Returns one resource.
+    pub fn resource(&self, resource: u16) -> Option<&'static Resource> {
+        let resources = self.resources();
+        let at = resources
+            .binary_search_by_key(&resource, |row| row.id)
+            .ok()?;
+        resources.get(at)
+    }
+
+    /// Tells whether a server may read at least one of its resources.
+    pub fn is_readable(&self) -> bool {
+        self.resources()
+            .iter()
+            .any(|resource| resource.operations.can_read())
+    }
+}
+
+impl Resource {
+    /// Returns the resource's number.
+    pub fn id(&self) -> u16 {
+        self.id
+    }
+
+    /// Returns the registry's name of the resource.
+    pub fn name(&self) -> &'static str {
+        self.name.text()
+    }
+
+    /// Returns the unit of its values, as the registry writes it.
+    pub fn units(&self) -> Option<&'static str> {
+        Some(self.units.text()).filter(|units| !units.is_empty())
+    }
+
+    /// Returns what a server may do with the resource.
+    pub fn operations(&self) -> Operations {
+        self.operations
+    }
+
+    /// Returns the type of its values; an executable resource usually has none.
+    pub fn data_type(&self) -> Option<DataType> {
+        self.data_type
+    }
+
+    /// Returns how many instances the resource may have.
+    pub fn instances(&self) -> Instances {
+        self.instances
+    }
+
+    /// Tells whether every instance of the object has it.
+    pub fn is_mandatory(&self) -> bool {
+        self.mandatory
+    }
+}
+
+impl Operations {
+    /// Tells whether the resource may be read.
+    pub fn can_read(self) -> bool {
+        match self {
+            Self::Read | Self::ReadWrite => true,
+            Self::None | Self::Write | Self::Execute => false,
+        }
+    }
+
+    /// Tells whether the resource may be written.
+    pub fn can_write(self) -> bool {
+        match self {
+            Self::Write | Self::ReadWrite => true,
+            Self::None | Self::Read | Self::Execute => false,
+        }
+    }
+
+    /// Tells whether the resource may be executed.
+    pub fn can_execute(self) -> bool {
+        match self {
+            Self::Execute => true,
+            Self::None | Self::Read | Self::Write | Self::ReadWrite => false,
+        }
+    }
+}
+
+impl Name {
+    fn text(&self) -> &'static str {
+        let at = usize::from(self.at);
+        tables::NAMES
+            .get(at..at + usize::from(self.length))
+            .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{Instances, Operations, default_version, object, objects, resource, versions};
+    use crate::lwm2m::value::DataType;
+    use crate::lwm2m::version::{EnablerVersion, Version};
+
+    #[test]
+    fn the_whole_registry_is_there() {
+        let ids: BTreeSet<u16> = objects().iter().map(|object| object.id()).collect();
+        let resources: usize = objects()
+            .iter()
+            .map(|object| object.resources().len())
+            .sum();
+        assert_eq!((ids.len(), objects().len(), resources), (327, 424, 4506));
+    }
+
+    #[test]
+    fn the_tables_stay_small() {
+        let rows = size_of_val(&super::tables::OBJECTS) + size_of_val(&super::tables::RESOURCES);
+        assert!(rows + super::tables::NAMES.len() < 150_000);
+    }
+
+    #[test]
+    fn every_row_is_found_by_its_numbers_and_named() {
+        for row in objects() {
+            let found = object(row.id(), row.version()).unwrap();
+            assert_eq!((found.id(), found.version()), (row.id(), row.version()));
+            assert!(!found.name().is_empty() && !found.resources().is_empty());
+            assert!(found.resources().is_sorted_by(|a, b| a.id() < b.id()));
+            for listed in row.resources() {
+                let found = resource(row.id(), row.version(), listed.id()).unwrap();
+                assert!(std::ptr::eq(found, listed) && !found.name().is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn a_resource_tells_what_the_registry_says() {
+        let temperature = resource(3303, Version::new(1, 1), 5700).unwrap();
+        assert_eq!(temperature.name(), "Sensor Value");
+        assert_eq!(temperature.data_type(), Some(DataType::Float));
+        assert_eq!(temperature.operations(), Operations::Read);
+        assert!(temperature.is_mandatory());
+
+        let power_sources = resource(3, Version::new(1, 0), 6).unwrap();
+        assert_eq!(power_sources.instances(), Instances::Multiple);
+        assert_eq!(power_sources.data_type(), Some(DataType::Integer));
+
+        let reboot = resource(3, Version::new(1, 0), 4).unwrap();
+        assert!(reboot.operations().can_execute() && !reboot.operations().can_read());
+        assert_eq!(reboot.data_type(), None);
+
+        let package = resource(5, Version::new(1, 0), 0).unwrap();
+        assert_eq!(package.data_type(), Some(DataType::Opaque));
+        assert!(package.operations().can_write() && !package.operations().can_read());
+
+        assert_eq!(
+            resource(3, Version::new(1, 0), 10).unwrap().units(),
+            Some("KB")
+        );
+        assert_eq!(reboot.units(), None);
+    }
+
+    #[test]
+    fn a_quoted_name_keeps_its_comma() {
+        let validity = resource(11, Version::new(1, 0), 8).unwrap();
+        assert_eq!(validity.name(), "Validity (MCC, MNC)");
+    }
+
+    #[test]
+    fn a_type_may_change_between_versions() {
+        let secret = |major, minor| resource(21, Version::new(major, minor), 0).unwrap();
+        assert_eq!(secret(1, 1).data_type(), Some(DataType::String));
+        assert_eq!(secret(2, 0).data_type(), Some(DataType::Opaque));
+    }
+
+    #[test]
+    fn an_unknown_version_is_taken_for_the_newest_before_it() {
+        let chosen = |major, minor| object(20, Version::new(major, minor)).unwrap().version();
+        assert_eq!(chosen(0, 9), Version::new(1, 0));
+        assert_eq!(chosen(1, 7), Version::new(1, 0));
+        assert_eq!(chosen(2, 1), Version::new(2, 1));
+        assert_eq!(chosen(9, 9), Version::new(2, 1));
+    }
+
+    #[test]
+    fn what_the_registry_lacks_is_nowhere() {
+        assert!(object(65535, Version::new(1, 0)).is_none());
+        assert!(versions(17).is_empty());
+        assert!(resource(3, Version::new(1, 0), 9999).is_none());
+    }
+
+    #[test]
+    fn an_unstated_version_follows_the_enabler_for_its_own_objects_only() {
+        let default = |id, enabler| default_version(id, enabler).to_string();
+        assert_eq!(default(3, EnablerVersion::V1_0), "1.0");
+        assert_eq!(default(3, EnablerVersion::V1_1), "1.1");
+        assert_eq!(default(3, EnablerVersion::V1_2), "1.2");
+        assert_eq!(default(4, EnablerVersion::V1_1), "1.2");
+        assert_eq!(default(21, EnablerVersion::V1_2), "2.0");
+        assert_eq!(default(3303, EnablerVersion::V1_2), "1.0");
+        for id in 0..=27 {
+            for enabler in [
+                EnablerVersion::V1_0,
+                EnablerVersion::V1_1,
+                EnablerVersion::V1_2,
+            ] {
+                let version = default_version(id, enabler);
+                let known = versions(id)
+                    .iter()
+                    .any(|object| object.version() == version);
+                assert!(known || versions(id).is_empty(), "{id} {enabler}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_object_is_readable_if_one_of_its_resources_is() {
+        let readable = |id| object(id, Version::new(1, 0)).unwrap().is_readable();
+        assert!(readable(3) && readable(6) && readable(7));
+        assert!(!readable(0));
+    }
+}

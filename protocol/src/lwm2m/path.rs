@@ -1,0 +1,296 @@
+//! Which object, instance or resource is meant? (LwM2M Core 1.1 section 7.3, "/3/0/1")
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// Addresses an object, an object instance, a resource or a resource instance.
+///
+/// Ordered as a tree is read: a parent before its children, siblings by number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Path {
+    // Segments below the level are zero: with the level last, the derived order is the tree's.
+    segments: [u16; 4],
+    level: Level,
+}
+
+/// How deep a path reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// `/3`
+    Object,
+    /// `/3/0`
+    Instance,
+    /// `/3/0/1`
+    Resource,
+    /// `/3/0/1/2`
+    ResourceInstance,
+}
+
+/// Tells why a text is not a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum InvalidPath {
+    /// The text does not start with a slash.
+    #[error("a path starts with a slash")]
+    NoLeadingSlash,
+    /// A segment is not a plain decimal number from 0 to 65535.
+    #[error("each segment is a decimal number from 0 to 65535 without leading zeros")]
+    InvalidSegment,
+    /// There are more than four segments.
+    #[error("a path has at most four segments")]
+    TooDeep,
+}
+
+impl Path {
+    /// Addresses a whole object.
+    pub const fn object(object: u16) -> Self {
+        Self {
+            segments: [object, 0, 0, 0],
+            level: Level::Object,
+        }
+    }
+
+    /// Addresses one instance of an object.
+    pub const fn instance(object: u16, instance: u16) -> Self {
+        Self {
+            segments: [object, instance, 0, 0],
+            level: Level::Instance,
+        }
+    }
+
+    /// Addresses one resource.
+    pub const fn resource(object: u16, instance: u16, resource: u16) -> Self {
+        Self {
+            segments: [object, instance, resource, 0],
+            level: Level::Resource,
+        }
+    }
+
+    /// Addresses one instance of a multiple resource.
+    pub const fn resource_instance(
+        object: u16,
+        instance: u16,
+        resource: u16,
+        resource_instance: u16,
+    ) -> Self {
+        let segments = [object, instance, resource, resource_instance];
+        Self {
+            segments,
+            level: Level::ResourceInstance,
+        }
+    }
+
+    /// Reads the strict text form: a leading slash, one to four plain decimal numbers.
+    pub fn parse(text: &str) -> Result<Self, InvalidPath> {
+        let rest = text.strip_prefix('/').ok_or(InvalidPath::NoLeadingSlash)?;
+        let mut found = [0; 4];
+        let mut level = None;
+        for segment in rest.split('/') {
+            let deeper = next_level(level).ok_or(InvalidPath::TooDeep)?;
+            found[deeper as usize] = parse_segment(segment)?;
+            level = Some(deeper);
+        }
+        let level = level.ok_or(InvalidPath::InvalidSegment)?;
+        Ok(Self {
+            segments: found,
+            level,
+        })
+    }
+
+    /// Returns how deep the path reaches.
+    pub const fn level(&self) -> Level {
+        self.level
+    }
+
+    /// Returns the object's number.
+    pub const fn object_id(&self) -> u16 {
+        self.segments[0]
+    }
+
+    /// Returns the object instance's number, if the path reaches that deep.
+    pub fn instance_id(&self) -> Option<u16> {
+        self.at(Level::Instance)
+    }
+
+    /// Returns the resource's number, if the path reaches that deep.
+    pub fn resource_id(&self) -> Option<u16> {
+        self.at(Level::Resource)
+    }
+
+    /// Returns the resource instance's number, if the path reaches that deep.
+    pub fn resource_instance_id(&self) -> Option<u16> {
+        self.at(Level::ResourceInstance)
+    }
+
+    /// Tells whether the path addresses a whole object.
+    pub fn is_object(&self) -> bool {
+        self.level == Level::Object
+    }
+
+    /// Tells whether the path addresses an object instance.
+    pub fn is_instance(&self) -> bool {
+        self.level == Level::Instance
+    }
+
+    /// Tells whether the path addresses a resource.
+    pub fn is_resource(&self) -> bool {
+        self.level == Level::Resource
+    }
+
+    /// Tells whether the path addresses a resource instance.
+    pub fn is_resource_instance(&self) -> bool {
+        self.level == Level::ResourceInstance
+    }
+
+    /// Walks the path's numbers from the object down.
+    pub fn segments(&self) -> impl ExactSizeIterator<Item = u16> + use<> {
+        self.segments.into_iter().take(self.level as usize + 1)
+    }
+
+    fn at(&self, level: Level) -> Option<u16> {
+        (self.level >= level).then_some(self.segments[level as usize])
+    }
+}
+
+impl FromStr for Path {
+    type Err = InvalidPath;
+
+    fn from_str(text: &str) -> Result<Self, InvalidPath> {
+        Self::parse(text)
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.segments()
+            .try_for_each(|segment| write!(f, "/{segment}"))
+    }
+}
+
+impl fmt::Debug for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+fn next_level(level: Option<Level>) -> Option<Level> {
+    match level {
+        None => Some(Level::Object),
+        Some(Level::Object) => Some(Level::Instance),
+        Some(Level::Instance) => Some(Level::Resource),
+        Some(Level::Resource) => Some(Level::ResourceInstance),
+        Some(Level::ResourceInstance) => None,
+    }
+}
+
+fn parse_segment(segment: &str) -> Result<u16, InvalidPath> {
+    let plain = segment.bytes().all(|byte| byte.is_ascii_digit());
+    let canonical = segment == "0" || !segment.starts_with('0');
+    if !(plain && canonical) {
+        return Err(InvalidPath::InvalidSegment);
+    }
+    segment.parse().map_err(|_| InvalidPath::InvalidSegment)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{Strategy, any, prop_assert_eq, prop_oneof, proptest};
+
+    use super::{InvalidPath, Level, Path};
+
+    #[test]
+    fn each_level_reads_and_prints_as_itself() {
+        let cases = [
+            ("/3", Path::object(3), Level::Object),
+            ("/3/0", Path::instance(3, 0), Level::Instance),
+            (
+                "/3303/0/5700",
+                Path::resource(3303, 0, 5700),
+                Level::Resource,
+            ),
+            (
+                "/65535/65535/65535/65535",
+                Path::resource_instance(65535, 65535, 65535, 65535),
+                { Level::ResourceInstance },
+            ),
+        ];
+        for (text, path, level) in cases {
+            assert_eq!(Path::parse(text), Ok(path));
+            assert_eq!(path.to_string(), text);
+            assert_eq!(path.level(), level);
+        }
+    }
+
+    #[test]
+    fn anything_but_the_strict_form_is_refused() {
+        let cases = [
+            ("", InvalidPath::NoLeadingSlash),
+            ("3/0", InvalidPath::NoLeadingSlash),
+            (" /3", InvalidPath::NoLeadingSlash),
+            ("/", InvalidPath::InvalidSegment),
+            ("//3", InvalidPath::InvalidSegment),
+            ("/3/", InvalidPath::InvalidSegment),
+            ("/3//0", InvalidPath::InvalidSegment),
+            ("/03", InvalidPath::InvalidSegment),
+            ("/00", InvalidPath::InvalidSegment),
+            ("/+3", InvalidPath::InvalidSegment),
+            ("/-3", InvalidPath::InvalidSegment),
+            ("/3 ", InvalidPath::InvalidSegment),
+            ("/3a", InvalidPath::InvalidSegment),
+            ("/٣", InvalidPath::InvalidSegment),
+            ("/65536", InvalidPath::InvalidSegment),
+            ("/99999999999999999999", InvalidPath::InvalidSegment),
+            ("/3/0/1/2/4", InvalidPath::TooDeep),
+        ];
+        for (text, reason) in cases {
+            assert_eq!(Path::parse(text), Err(reason), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn getters_answer_only_what_the_path_reaches() {
+        let resource = Path::resource(3, 0, 9);
+        assert_eq!(resource.object_id(), 3);
+        assert_eq!(resource.instance_id(), Some(0));
+        assert_eq!(resource.resource_id(), Some(9));
+        assert_eq!(resource.resource_instance_id(), None);
+        assert_eq!(Path::object(3).instance_id(), None);
+        assert!(resource.is_resource() && !resource.is_instance() && !resource.is_object());
+        assert!(Path::resource_instance(3, 0, 6, 1).is_resource_instance());
+        assert_eq!(resource.segments().collect::<Vec<_>>(), [3, 0, 9]);
+        assert_eq!(resource.segments().len(), 3);
+    }
+
+    #[test]
+    fn a_parent_sorts_before_its_children_and_they_before_its_siblings() {
+        let sorted = ["/3", "/3/0", "/3/0/0", "/3/0/0/0", "/3/0/1", "/3/1", "/4"];
+        let paths: Vec<Path> = sorted.iter().map(|text| text.parse().unwrap()).collect();
+        assert!(paths.is_sorted());
+        assert!(paths.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    proptest! {
+        #[test]
+        fn every_path_survives_its_text(path in any_path()) {
+            prop_assert_eq!(Path::parse(&path.to_string()), Ok(path));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "[/0-9a-z+-]{0,24}|\\PC{0,40}") {
+            if let Ok(path) = Path::parse(&text) {
+                prop_assert_eq!(path.to_string(), text);
+            }
+        }
+    }
+
+    fn any_path() -> impl Strategy<Value = Path> {
+        prop_oneof![
+            any::<u16>().prop_map(Path::object),
+            any::<(u16, u16)>().prop_map(|(o, i)| Path::instance(o, i)),
+            any::<(u16, u16, u16)>().prop_map(|(o, i, r)| Path::resource(o, i, r)),
+            any::<(u16, u16, u16, u16)>()
+                .prop_map(|(o, i, r, ri)| Path::resource_instance(o, i, r, ri)),
+        ]
+    }
+}

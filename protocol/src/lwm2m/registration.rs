@@ -1,0 +1,199 @@
+//! What does a device say when it registers or updates? (LwM2M Core 1.1 sections 6.2.1, 6.2.2)
+//!
+//! Reads what the device sent, as it sent it: what a missing lifetime means, or whether the device
+//! is known, is decided elsewhere. Unknown parameters are skipped; the Content-Format of the
+//! payload does not matter, for devices leave it out.
+
+mod parameters;
+
+use thiserror::Error;
+
+use self::parameters::Parameters;
+use super::binding::Binding;
+use super::links::{self, ObjectLinks};
+use super::version::EnablerVersion;
+use crate::coap::code::Code;
+
+/// Bounds the endpoint name in bytes; a Uri-Query option cannot carry more.
+pub const ENDPOINT_BYTES_MAX: usize = 255;
+
+/// Bounds the SMS number in bytes: an MSISDN has 15 digits, and devices decorate it.
+pub const SMS_BYTES_MAX: usize = 64;
+
+/// Holds a decoded Register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Register {
+    /// The name the device goes by.
+    pub endpoint: Box<str>,
+    /// The lifetime in seconds as sent, 0 included; a number beyond `u32` is its maximum.
+    pub lifetime_s: Option<u32>,
+    /// The LwM2M release the device speaks.
+    pub version: EnablerVersion,
+    /// The ways the device can be reached.
+    pub binding: Binding,
+    /// The number SMS reach the device under.
+    pub sms: Option<Box<str>>,
+    /// The objects the device offers.
+    pub links: ObjectLinks,
+}
+
+/// Holds a decoded Update: what is absent stays as it was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Update {
+    /// The new lifetime in seconds.
+    pub lifetime_s: Option<u32>,
+    /// The new ways the device can be reached, as `b` says; see [`Update::binding_after`].
+    pub binding: Option<Binding>,
+    /// Whether `Q` was given.
+    pub queue_mode: bool,
+    /// The new SMS number.
+    pub sms: Option<Box<str>>,
+    /// The new objects.
+    pub links: Option<ObjectLinks>,
+}
+
+/// Tells why a Register or Update is turned away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// The device speaks a release the service does not; it may try another.
+    #[error("this version of LwM2M is not supported")]
+    UnsupportedVersion,
+    /// There is no endpoint name, or an empty one.
+    #[error("the endpoint name is missing")]
+    MissingEndpoint,
+    /// The endpoint name is longer than allowed.
+    #[error("the endpoint name is longer than {ENDPOINT_BYTES_MAX} bytes")]
+    EndpointTooLong,
+    /// The lifetime is not a decimal number.
+    #[error("the lifetime is not a number of seconds")]
+    InvalidLifetime,
+    /// The binding holds a letter that is no transport.
+    #[error("the binding is not made of the letters U, T, S, N, M, H and Q")]
+    InvalidBinding,
+    /// The SMS number is longer than allowed.
+    #[error("the SMS number is longer than {SMS_BYTES_MAX} bytes")]
+    SmsTooLong,
+    /// A parameter that may be there once is there twice.
+    #[error("a parameter is given twice")]
+    Repeated,
+    /// The payload is no list of objects.
+    #[error(transparent)]
+    Links(#[from] links::Malformed),
+}
+
+impl Register {
+    /// Reads the Uri-Query options and the payload of `POST /rd`.
+    ///
+    /// An empty payload is a device that offers nothing: the standard demands objects, but such a
+    /// device can still Send, and lists its objects with its next Update.
+    pub fn decode<'a>(
+        queries: impl IntoIterator<Item = &'a str>,
+        payload: &[u8],
+    ) -> Result<Self, Refusal> {
+        let parameters = Parameters::read(queries)?;
+        let version = parameters.version()?;
+        Ok(Self {
+            endpoint: parameters.endpoint()?,
+            lifetime_s: parameters.lifetime_s()?,
+            version,
+            binding: parameters.binding_with_queue_mode()?,
+            sms: parameters.sms()?,
+            links: ObjectLinks::decode(payload)?,
+        })
+    }
+
+    /// Writes the Uri-Query options; the payload is [`ObjectLinks::encode`].
+    pub fn queries(&self) -> Vec<String> {
+        let mut queries = vec![
+            format!("lwm2m={}", self.version),
+            format!("ep={}", self.endpoint),
+        ];
+        queries.extend(self.lifetime_s.map(|lifetime_s| format!("lt={lifetime_s}")));
+        queries.extend(parameters::write_binding(self.binding, self.version));
+        queries.extend(self.sms.as_ref().map(|sms| format!("sms={sms}")));
+        queries
+    }
+
+    /// Tells whether the device sleeps and is asked only when it has shown itself.
+    pub fn queue_mode(&self) -> bool {
+        self.binding.queue_mode()
+    }
+}
+
+impl Update {
+    /// Reads the Uri-Query options and the payload of `POST` on the registration's location.
+    ///
+    /// An empty payload leaves the objects as they were. Parameters of a Register alone (`ep`,
+    /// `lwm2m`) are skipped: neither can change while a registration lasts.
+    pub fn decode<'a>(
+        queries: impl IntoIterator<Item = &'a str>,
+        payload: &[u8],
+    ) -> Result<Self, Refusal> {
+        let parameters = Parameters::read(queries)?;
+        let links = match payload {
+            [] => None,
+            listed => Some(ObjectLinks::decode(listed)?),
+        };
+        Ok(Self {
+            lifetime_s: parameters.lifetime_s()?,
+            binding: parameters.binding()?,
+            queue_mode: parameters.queue_mode(),
+            sms: parameters.sms()?,
+            links,
+        })
+    }
+
+    /// Writes the Uri-Query options; the payload is [`ObjectLinks::encode`], if there are links.
+    pub fn queries(&self) -> Vec<String> {
+        let mut queries = Vec::new();
+        queries.extend(self.lifetime_s.map(|lifetime_s| format!("lt={lifetime_s}")));
+        queries.extend(self.binding.map(|binding| format!("b={binding}")));
+        queries.extend(self.queue_mode.then(|| "Q".to_owned()));
+        queries.extend(self.sms.as_ref().map(|sms| format!("sms={sms}")));
+        queries
+    }
+
+    /// Tells whether the device says nothing but that it is still there.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns the binding in force after this Update.
+    ///
+    /// In LwM2M 1.0 queue mode is a letter of `b` and ends with a `b` that lacks it. From 1.1 on
+    /// it is a matter of the Register alone, so an Update cannot end it.
+    pub fn binding_after(&self, current: Binding, version: EnablerVersion) -> Binding {
+        let kept = match (self.binding, version) {
+            (None, _) => current,
+            (Some(binding), EnablerVersion::V1_0) => binding,
+            (Some(binding), EnablerVersion::V1_1 | EnablerVersion::V1_2) => {
+                if current.queue_mode() {
+                    binding.with_queue_mode()
+                } else {
+                    binding
+                }
+            }
+        };
+        if self.queue_mode {
+            kept.with_queue_mode()
+        } else {
+            kept
+        }
+    }
+}
+
+impl Refusal {
+    /// Returns the code the device is answered with.
+    pub fn code(self) -> Code {
+        match self {
+            Self::UnsupportedVersion => Code::PRECONDITION_FAILED,
+            Self::MissingEndpoint
+            | Self::EndpointTooLong
+            | Self::InvalidLifetime
+            | Self::InvalidBinding
+            | Self::SmsTooLong
+            | Self::Repeated
+            | Self::Links(_) => Code::BAD_REQUEST,
+        }
+    }
+}
