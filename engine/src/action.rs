@@ -118,8 +118,13 @@ pub enum Status {
 
 impl Status {
     /// Every status.
-    pub const ALL: [Self; 5] =
-        [Self::Scheduled, Self::InProgress, Self::Succeeded, Self::Failed, Self::Cancelled];
+    pub const ALL: [Self; 5] = [
+        Self::Scheduled,
+        Self::InProgress,
+        Self::Succeeded,
+        Self::Failed,
+        Self::Cancelled,
+    ];
 
     /// Whether the request can still change.
     pub fn is_pending(self) -> bool {

@@ -8,9 +8,7 @@ use crate::action::{Action, Protocol, Status};
 use crate::admin_log::entry::Entry;
 use crate::customer::{AccessToken, Client, Customer};
 use crate::device::record::DeviceRecord;
-use crate::ids::{
-    ActionId, ClientId, CustomerId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn, Shard,
-};
+use crate::ids::{ActionId, ClientId, CustomerId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn, Shard};
 use crate::profile::Profile;
 use crate::setting::Setting;
 

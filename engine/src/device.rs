@@ -1,5 +1,246 @@
 //! One device: what it is heard to say and what is asked of it, decided.
+//!
+//! [`Device`] has four kinds of calls: `restore` begins it; `handle_datagram` and
+//! `handle_timeout` tell it what happened; `submit`, `cancel`, `cancel_all` and `retire` ask
+//! something of it; the rest looks. Each call leaves all its effects in the buffer it is given.
+//! `next_timeout` says when `handle_timeout` is due; calling it early does no harm.
+//!
+//! ```text
+//!              register                    lifetime over, deregister
+//!  unregistered -------> awake <---------> unregistered
+//!                        |   ^
+//!     window over (queue |   | any uplink
+//!     mode only)         v   |
+//!                        asleep
+//! ```
 
+mod attempt;
+mod exchange;
 pub mod queue;
 pub mod record;
+mod registering;
 pub mod snapshot;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use protocol::coap::exchange::Transmission;
+use protocol::coap::message::{Message, MessageId};
+use protocol::coap::recent::Recent;
+
+use crate::change::{Add, Change, Counter};
+use crate::datagram::Datagram;
+use crate::effect::{Effect, Effects};
+use crate::ids::DeviceKey;
+use crate::limits::{Limits, PRESENCE_SAVE_MS};
+use crate::location::Location;
+use crate::moment::{Moment, Timestamp};
+use crate::peer::Peer;
+use crate::profile::Profile;
+
+use attempt::Attempt;
+use queue::Pending;
+use record::{DeviceRecord, Registration, Restored};
+use snapshot::{Presence, Snapshot};
+
+/// What holds for every device alike.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// The bounds.
+    pub limits: Limits,
+    /// The transmission parameters of requests to devices (RFC 7252 section 4.8).
+    pub transmission: Transmission,
+    /// Whether an endpoint name alone proves who registers.
+    pub names: NameTrust,
+}
+
+/// Whether the name a device registers with proves anything without DTLS.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum NameTrust {
+    /// A name alone proves nothing: the device must come from its own address.
+    #[default]
+    AddressRequired,
+    /// A device without an address of its own is believed.
+    NameSuffices,
+}
+
+/// One device.
+pub struct Device {
+    rules: Arc<Rules>,
+    profile: Box<Profile>,
+    record: DeviceRecord,
+    /// When the record was last saved; between saves presence lives here alone.
+    record_saved_at: Option<Timestamp>,
+    /// Until when a queue-mode device listens.
+    awake_until: Timestamp,
+    /// What its peer sent lately, so that a repeated datagram is answered and not done again.
+    recent: Recent,
+    next_message_id: u16,
+    /// Requests that are not final, oldest first.
+    pending: Vec<Pending>,
+    /// The one exchange in flight.
+    attempt: Option<Box<Attempt>>,
+    /// Requests restored from the store were not looked at yet.
+    unsettled: bool,
+    rejection_logged_at: Option<Timestamp>,
+}
+
+impl Device {
+    /// Brings a device back from what was kept of it.
+    ///
+    /// An attempt that was in flight counts as made. A registration gets what remains of its
+    /// lifetime and, because updates that change nothing are saved only now and then, as much
+    /// longer as may have gone unsaved.
+    pub fn restore(m: &mut Moment, rules: Arc<Rules>, restored: Restored) -> Self {
+        let Restored {
+            profile,
+            mut record,
+            pending,
+        } = restored;
+        let now = m.now();
+        if let Some(registration) = &mut record.registration {
+            let whole = now.plus_s(i64::from(registration.lifetime_s()));
+            let unsaved = registration.expires_at.plus_ms(PRESENCE_SAVE_MS);
+            registration.expires_at = registration.expires_at.max(whole.min(unsaved));
+        }
+        let last_seen_at = record.last_seen_at.unwrap_or_default();
+        let awake_until = last_seen_at.plus_ms(rules.limits.awake_window_ms);
+        Self {
+            profile: Box::new(profile),
+            record_saved_at: record.last_seen_at,
+            awake_until,
+            recent: Recent::default(),
+            next_message_id: u16::try_from(m.next_u32() >> 16).expect("shifted to 16 bits"),
+            unsettled: !pending.is_empty(),
+            pending: pending.into_iter().map(Pending::restored).collect(),
+            attempt: None,
+            rejection_logged_at: None,
+            record,
+            rules,
+        }
+    }
+
+    /// Takes in a message of this device, or of somebody who claims to be it.
+    pub fn handle_datagram(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) {
+        if !self.repeat_answer(m, datagram, out) {
+            self.hear(m, datagram, out);
+            self.begin_attempt(m, out);
+        }
+    }
+
+    /// Does what time asks for.
+    pub fn handle_timeout(&mut self, m: &mut Moment, out: &mut Effects) {
+        self.settle_restored(m, out);
+        self.drive_attempt(m, out);
+        self.expire_actions(m, out);
+        self.expire_registration(m, out);
+        self.begin_attempt(m, out);
+    }
+
+    /// Forgets the device with all that belongs to it.
+    pub fn retire(&mut self, out: &mut Effects) {
+        out.push(Effect::Save(Change::RemoveDevice(self.profile.clone())));
+        let counter = Counter::Devices(self.profile.customer.clone());
+        out.push(Effect::Count(Add { counter, delta: -1 }));
+        let from = self.bound_peer();
+        self.record.registration = None;
+        self.pending.clear();
+        self.attempt = None;
+        out.push(Effect::Rebind { from, to: None });
+    }
+
+    /// When `handle_timeout` is due.
+    pub fn next_timeout(&self) -> Option<Timestamp> {
+        if self.unsettled {
+            return Some(Timestamp::default());
+        }
+        let exchange = self.attempt.as_ref().map(|attempt| attempt.next_timeout());
+        let registration = self.record.registration.as_ref().map(|r| r.expires_at);
+        let expiry = self
+            .pending
+            .iter()
+            .filter_map(|pending| self.expiry_of(pending))
+            .min();
+        [exchange, registration, expiry].into_iter().flatten().min()
+    }
+
+    /// The key of the device.
+    pub fn key(&self) -> DeviceKey {
+        self.profile.key()
+    }
+
+    /// Where datagrams of this device come from, while it is registered.
+    pub fn bound_peer(&self) -> Option<Peer> {
+        self.record.registration.as_ref().and(self.record.peer)
+    }
+
+    /// Whether nothing would be lost if the device were brought back from the store instead.
+    pub fn is_idle(&self) -> bool {
+        self.record.registration.is_none() && self.pending.is_empty() && self.attempt.is_none()
+    }
+
+    /// Whether the device listens now.
+    pub fn presence(&self, now: Timestamp) -> Presence {
+        match &self.record.registration {
+            None => Presence::Unregistered,
+            Some(r) if r.binding.queue_mode() && now >= self.awake_until => Presence::Asleep,
+            Some(_) => Presence::Awake,
+        }
+    }
+
+    /// What the device is doing right now.
+    pub fn snapshot(&self, now: Timestamp) -> Snapshot {
+        Snapshot {
+            profile: (*self.profile).clone(),
+            first_registered_at: self.record.first_registered_at,
+            last_seen_at: self.record.last_seen_at,
+            peer: self.record.peer,
+            presence: self.presence(now),
+            registration: self.record.registration.clone(),
+            pending: self
+                .pending
+                .iter()
+                .map(|pending| pending.action.clone())
+                .collect(),
+        }
+    }
+
+    /// Notes that the device was heard: whatever waits for it may go out.
+    fn note_uplink(&mut self, now: Timestamp) {
+        self.record.last_seen_at = Some(now);
+        self.note_awake(now);
+        self.release_pending();
+    }
+
+    fn note_awake(&mut self, now: Timestamp) {
+        self.awake_until = now.plus_ms(self.rules.limits.awake_window_ms);
+    }
+
+    fn save_record(&mut self, now: Timestamp, out: &mut Effects) {
+        self.record_saved_at = Some(now);
+        let record = Box::new(self.record.clone());
+        out.push(Effect::Save(Change::PutRecord {
+            device: self.key(),
+            record,
+        }));
+    }
+
+    fn location(&self, registration: &Registration) -> Location {
+        Location::new(self.key(), registration.salt)
+    }
+
+    fn take_message_id(&mut self) -> MessageId {
+        let id = MessageId(self.next_message_id);
+        self.next_message_id = self.next_message_id.wrapping_add(1);
+        id
+    }
+
+    fn send(to: Peer, message: &Message, out: &mut Effects) {
+        out.push(Effect::Send {
+            to,
+            datagram: message.encode(),
+        });
+    }
+}

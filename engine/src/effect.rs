@@ -73,12 +73,18 @@ impl Effects {
     pub fn save_action(&mut self, was: Option<Status>, action: &Action) {
         if was != Some(action.status) {
             if let Some(was) = was {
-                self.push(Effect::Expect(Expect::Status { action: action.id, is: was }));
+                self.push(Effect::Expect(Expect::Status {
+                    action: action.id,
+                    is: was,
+                }));
                 self.count_action(action, was, -1);
             }
             self.count_action(action, action.status, 1);
         }
-        self.push(Effect::Save(Change::PutAction { was, action: Box::new(action.clone()) }));
+        self.push(Effect::Save(Change::PutAction {
+            was,
+            action: Box::new(action.clone()),
+        }));
     }
 
     /// The effects in the order they were decided.
@@ -88,7 +94,10 @@ impl Effects {
 
     /// Parts what must be durable first from what is said afterwards.
     pub fn settle(self, owner: Owner) -> (Batch, Vec<Speech>) {
-        let mut batch = Batch { owner, ..Batch::default() };
+        let mut batch = Batch {
+            owner,
+            ..Batch::default()
+        };
         let mut speeches = Vec::new();
         for effect in self.0 {
             match effect {
@@ -106,9 +115,23 @@ impl Effects {
     fn count_action(&mut self, action: &Action, status: Status, delta: i64) {
         let protocol = action.protocol();
         let customer = action.customer.clone();
-        let of_customer = Counter::CustomerActions { customer, protocol, status };
-        let of_device = Counter::DeviceActions { device: action.device, protocol, status };
-        self.push(Effect::Count(Add { counter: of_customer, delta }));
-        self.push(Effect::Count(Add { counter: of_device, delta }));
+        let of_customer = Counter::CustomerActions {
+            customer,
+            protocol,
+            status,
+        };
+        let of_device = Counter::DeviceActions {
+            device: action.device,
+            protocol,
+            status,
+        };
+        self.push(Effect::Count(Add {
+            counter: of_customer,
+            delta,
+        }));
+        self.push(Effect::Count(Add {
+            counter: of_device,
+            delta,
+        }));
     }
 }

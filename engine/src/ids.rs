@@ -228,7 +228,10 @@ mod tests {
     fn an_id_says_what_is_wrong_with_it() {
         assert_eq!(CustomerId::parse(""), Err(InvalidId::Empty));
         assert_eq!(DeviceId::parse("a/b"), Err(InvalidId::Character('/')));
-        assert_eq!(Imsi::parse("1234567890123456"), Err(InvalidId::TooLong { max: 15 }));
+        assert_eq!(
+            Imsi::parse("1234567890123456"),
+            Err(InvalidId::TooLong { max: 15 })
+        );
         assert_eq!(ActionId::parse("17"), Err(InvalidId::NotUuid));
         assert!(DeviceId::parse("urn:imei:356938035643809").is_ok());
     }

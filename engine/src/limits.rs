@@ -36,8 +36,9 @@ pub const SEND_ATTEMPTS_MAX: u8 = 5;
 /// without block-wise transfer; a longer one is refused with 400.
 pub const ACTION_DATA_BYTES_MAX: usize = 1_024;
 
-/// A result payload longer than this is cut and says so: a device must not fill the store.
-pub const RESULT_BYTES_MAX: usize = 64 * 1_024;
+/// What a 5.03 asks a device to wait, in seconds: long enough for a full queue to drain, short
+/// enough that the device is still awake.
+pub const OVERLOAD_MAX_AGE_S: u32 = 10;
 
 /// A panicking device actor is restored this many times in [`PANIC_WINDOW_MS`], then parked.
 pub const PANICS_MAX: u8 = 3;

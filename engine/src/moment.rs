@@ -74,7 +74,10 @@ impl Moment {
         let high = u64::try_from(entropy >> 64).expect("the upper half has 64 bits");
         let low = u64::try_from(entropy & u128::from(u64::MAX)).expect("masked to 64 bits");
         // xoroshiro128+ needs one bit set.
-        Self { now, state: [high, low | 1] }
+        Self {
+            now,
+            state: [high, low | 1],
+        }
     }
 
     /// The instant.

@@ -23,7 +23,10 @@ impl Peer {
     /// The peer that sends from this address without security.
     pub fn plain(address: SocketAddr) -> Self {
         let ip = address.ip().to_canonical();
-        Self { address: SocketAddr::new(ip, address.port()), via: Via::Plain }
+        Self {
+            address: SocketAddr::new(ip, address.port()),
+            via: Via::Plain,
+        }
     }
 
     /// The network address alone.

@@ -77,14 +77,24 @@ pub struct Seen<'a> {
 impl Entry {
     /// The device registered for the first time; written exactly once per device for ever.
     pub fn first_registered(m: &mut Moment, device: Seen<'_>) -> Self {
-        let description =
-            format!("The device registered for the first time as {}.", device.profile.endpoint);
-        Self::info(m, device, "Lifecycle[DeviceFirstTimeRegistered]", description)
+        let description = format!(
+            "The device registered for the first time as {}.",
+            device.profile.endpoint
+        );
+        Self::info(
+            m,
+            device,
+            "Lifecycle[DeviceFirstTimeRegistered]",
+            description,
+        )
     }
 
     /// The device, or somebody in its name, tried to register and may not.
     pub fn registration_rejected(m: &mut Moment, device: Seen<'_>, why: &str) -> Self {
-        let description = format!("A registration as {} was rejected: {why}.", device.profile.endpoint);
+        let description = format!(
+            "A registration as {} was rejected: {why}.",
+            device.profile.endpoint
+        );
         Self::error(m, device, None, "LwM2M[RegistrationRejected]", description)
     }
 
@@ -92,21 +102,39 @@ impl Entry {
     pub fn invalid_data_type(m: &mut Moment, device: Seen<'_>, action: &Action, why: &str) -> Self {
         let description = format!("Action request {} was not sent: {why}.", action.id);
         let trace = Some(action.trace);
-        Self::error(m, device, trace, "DeviceController[InvalidDataType]", description)
+        Self::error(
+            m,
+            device,
+            trace,
+            "DeviceController[InvalidDataType]",
+            description,
+        )
     }
 
     /// A request failed for ever.
     pub fn action_failed(m: &mut Moment, device: Seen<'_>, action: &Action, why: &str) -> Self {
         let description = format!("Action request {} failed: {why}.", action.id);
         let trace = Some(action.trace);
-        Self::error(m, device, trace, "DeviceController[ActionRequestFailed]", description)
+        Self::error(
+            m,
+            device,
+            trace,
+            "DeviceController[ActionRequestFailed]",
+            description,
+        )
     }
 
     /// A request was not done in time.
     pub fn action_expired(m: &mut Moment, device: Seen<'_>, action: &Action, why: &str) -> Self {
         let description = format!("Action request {} failed: {why}.", action.id);
         let trace = Some(action.trace);
-        Self::error(m, device, trace, "DeviceController[ActionRequestExpired]", description)
+        Self::error(
+            m,
+            device,
+            trace,
+            "DeviceController[ActionRequestExpired]",
+            description,
+        )
     }
 
     /// The service fell over this device again and again and left it alone.
@@ -116,12 +144,26 @@ impl Entry {
         let description = "The service failed repeatedly while handling this device and \
                            ignores it until the service is restarted."
             .to_owned();
-        Self::error(m, device, None, "DeviceController[DeviceParked]", description)
+        Self::error(
+            m,
+            device,
+            None,
+            "DeviceController[DeviceParked]",
+            description,
+        )
     }
 
     fn info(m: &mut Moment, device: Seen<'_>, message: &str, description: String) -> Self {
         let trace = TraceId::new(m.uuid());
-        Self::new(m, device, Subject::Lifecycle, Category::Info, trace, message, description)
+        Self::new(
+            m,
+            device,
+            Subject::Lifecycle,
+            Category::Info,
+            trace,
+            message,
+            description,
+        )
     }
 
     fn error(
@@ -132,7 +174,15 @@ impl Entry {
         description: String,
     ) -> Self {
         let trace = trace.unwrap_or_else(|| TraceId::new(m.uuid()));
-        Self::new(m, device, Subject::Device, Category::Error, trace, message, description)
+        Self::new(
+            m,
+            device,
+            Subject::Device,
+            Category::Error,
+            trace,
+            message,
+            description,
+        )
     }
 
     fn new(

@@ -27,7 +27,11 @@ impl Window {
     ) -> Result<Self, Reversed> {
         let until = end.unwrap_or(now);
         let from = start.unwrap_or(until.plus_ms(-LOG_WINDOW_MS));
-        if from > until { Err(Reversed) } else { Ok(Self { from, until }) }
+        if from > until {
+            Err(Reversed)
+        } else {
+            Ok(Self { from, until })
+        }
     }
 }
 
@@ -43,15 +47,33 @@ mod tests {
 
     #[test]
     fn a_window_without_bounds_is_the_last_seven_days() {
-        assert_eq!(Window::of(NOW, None, None), Ok(Window { from: day(93), until: NOW }));
+        assert_eq!(
+            Window::of(NOW, None, None),
+            Ok(Window {
+                from: day(93),
+                until: NOW
+            })
+        );
     }
 
     #[test]
     fn a_window_with_one_bound_takes_the_other_from_the_rule() {
         let only_start = Window::of(NOW, Some(day(40)), None);
-        assert_eq!(only_start, Ok(Window { from: day(40), until: NOW }));
+        assert_eq!(
+            only_start,
+            Ok(Window {
+                from: day(40),
+                until: NOW
+            })
+        );
         let only_end = Window::of(NOW, None, Some(day(50)));
-        assert_eq!(only_end, Ok(Window { from: day(43), until: day(50) }));
+        assert_eq!(
+            only_end,
+            Ok(Window {
+                from: day(43),
+                until: day(50)
+            })
+        );
     }
 
     #[test]

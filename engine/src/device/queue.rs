@@ -1,7 +1,12 @@
 //! What is asked of a device and waits its turn: submitting, cancelling, order and expiry.
 
-use crate::action::Status;
+use crate::action::{Action, Addressee, Mode, NewAction, Outcome, Status};
+use crate::admin_log::entry::{Entry, Seen};
+use crate::device::Device;
+use crate::device::snapshot::Presence;
+use crate::effect::{Effect, Effects};
 use crate::ids::ActionId;
+use crate::moment::{Moment, Timestamp};
 
 /// A request was accepted: once its step is durable it is a promise.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -42,4 +47,252 @@ pub enum CancelRefusal {
     /// It is already being sent.
     #[error("the request is already being sent")]
     NotScheduled,
+}
+
+/// A request that is not final.
+pub(super) struct Pending {
+    pub(super) action: Action,
+    /// Whether it may go out as soon as no other exchange is in flight.
+    pub(super) ready: bool,
+}
+
+impl Pending {
+    /// A request brought back from the store: one to be sent now that was never tried goes out,
+    /// any other waits for the device to be heard.
+    pub(super) fn restored(action: Action) -> Self {
+        let untried = action.status == Status::InProgress && action.attempts_made == 0;
+        Self {
+            action,
+            ready: untried,
+        }
+    }
+}
+
+/// Why a request failed for ever; each kind has its own entry in the customer's log.
+#[derive(Clone, Copy)]
+pub(super) enum Failure {
+    /// The device refused it or did not answer.
+    Refused,
+    /// Its value does not fit the resource it addresses.
+    Unfit,
+    /// It was not done in time.
+    Expired,
+}
+
+impl Outcome {
+    /// The outcome of a request that got no answer.
+    pub(super) fn failure(why: &str) -> Self {
+        Self {
+            error: Some(why.into()),
+            ..Self::default()
+        }
+    }
+}
+
+impl Device {
+    /// Creates an action request.
+    ///
+    /// One whose value does not fit its resource is accepted, and fails in the same step.
+    pub fn submit(
+        &mut self,
+        m: &mut Moment,
+        new: NewAction,
+        out: &mut Effects,
+    ) -> Result<Accepted, SubmitRefusal> {
+        self.check_room(&new)?;
+        let action = self.action_of(m, new);
+        let accepted = Accepted {
+            id: action.id,
+            status: action.status,
+        };
+        out.save_action(None, &action);
+        match self.value_of(&action) {
+            Ok(_) => {
+                let awake = self.presence(m.now()) == Presence::Awake;
+                let ready = action.mode == Mode::SendNow && awake;
+                self.pending.push(Pending { action, ready });
+                self.begin_attempt(m, out);
+            }
+            Err(why) => self.fail(m, action, Failure::Unfit, Outcome::failure(&why), out),
+        }
+        Ok(accepted)
+    }
+
+    /// Takes back a request that was not sent.
+    pub fn cancel(
+        &mut self,
+        m: &mut Moment,
+        id: ActionId,
+        out: &mut Effects,
+    ) -> Result<Cancelled, CancelRefusal> {
+        let index = self.position_of(id).ok_or(CancelRefusal::NotPending)?;
+        let pending = self.pending.remove(index);
+        if pending.action.status != Status::Scheduled {
+            self.pending.insert(index, pending);
+            return Err(CancelRefusal::NotScheduled);
+        }
+        Self::conclude(m, pending.action, Status::Cancelled, out);
+        Ok(Cancelled { id })
+    }
+
+    /// Takes back every request that was not sent.
+    pub fn cancel_all(&mut self, m: &mut Moment, out: &mut Effects) -> Vec<Cancelled> {
+        let is_scheduled = |pending: &mut Pending| pending.action.status == Status::Scheduled;
+        let scheduled: Vec<Pending> = self.pending.extract_if(.., is_scheduled).collect();
+        let conclude = |pending: Pending| {
+            let id = pending.action.id;
+            Self::conclude(m, pending.action, Status::Cancelled, out);
+            Cancelled { id }
+        };
+        scheduled.into_iter().map(conclude).collect()
+    }
+
+    /// Lets everything that waits go out; what is in flight was not waiting.
+    pub(super) fn release_pending(&mut self) {
+        let in_flight = self.action_in_flight();
+        for pending in &mut self.pending {
+            pending.ready = Some(pending.action.id) != in_flight;
+        }
+    }
+
+    /// Fails what was in its last attempt when the service stopped: the attempt counts as made.
+    pub(super) fn settle_restored(&mut self, m: &mut Moment, out: &mut Effects) {
+        if !std::mem::take(&mut self.unsettled) {
+            return;
+        }
+        let interrupted = |p: &mut Pending| {
+            p.action.status == Status::InProgress && p.action.attempts_left() == 0
+        };
+        let interrupted: Vec<Pending> = self.pending.extract_if(.., interrupted).collect();
+        for pending in interrupted {
+            let why = "the service was interrupted during the last attempt; \
+                       the device may have done it";
+            self.fail(
+                m,
+                pending.action,
+                Failure::Refused,
+                Outcome::failure(why),
+                out,
+            );
+        }
+    }
+
+    /// Fails what was not done in time; an attempt in flight may still succeed.
+    pub(super) fn expire_actions(&mut self, m: &mut Moment, out: &mut Effects) {
+        let (now, in_flight) = (m.now(), self.action_in_flight());
+        let is_due = |pending: &mut Pending| {
+            pending.action.expires_at <= now && Some(pending.action.id) != in_flight
+        };
+        let due: Vec<Pending> = self.pending.extract_if(.., is_due).collect();
+        for pending in due {
+            let action = pending.action;
+            let event = match action.attempts_made {
+                0 => "the device was heard",
+                1.. => "the device answered",
+            };
+            let why = format!("it expired at {} before {event}", action.expires_at.iso());
+            self.fail(m, action, Failure::Expired, Outcome::failure(&why), out);
+        }
+    }
+
+    /// When a request fails if nothing happens; never while it is in flight.
+    pub(super) fn expiry_of(&self, pending: &Pending) -> Option<Timestamp> {
+        let waits = Some(pending.action.id) != self.action_in_flight();
+        waits.then_some(pending.action.expires_at)
+    }
+
+    /// Ends a request as failed for ever and tells the customer.
+    pub(super) fn fail(
+        &self,
+        m: &mut Moment,
+        mut action: Action,
+        failure: Failure,
+        outcome: Outcome,
+        out: &mut Effects,
+    ) {
+        let why = outcome.error.clone().unwrap_or_default();
+        action.outcome = Some(outcome);
+        let action = Self::conclude(m, action, Status::Failed, out);
+        let at = self.record.peer.map(|peer| peer.ip());
+        let seen = Seen {
+            profile: &self.profile,
+            at,
+        };
+        let entry = match failure {
+            Failure::Refused => Entry::action_failed(m, seen, &action, &why),
+            Failure::Unfit => Entry::invalid_data_type(m, seen, &action, &why),
+            Failure::Expired => Entry::action_expired(m, seen, &action, &why),
+        };
+        out.push(Effect::Log(Box::new(entry)));
+    }
+
+    /// Gives a request its final status.
+    pub(super) fn conclude(
+        m: &Moment,
+        mut action: Action,
+        status: Status,
+        out: &mut Effects,
+    ) -> Action {
+        let was = action.status;
+        action.status = status;
+        action.updated_at = m.now();
+        out.save_action(Some(was), &action);
+        action
+    }
+
+    pub(super) fn position_of(&self, id: ActionId) -> Option<usize> {
+        self.pending
+            .iter()
+            .position(|pending| pending.action.id == id)
+    }
+
+    fn check_room(&self, new: &NewAction) -> Result<(), SubmitRefusal> {
+        let limits = &self.rules.limits;
+        let in_flight = self.action_in_flight();
+        let (max, waits): (u32, fn(&Action) -> bool) = match new.mode {
+            Mode::SendNow if self.record.registration.is_none() => {
+                return Err(SubmitRefusal::NotRegistered);
+            }
+            Mode::SendNow => (limits.waiting_max, |a| a.mode == Mode::SendNow),
+            Mode::SendWhenActive => (limits.scheduled_max, |a| a.status == Status::Scheduled),
+        };
+        let is_waiting = |p: &&Pending| waits(&p.action) && Some(p.action.id) != in_flight;
+        let waiting = self.pending.iter().filter(is_waiting).count();
+        match u32::try_from(waiting) {
+            Ok(waiting) if waiting < max => Ok(()),
+            Ok(_) | Err(_) => Err(SubmitRefusal::QueueFull { max }),
+        }
+    }
+
+    fn action_of(&self, m: &mut Moment, new: NewAction) -> Action {
+        let now = m.now();
+        let expires_at = match new.expires_in_s {
+            Some(expires_in_s) => now.plus_s(i64::from(expires_in_s)),
+            None => self.rules.limits.expiry_of(now),
+        };
+        Action {
+            id: ActionId::new(m.uuid()),
+            customer: self.profile.customer.clone(),
+            device: self.key(),
+            request: new.request,
+            status: match new.mode {
+                Mode::SendNow => Status::InProgress,
+                Mode::SendWhenActive => Status::Scheduled,
+            },
+            mode: new.mode,
+            attempts_permitted: new.attempts_permitted,
+            attempts_made: 0,
+            created_at: now,
+            updated_at: now,
+            expires_at,
+            addressee: Addressee {
+                device: self.profile.device.clone(),
+                iccid: self.profile.iccid.clone(),
+                imsi: self.profile.imsi.clone(),
+                ip: self.profile.ip.or(self.record.peer.map(|peer| peer.ip())),
+            },
+            trace: new.trace,
+            outcome: None,
+        }
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use protocol::lwm2m::binding::Binding;
 use protocol::lwm2m::links::ObjectLinks;
-use protocol::lwm2m::registration::Binding;
 use protocol::lwm2m::version::EnablerVersion;
 
 use crate::action::Action;

@@ -32,6 +32,21 @@ pub struct Malformed {
     pub data_type: DataType,
 }
 
+/// Returns the format a single value of the type travels in.
+pub fn format_of(data_type: DataType) -> ContentFormat {
+    match data_type {
+        DataType::Opaque => ContentFormat::OCTET_STREAM,
+        DataType::Boolean
+        | DataType::CoreLink
+        | DataType::Float
+        | DataType::Integer
+        | DataType::ObjectLink
+        | DataType::String
+        | DataType::Time
+        | DataType::UnsignedInteger => ContentFormat::TEXT,
+    }
+}
+
 /// Writes a value for a device: bytes as they are, everything else as text.
 pub fn encode_resource(value: &Value) -> (ContentFormat, Vec<u8>) {
     match value {

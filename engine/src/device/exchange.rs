@@ -1,0 +1,163 @@
+//! The device as a CoAP endpoint: which message means what, and who answers it.
+
+use protocol::coap::code::Code;
+use protocol::coap::exchange::Reception;
+use protocol::coap::message::{Kind, Message};
+use protocol::coap::recent::Remembered;
+
+use crate::datagram::Datagram;
+use crate::device::Device;
+use crate::effect::Effects;
+use crate::location::Location;
+use crate::moment::Moment;
+
+/// What a message of a device is about.
+enum Meaning {
+    Register,
+    Update(Location),
+    Deregister(Location),
+    /// A response or an acknowledgement, or a reset.
+    Answer,
+    /// An Empty confirmable message: a ping (RFC 7252 section 4.3).
+    Ping,
+    Unsupported(Code),
+}
+
+impl Device {
+    /// Answers a message that was answered already, without doing it again; says whether it was
+    /// one (RFC 7252 section 4.5).
+    pub(super) fn repeat_answer(
+        &mut self,
+        m: &mut Moment,
+        datagram: &Datagram,
+        out: &mut Effects,
+    ) -> bool {
+        let message = &datagram.message;
+        if self.record.peer != Some(datagram.peer) {
+            return false;
+        }
+        let Some(remembered) = self.recent.find(m.now().as_ms(), message) else {
+            return false;
+        };
+        if message.kind != Kind::Confirmable {
+            return true;
+        }
+        let answer = match remembered {
+            Remembered::Answered(code) => self.respond(message, code),
+            Remembered::Acknowledged => Message::acknowledgement(message.message_id),
+            Remembered::Rejected => Message::reset(message.message_id),
+        };
+        Self::send(datagram.peer, &answer, out);
+        true
+    }
+
+    /// Takes in a message that is new.
+    pub(super) fn hear(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) {
+        match Meaning::of(&datagram.message) {
+            Meaning::Register => self.register(m, datagram, out),
+            Meaning::Update(location) => self.update(m, datagram, location, out),
+            Meaning::Deregister(location) => self.deregister(m, datagram, location, out),
+            Meaning::Answer => self.take_answer(m, datagram, out),
+            Meaning::Ping => self.reject(m, datagram, out),
+            Meaning::Unsupported(code) => self.answer(m, datagram, code, out),
+        }
+    }
+
+    /// Answers a request and remembers that it was answered.
+    pub(super) fn answer(
+        &mut self,
+        m: &mut Moment,
+        datagram: &Datagram,
+        code: Code,
+        out: &mut Effects,
+    ) {
+        if self.record.peer == Some(datagram.peer) {
+            let remembered = Remembered::Answered(code);
+            self.recent
+                .remember(m.now().as_ms(), &datagram.message, remembered);
+        }
+        let response = self.respond(&datagram.message, code);
+        Self::send(datagram.peer, &response, out);
+    }
+
+    fn respond(&mut self, request: &Message, code: Code) -> Message {
+        let id = self.take_message_id();
+        let response = Message::response_to(request, code, id);
+        match &self.record.registration {
+            Some(registration) if code == Code::CREATED => {
+                let location = self.location(registration).to_string();
+                response.with_location_path(["rd", &location])
+            }
+            Some(_) | None => response,
+        }
+    }
+
+    /// Rejects a message nobody here can process: a confirmable one must be, and any other may
+    /// be, so that a device stops sending notifications nobody asked for (RFC 7641 section 3.6).
+    fn reject(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) {
+        let message = &datagram.message;
+        self.recent
+            .remember(m.now().as_ms(), message, Remembered::Rejected);
+        Self::send(datagram.peer, &Message::reset(message.message_id), out);
+    }
+
+    fn take_answer(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) {
+        let message = &datagram.message;
+        let now_ms = m.now().as_ms();
+        let reception = match &mut self.attempt {
+            Some(attempt) => attempt.exchange.handle(now_ms, message),
+            None => Reception::NotMine,
+        };
+        match reception {
+            Reception::NotMine
+                if message.code.is_response() && message.kind != Kind::Acknowledgement =>
+            {
+                self.reject(m, datagram, out);
+            }
+            Reception::NotMine => {}
+            Reception::Acknowledged => self.note_awake(m.now()),
+            Reception::Reset => self.attempt_failed(m, "the device rejected the message", out),
+            Reception::Unusable { option, reset } => {
+                let why = format!("the answer has the critical option {option}, not supported");
+                self.attempt_refused(m, message.code, &why, out);
+                if reset.is_some() {
+                    self.reject(m, datagram, out);
+                }
+            }
+            Reception::Answered { acknowledge } => {
+                self.note_awake(m.now());
+                self.attempt_answered(m, message, out);
+                if let Some(id) = acknowledge {
+                    self.recent
+                        .remember(now_ms, message, Remembered::Acknowledged);
+                    Self::send(datagram.peer, &Message::acknowledgement(id), out);
+                }
+            }
+        }
+    }
+}
+
+impl Meaning {
+    fn of(message: &Message) -> Self {
+        match message.kind {
+            Kind::Acknowledgement | Kind::Reset => return Self::Answer,
+            Kind::Confirmable if message.code == Code::EMPTY => return Self::Ping,
+            Kind::Confirmable | Kind::NonConfirmable => {}
+        }
+        if !message.code.is_request() {
+            return Self::Answer;
+        }
+        let path: Vec<&str> = message.uri_path().collect();
+        match (message.code, path.as_slice()) {
+            (Code::POST, ["rd"]) => Self::Register,
+            (Code::POST, ["rd", segment]) => Self::at(segment, Self::Update),
+            (Code::DELETE, ["rd", segment]) => Self::at(segment, Self::Deregister),
+            (_, ["rd"] | ["rd", _]) => Self::Unsupported(Code::METHOD_NOT_ALLOWED),
+            _ => Self::Unsupported(Code::NOT_FOUND),
+        }
+    }
+
+    fn at(segment: &str, meaning: fn(Location) -> Self) -> Self {
+        Location::parse(segment).map_or(Self::Unsupported(Code::NOT_FOUND), meaning)
+    }
+}

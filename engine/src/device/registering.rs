@@ -1,0 +1,209 @@
+//! The registration of a device: register, update, deregister, expiry, and who may
+//! (LwM2M Core 1.2 section 6.2).
+
+use std::sync::Arc;
+
+use protocol::coap::code::Code;
+use protocol::lwm2m::registration::{Register, Update};
+
+use crate::admin_log::entry::{Entry, Seen};
+use crate::datagram::Datagram;
+use crate::device::record::Registration;
+use crate::device::{Device, NameTrust};
+use crate::effect::{Effect, Effects};
+use crate::limits::{LIFETIME_S_MAX, PRESENCE_SAVE_MS, REJECTION_LOG_MS};
+use crate::location::Location;
+use crate::moment::{Moment, Timestamp};
+use crate::peer::Peer;
+
+impl Registration {
+    /// The lifetime in force, in seconds: as asked for, but never above a day; 0 or none means a
+    /// day.
+    pub fn lifetime_s(&self) -> u32 {
+        match self.lifetime_asked_s {
+            None | Some(0) => LIFETIME_S_MAX,
+            Some(asked_s) => asked_s.min(LIFETIME_S_MAX),
+        }
+    }
+
+    fn renew(&mut self, now: Timestamp) {
+        self.expires_at = now.plus_s(i64::from(self.lifetime_s()));
+    }
+
+    /// Takes over what an update names and says whether that changed anything.
+    fn amend(&mut self, update: Update) -> bool {
+        let before = self.clone();
+        self.lifetime_asked_s = update.lifetime_s.or(self.lifetime_asked_s);
+        self.binding = update.binding_after(self.binding, self.version);
+        if let Some(sms) = update.sms {
+            self.sms = Some(sms);
+        }
+        if let Some(links) = update.links {
+            self.links = Arc::new(links);
+        }
+        *self != before
+    }
+}
+
+impl Device {
+    pub(super) fn register(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) {
+        let message = &datagram.message;
+        let register = match Register::decode(message.uri_query(), &message.payload) {
+            Ok(register) => register,
+            Err(refusal) => return self.answer(m, datagram, refusal.code(), out),
+        };
+        if let Err(why) = self.admit(datagram.peer) {
+            return self.forbid(m, datagram, why, out);
+        }
+        let now = m.now();
+        let from = self.bound_peer();
+        self.move_to(datagram.peer);
+        self.note_uplink(now);
+        let mut registration = Registration {
+            salt: m.next_u32(),
+            lifetime_asked_s: register.lifetime_s,
+            expires_at: now,
+            registered_at: now,
+            version: register.version,
+            binding: register.binding,
+            sms: register.sms,
+            links: Arc::new(register.links),
+        };
+        registration.renew(now);
+        self.record.registration = Some(registration);
+        let first_ever = self.record.first_registered_at.is_none();
+        self.record.first_registered_at.get_or_insert(now);
+        self.save_record(now, out);
+        if first_ever {
+            out.push(Effect::Log(Box::new(Entry::first_registered(
+                m,
+                self.seen(datagram.peer),
+            ))));
+        }
+        self.rebind(from, out);
+        self.answer(m, datagram, Code::CREATED, out);
+    }
+
+    pub(super) fn update(
+        &mut self,
+        m: &mut Moment,
+        datagram: &Datagram,
+        location: Location,
+        out: &mut Effects,
+    ) {
+        let message = &datagram.message;
+        if !self.is_at(location, datagram.peer) {
+            return self.answer(m, datagram, Code::NOT_FOUND, out);
+        }
+        let update = match Update::decode(message.uri_query(), &message.payload) {
+            Ok(update) => update,
+            Err(refusal) => return self.answer(m, datagram, refusal.code(), out),
+        };
+        let now = m.now();
+        let from = self.bound_peer();
+        self.move_to(datagram.peer);
+        self.note_uplink(now);
+        let changed = self
+            .record
+            .registration
+            .as_mut()
+            .is_some_and(|registration| {
+                let changed = registration.amend(update);
+                registration.renew(now);
+                changed
+            });
+        if changed || self.record_is_stale(now) {
+            self.save_record(now, out);
+        }
+        self.rebind(from, out);
+        self.answer(m, datagram, Code::CHANGED, out);
+    }
+
+    pub(super) fn deregister(
+        &mut self,
+        m: &mut Moment,
+        datagram: &Datagram,
+        location: Location,
+        out: &mut Effects,
+    ) {
+        if !self.is_at(location, datagram.peer) {
+            return self.answer(m, datagram, Code::NOT_FOUND, out);
+        }
+        self.move_to(datagram.peer);
+        self.record.last_seen_at = Some(m.now());
+        self.end_registration(m, "the device deregistered before it answered", out);
+        self.answer(m, datagram, Code::DELETED, out);
+    }
+
+    pub(super) fn expire_registration(&mut self, m: &mut Moment, out: &mut Effects) {
+        let due = |registration: &Registration| registration.expires_at <= m.now();
+        if self.record.registration.as_ref().is_some_and(due) {
+            let why = "the registration of the device expired before it answered";
+            self.end_registration(m, why, out);
+        }
+    }
+
+    fn end_registration(&mut self, m: &mut Moment, why: &str, out: &mut Effects) {
+        let from = self.bound_peer();
+        self.record.registration = None;
+        self.save_record(m.now(), out);
+        self.attempt_failed(m, why, out);
+        out.push(Effect::Rebind { from, to: None });
+    }
+
+    /// Whether the location names the registration, and the peer may speak for it.
+    fn is_at(&self, location: Location, peer: Peer) -> bool {
+        let named = self.record.registration.as_ref().map(|r| self.location(r));
+        named == Some(location) && (self.record.peer == Some(peer) || self.admit(peer).is_ok())
+    }
+
+    /// Whether a peer without DTLS may be this device: a name alone proves nothing.
+    fn admit(&self, peer: Peer) -> Result<(), &'static str> {
+        match (self.profile.ip, self.rules.names) {
+            (Some(ip), _) if ip.to_canonical() == peer.ip() => Ok(()),
+            (Some(_), _) => Err("it did not come from the device's address"),
+            (None, NameTrust::NameSuffices) => Ok(()),
+            (None, NameTrust::AddressRequired) => {
+                Err("the device has no address of its own, and a name alone proves nothing")
+            }
+        }
+    }
+
+    /// Answers 4.03 and logs it, but not each time: strangers must not fill the log.
+    fn forbid(&mut self, m: &mut Moment, datagram: &Datagram, why: &str, out: &mut Effects) {
+        let logged_at = self.rejection_logged_at;
+        if logged_at.is_none_or(|at| m.now().since_ms(at) >= REJECTION_LOG_MS) {
+            self.rejection_logged_at = Some(m.now());
+            let entry = Entry::registration_rejected(m, self.seen(datagram.peer), why);
+            out.push(Effect::Log(Box::new(entry)));
+        }
+        self.answer(m, datagram, Code::FORBIDDEN, out);
+    }
+
+    /// Message ids belong to an address: at a new one, nothing was heard yet.
+    fn move_to(&mut self, peer: Peer) {
+        if self.record.peer != Some(peer) {
+            self.recent.forget_all();
+            self.record.peer = Some(peer);
+        }
+    }
+
+    fn rebind(&self, from: Option<Peer>, out: &mut Effects) {
+        let to = self.bound_peer();
+        if from != to {
+            out.push(Effect::Rebind { from, to });
+        }
+    }
+
+    fn record_is_stale(&self, now: Timestamp) -> bool {
+        self.record_saved_at
+            .is_none_or(|at| now.since_ms(at) >= PRESENCE_SAVE_MS)
+    }
+
+    fn seen(&self, peer: Peer) -> Seen<'_> {
+        Seen {
+            profile: &self.profile,
+            at: Some(peer.ip()),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Feed inputs, compare the exact list of effects.

@@ -1,0 +1,73 @@
+//! The path segment that names a registration (LwM2M Core 1.2 section 6.2.1).
+//!
+//! It carries half of the device's key, so that an update finds its shard and its device without
+//! asking anybody, and a salt, so that it is hard to guess and dies with its registration.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use crate::ids::DeviceKey;
+
+/// Names one registration of one device.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Location {
+    /// The first half of the device's key.
+    pub device: [u8; 8],
+    /// Tells this registration from the others of the device.
+    pub salt: u32,
+}
+
+impl Location {
+    /// The location of a device's registration.
+    pub fn new(device: DeviceKey, salt: u32) -> Self {
+        Self {
+            device: device.prefix(),
+            salt,
+        }
+    }
+
+    /// Reads a location from its path segment; anything else names no registration of ours.
+    pub fn parse(segment: &str) -> Option<Self> {
+        let bytes: [u8; 12] = URL_SAFE_NO_PAD.decode(segment).ok()?.try_into().ok()?;
+        let (device, salt) = bytes.split_first_chunk::<8>()?;
+        Some(Self {
+            device: *device,
+            salt: u32::from_be_bytes(salt.try_into().ok()?),
+        })
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut bytes = [0; 12];
+        let (device, salt) = bytes.split_at_mut(8);
+        device.copy_from_slice(&self.device);
+        salt.copy_from_slice(&self.salt.to_be_bytes());
+        f.write_str(&URL_SAFE_NO_PAD.encode(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_location_is_read_back_from_sixteen_characters() {
+        let location = Location {
+            device: [1, 2, 3, 4, 5, 250, 251, 252],
+            salt: 0xDEAD_BEEF,
+        };
+        let text = location.to_string();
+        assert_eq!(text.len(), 16);
+        assert_eq!(Location::parse(&text), Some(location));
+    }
+
+    #[test]
+    fn other_segments_name_no_registration() {
+        for segment in ["", "5a3f", "AAAAAAAAAAAAAAA!", "AAAAAAAAAAAAAAAAAAAA"] {
+            assert_eq!(Location::parse(segment), None, "{segment}");
+        }
+    }
+}

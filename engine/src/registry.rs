@@ -1,0 +1,204 @@
+//! Whose datagram is it, and what becomes of a device whose actor fell over?
+//!
+//! Sorting looks at one message alone; who bears an endpoint name, is at a location or behind a
+//! peer is asked of the store and of the arbiter's own table by the shell.
+
+use protocol::coap::code::Code;
+use protocol::coap::malformed::Fault;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::option;
+
+use crate::datagram::Datagram;
+use crate::ids::Endpoint;
+use crate::limits::{OVERLOAD_MAX_AGE_S, PANIC_WINDOW_MS, PANICS_MAX};
+use crate::location::Location;
+use crate::moment::Timestamp;
+use crate::peer::Peer;
+
+/// The critical options a device may use towards us; block-wise transfer is not among them.
+const KNOWN_CRITICAL: [u16; 7] = [
+    option::IF_MATCH,
+    option::URI_HOST,
+    option::IF_NONE_MATCH,
+    option::URI_PORT,
+    option::URI_PATH,
+    option::URI_QUERY,
+    option::ACCEPT,
+];
+
+/// Where a datagram belongs.
+#[derive(Debug)]
+pub enum Sorted {
+    /// To the device that bears the endpoint name: a registration.
+    ToEndpoint(Endpoint, Datagram),
+    /// To the device whose registration has the location: an update or a deregistration.
+    ToLocation(Location, Datagram),
+    /// To the device registered behind the peer.
+    ToPeer(Datagram),
+    /// To nobody, and it is answered so.
+    Answered {
+        /// The answer.
+        datagram: Vec<u8>,
+        /// What kind of datagram it was, for the count.
+        fate: Fate,
+    },
+    /// To nobody, in silence.
+    Ignored(Fate),
+}
+
+/// What became of a datagram that reached no device.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Fate {
+    /// It is no CoAP message.
+    Malformed(Fault),
+    /// It has a critical option nobody here knows.
+    UnknownOption,
+    /// It registers a name nobody bears, or none.
+    UnknownEndpoint,
+    /// It names a registration that does not exist.
+    UnknownLocation,
+    /// It comes from a peer that is no device.
+    UnknownPeer,
+    /// It comes while the service has too much to do.
+    Overloaded,
+}
+
+/// Sorts a datagram.
+pub fn sort(peer: Peer, bytes: &[u8]) -> Sorted {
+    let message = match Message::decode(bytes) {
+        Ok(message) => message,
+        Err(malformed) => {
+            let fate = Fate::Malformed(malformed.reason);
+            return answered(malformed.reset.map(Message::reset), fate);
+        }
+    };
+    if message.code.is_request() && message.unknown_critical_option(&KNOWN_CRITICAL).is_some() {
+        let answer = respond(&message, Code::BAD_OPTION);
+        return answered(answer, Fate::UnknownOption);
+    }
+    sort_message(Datagram { peer, message })
+}
+
+/// What to say to a registration whose name nobody bears: that it is forbidden, because a name
+/// the service does not know belongs to no customer.
+pub fn unknown_endpoint(datagram: &Datagram) -> Sorted {
+    answered(
+        respond(&datagram.message, Code::FORBIDDEN),
+        Fate::UnknownEndpoint,
+    )
+}
+
+/// What to say about a location that names no registration: the device registers anew.
+pub fn unknown_location(datagram: &Datagram) -> Sorted {
+    answered(
+        respond(&datagram.message, Code::NOT_FOUND),
+        Fate::UnknownLocation,
+    )
+}
+
+/// What to say to a peer that is no registered device.
+pub fn unknown_peer(datagram: &Datagram) -> Sorted {
+    let message = &datagram.message;
+    let answer = match (message.kind, message.code) {
+        (Kind::Acknowledgement | Kind::Reset, _) => None,
+        (Kind::Confirmable, Code::EMPTY) => Some(Message::reset(message.message_id)),
+        // A notification nobody asked for: a Reset makes the device stop.
+        (_, code) if code.is_response() => Some(Message::reset(message.message_id)),
+        (_, _) if message.uri_path().next().is_none() => respond(message, Code::UNAUTHORIZED),
+        (_, _) => respond(message, Code::NOT_FOUND),
+    };
+    answered(answer, Fate::UnknownPeer)
+}
+
+/// What to say while the service has too much to do: come back later (RFC 7252 section 5.9.3.4).
+pub fn overloaded(datagram: &Datagram) -> Sorted {
+    let message = &datagram.message;
+    let answer = message
+        .code
+        .is_request()
+        .then(|| respond(message, Code::SERVICE_UNAVAILABLE))
+        .flatten()
+        .map(|answer| answer.with_max_age(OVERLOAD_MAX_AGE_S));
+    answered(answer, Fate::Overloaded)
+}
+
+fn sort_message(datagram: Datagram) -> Sorted {
+    let path: Vec<&str> = datagram.message.uri_path().collect();
+    match (datagram.message.code, path.as_slice()) {
+        (Code::POST, ["rd"]) => match endpoint_of(&datagram.message) {
+            Some(endpoint) => Sorted::ToEndpoint(endpoint, datagram),
+            None => {
+                let answer = respond(&datagram.message, Code::BAD_REQUEST);
+                answered(answer, Fate::UnknownEndpoint)
+            }
+        },
+        (code, ["rd", segment]) if code.is_request() => match Location::parse(segment) {
+            Some(location) => Sorted::ToLocation(location, datagram),
+            None => unknown_location(&datagram),
+        },
+        _ => Sorted::ToPeer(datagram),
+    }
+}
+
+fn endpoint_of(message: &Message) -> Option<Endpoint> {
+    let name = message
+        .uri_query()
+        .find_map(|query| query.strip_prefix("ep="))?;
+    Endpoint::parse(name).ok()
+}
+
+/// A response in the acknowledgement of a Confirmable request. A Non-confirmable one without a
+/// device gets none: a message id of our own belongs to a device.
+fn respond(request: &Message, code: Code) -> Option<Message> {
+    match request.kind {
+        Kind::Confirmable => Some(Message::response_to(request, code, MessageId(0))),
+        Kind::NonConfirmable | Kind::Acknowledgement | Kind::Reset => None,
+    }
+}
+
+fn answered(answer: Option<Message>, fate: Fate) -> Sorted {
+    match answer {
+        Some(answer) => Sorted::Answered {
+            datagram: answer.encode(),
+            fate,
+        },
+        None => Sorted::Ignored(fate),
+    }
+}
+
+/// The panics of one device's actor.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Panics {
+    count: u8,
+    first_at: Timestamp,
+}
+
+/// What becomes of a device whose actor panicked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum AfterPanic {
+    /// It is brought back from the store.
+    Restore,
+    /// It is left alone, because it would fall over again.
+    Park,
+}
+
+impl Panics {
+    /// Counts a panic and decides.
+    pub fn note(&mut self, now: Timestamp) -> AfterPanic {
+        if self.count == 0 || now.since_ms(self.first_at) > PANIC_WINDOW_MS {
+            *self = Self {
+                count: 0,
+                first_at: now,
+            };
+        }
+        self.count = self.count.saturating_add(1);
+        if self.count > PANICS_MAX {
+            AfterPanic::Park
+        } else {
+            AfterPanic::Restore
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

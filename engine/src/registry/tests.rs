@@ -1,0 +1,1 @@
+//! Which datagram goes where.
