@@ -89,7 +89,7 @@ pub enum Reception {
 /// What a timeout means for the exchange.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Expiry {
-    /// Nothing yet: the wake-up came early.
+    /// Nothing yet: the wake-up came early, or too late to repeat the datagram.
     NotYet,
     /// The datagram is to be sent again.
     Retransmit,
@@ -265,9 +265,7 @@ impl Transmitting {
         // MAX_TRANSMIT_SPAN (section 4.8.2), with one timeout for wake-ups that come late. A
         // datagram repeated after it could reach a device that has forgotten the first one, and
         // be obeyed twice.
-        let doublings = 1_i64
-            .checked_shl(parameters.max_retransmit.into())
-            .unwrap_or(i64::MAX);
+        let doublings = (1_i64 << parameters.max_retransmit.min(32)) - 1;
         let last_transmission_at_ms = now_ms
             .saturating_add(longest_ms.saturating_mul(doublings))
             .saturating_add(shortest_ms);

@@ -92,10 +92,19 @@ impl Options {
         self.entries.insert(place, entry);
     }
 
-    /// Adds an option that may be there only once, in the place of an earlier one.
-    pub(super) fn replace(&mut self, number: u16, value: &[u8]) {
-        self.entries.retain(|entry| entry.number != number);
-        self.add(number, value);
+    /// Sets an option that may be there only once to a number, written without leading zeros
+    /// (RFC 7252 section 3.2).
+    pub(super) fn set_number(&mut self, option: u16, number: u32) {
+        let zeros = number
+            .to_be_bytes()
+            .into_iter()
+            .take_while(|byte| *byte == 0)
+            .count();
+        self.entries.retain(|entry| entry.number != option);
+        self.add(
+            option,
+            number.to_be_bytes().get(zeros..).unwrap_or_default(),
+        );
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u16, &[u8])> {
@@ -151,13 +160,6 @@ pub(super) fn number_from(value: &[u8]) -> u32 {
     value
         .iter()
         .fold(0, |number, byte| number << 8 | u32::from(*byte))
-}
-
-/// Writes a number without leading zeros, which is how RFC 7252 section 3.2 wants it.
-pub(super) fn with_number<T>(number: u32, write: impl FnOnce(&[u8]) -> T) -> T {
-    let bytes = number.to_be_bytes();
-    let zeros = usize::try_from(number.leading_zeros() / 8).unwrap_or_default();
-    write(bytes.get(zeros..).unwrap_or_default())
 }
 
 #[derive(Clone, Copy, Eq, PartialEq)]

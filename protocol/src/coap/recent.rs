@@ -1,8 +1,8 @@
 //! Was this message heard before? The server's side of RFC 7252 section 4.2: a repeated message is
 //! answered as the first one was, and acted upon once.
 //!
-//! A fleet of a million peers leaves no room for 247 s of answers each, so a peer keeps the last few
-//! message ids and the codes of their answers. The payload of a repeated answer is the caller's to
+//! A million peers leave no room for 247 s of answers each, so a peer keeps its last few
+//! message ids and the codes of their answers. The rest of a repeated answer is the caller's to
 //! make again; section 4.5 allows that for idempotent requests.
 
 use std::hash::{DefaultHasher, Hash, Hasher};

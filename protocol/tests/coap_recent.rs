@@ -1,0 +1,151 @@
+//! Is a repeated message known, and a new one never taken for it?
+
+use std::ops::Range;
+
+use protocol::coap::code::Code;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::recent::{RECENT_MAX, Recent, Remembered};
+use protocol::coap::token::Token;
+
+const CREATED: Remembered = Remembered::Answered(Code::CREATED);
+
+#[test]
+fn a_repeated_message_is_known_by_what_it_was_met_with() {
+    for what in [CREATED, Remembered::Acknowledged, Remembered::Rejected] {
+        let mut recent = Recent::default();
+        assert_eq!(recent.find(0, &register(1)), None);
+        recent.remember(0, &register(1), what);
+        assert_eq!(recent.find(0, &register(1)), Some(what));
+        let repeated = Message::decode(&register(1).encode()).expect("it is well-formed");
+        assert_eq!(recent.find(1, &repeated), Some(what));
+    }
+}
+
+#[test]
+fn a_message_id_used_again_for_something_else_is_not_a_repetition() {
+    let mut recent = Recent::default();
+    recent.remember(0, &register(1), CREATED);
+    let others = [
+        register(2),
+        changed(register(1), |it| it.kind = Kind::NonConfirmable),
+        changed(register(1), |it| it.code = Code::PUT),
+        changed(register(1), |it| it.token = Token::EMPTY),
+        changed(register(1), |it| it.token = Token::from_u64(8)),
+        register(1).with_payload("</1>,</3>"),
+        register(1).with_payload(""),
+        register(1).with_uri_query(["b=U"]),
+        register(1).with_max_age(0),
+    ];
+    for other in others {
+        assert_eq!(recent.find(1, &other), None, "{other:?}");
+    }
+}
+
+#[test]
+fn options_and_payload_are_told_apart() {
+    let split = |options: &[&str], payload: &str| {
+        register(1)
+            .with_uri_query(options.iter().copied())
+            .with_payload(payload)
+    };
+    let mut recent = Recent::default();
+    recent.remember(0, &split(&["ab", "c"], "d"), CREATED);
+    for (options, payload) in [(&["a", "bc"][..], "d"), (&["abc"], "d"), (&["ab"], "cd")] {
+        assert_eq!(
+            recent.find(1, &split(options, payload)),
+            None,
+            "{options:?} {payload}"
+        );
+    }
+}
+
+#[test]
+fn a_confirmable_message_is_remembered_for_the_exchanges_lifetime() {
+    let mut recent = Recent::default();
+    recent.remember(1_000, &register(1), CREATED);
+    assert_eq!(recent.find(247_999, &register(1)), Some(CREATED));
+    assert_eq!(recent.find(248_000, &register(1)), None);
+}
+
+#[test]
+fn a_non_confirmable_message_is_remembered_for_a_shorter_time() {
+    let send = changed(register(1), |it| it.kind = Kind::NonConfirmable);
+    let mut recent = Recent::default();
+    recent.remember(1_000, &send, Remembered::Answered(Code::CHANGED));
+    assert_eq!(
+        recent.find(145_999, &send),
+        Some(Remembered::Answered(Code::CHANGED))
+    );
+    assert_eq!(recent.find(146_000, &send), None);
+}
+
+#[test]
+fn the_oldest_message_makes_room() {
+    let mut recent = Recent::default();
+    remember_all(&mut recent, 0, 0..8);
+    assert_eq!(known(&recent, 0, 0..8), [0, 1, 2, 3, 4, 5, 6, 7]);
+    remember_all(&mut recent, 0, 8..10);
+    assert_eq!(known(&recent, 0, 0..10), [2, 3, 4, 5, 6, 7, 8, 9]);
+    assert_eq!(known(&recent, 0, 0..10).len(), RECENT_MAX);
+}
+
+#[test]
+fn messages_past_their_time_make_room_first() {
+    let mut recent = Recent::default();
+    remember_all(&mut recent, 200_000, 0..1);
+    let send = |id| changed(register(id), |it| it.kind = Kind::NonConfirmable);
+    for id in 1..8 {
+        recent.remember(200_000, &send(id), Remembered::Acknowledged);
+    }
+    remember_all(&mut recent, 400_000, 8..15);
+    assert_eq!(
+        known(&recent, 400_000, 0..15),
+        [0, 8, 9, 10, 11, 12, 13, 14]
+    );
+}
+
+#[test]
+fn what_a_message_was_met_with_last_counts_and_takes_no_more_room() {
+    let mut recent = Recent::default();
+    remember_all(&mut recent, 0, 0..8);
+    recent.remember(5, &register(3), Remembered::Rejected);
+    assert_eq!(recent.find(6, &register(3)), Some(Remembered::Rejected));
+    assert_eq!(known(&recent, 6, 0..8).len(), 8);
+}
+
+#[test]
+fn a_peer_that_begins_anew_is_unknown() {
+    let mut recent = Recent::default();
+    remember_all(&mut recent, 0, 0..8);
+    recent.forget_all();
+    assert_eq!(known(&recent, 0, 0..8), []);
+}
+
+#[test]
+fn an_idle_peer_costs_three_words() {
+    assert!(size_of::<Recent>() <= 24);
+}
+
+fn remember_all(recent: &mut Recent, now_ms: i64, ids: Range<u16>) {
+    for id in ids {
+        recent.remember(now_ms, &register(id), CREATED);
+    }
+}
+
+fn known(recent: &Recent, now_ms: i64, ids: Range<u16>) -> Vec<u16> {
+    ids.filter(|id| recent.find(now_ms, &register(*id)).is_some())
+        .collect()
+}
+
+fn register(message_id: u16) -> Message {
+    let token = Token::from_u64(7);
+    Message::request(Kind::Confirmable, Code::POST, MessageId(message_id), token)
+        .with_uri_path(["rd"])
+        .with_uri_query(["ep=meter-1", "lt=300"])
+        .with_payload("</1>")
+}
+
+fn changed(mut message: Message, change: impl FnOnce(&mut Message)) -> Message {
+    change(&mut message);
+    message
+}
