@@ -1,7 +1,7 @@
 //! Which CoAP request asks a device to read, write or execute? (LwM2M Core 1.1 sections 6.3, 7.3)
 
 use super::model::{Instances, Resource};
-use super::path::{Level, Path};
+use super::path::Path;
 use crate::coap::code::Code;
 use crate::coap::content::ContentFormat;
 use crate::coap::message::{Kind, Message, MessageId};
@@ -53,11 +53,11 @@ pub fn execute(label: Label, root: &str, path: Path, arguments: &str) -> Message
 /// the resource as a whole takes only a list of instances.
 pub fn write_target(path: Path, resource: Option<&Resource>) -> Path {
     let multiple = resource.is_some_and(|resource| resource.instances() == Instances::Multiple);
-    match (path.level(), path.instance_id(), path.resource_id()) {
-        (Level::Resource, Some(instance), Some(resource)) if multiple => {
+    match (path.instance_id(), path.resource_id()) {
+        (Some(instance), Some(resource)) if multiple && path.is_resource() => {
             Path::resource_instance(path.object_id(), instance, resource, 0)
         }
-        _ => path,
+        (_, _) => path,
     }
 }
 
@@ -68,4 +68,99 @@ fn request(label: Label, code: Code, root: &str, path: Path) -> Message {
         .map(str::to_owned);
     let segments = root.chain(path.segments().map(|segment| segment.to_string()));
     Message::request(Kind::Confirmable, code, label.message_id, label.token).with_uri_path(segments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Label, execute, read, write, write_target};
+    use crate::coap::code::Code;
+    use crate::coap::content::ContentFormat;
+    use crate::coap::message::{Kind, Message, MessageId};
+    use crate::coap::token::Token;
+    use crate::lwm2m::model;
+    use crate::lwm2m::path::Path;
+    use crate::lwm2m::version::Version;
+
+    #[test]
+    fn a_read_gets_the_path_in_the_wanted_format() {
+        let message = read(
+            label(),
+            "",
+            Path::resource(3, 0, 9),
+            Some(ContentFormat::TEXT),
+        );
+        assert_eq!((message.kind, message.code), (Kind::Confirmable, Code::GET));
+        assert_eq!(
+            (message.message_id, message.token),
+            (label().message_id, label().token)
+        );
+        assert_eq!(path_of(&message), ["3", "0", "9"]);
+        assert_eq!(message.accept(), Some(ContentFormat::TEXT));
+        assert_eq!(
+            (message.content_format(), message.payload.as_slice()),
+            (None, &b""[..])
+        );
+
+        let any_format = read(label(), "", Path::object(3), None);
+        assert_eq!(path_of(&any_format), ["3"]);
+        assert_eq!(any_format.accept(), None);
+    }
+
+    #[test]
+    fn a_write_puts_the_value() {
+        let path = Path::resource(1, 0, 1);
+        let message = write(label(), "", path, ContentFormat::TEXT, b"300".to_vec());
+        assert_eq!((message.kind, message.code), (Kind::Confirmable, Code::PUT));
+        assert_eq!(path_of(&message), ["1", "0", "1"]);
+        assert_eq!(message.content_format(), Some(ContentFormat::TEXT));
+        assert_eq!(message.payload, b"300");
+    }
+
+    #[test]
+    fn an_execute_posts_its_arguments_as_text() {
+        let plain = execute(label(), "", Path::resource(3, 0, 4), "");
+        assert_eq!((plain.kind, plain.code), (Kind::Confirmable, Code::POST));
+        assert_eq!((plain.content_format(), plain.payload.len()), (None, 0));
+        let with_arguments = execute(label(), "", Path::resource(3, 0, 4), "0='x',1");
+        assert_eq!(with_arguments.content_format(), Some(ContentFormat::TEXT));
+        assert_eq!(with_arguments.payload, b"0='x',1");
+    }
+
+    #[test]
+    fn the_alternate_root_comes_first() {
+        let message = read(label(), "/a/lwm2m", Path::instance(3, 0), None);
+        assert_eq!(path_of(&message), ["a", "lwm2m", "3", "0"]);
+    }
+
+    #[test]
+    fn a_write_to_a_multiple_resource_goes_to_its_first_instance() {
+        let target = |path: Path| {
+            let resource = path.resource_id().unwrap_or_default();
+            let resource = model::resource(path.object_id(), Version::new(1, 0), resource);
+            write_target(path, resource)
+        };
+        assert_eq!(
+            target(Path::resource(11, 0, 8)),
+            Path::resource_instance(11, 0, 8, 0)
+        );
+        let exact = Path::resource_instance(11, 0, 8, 3);
+        assert_eq!(target(exact), exact);
+        let single = Path::resource(3, 0, 13);
+        assert_eq!(target(single), single);
+        let unknown = Path::resource(65000, 0, 1);
+        assert_eq!(target(unknown), unknown);
+        assert_eq!(target(Path::instance(3, 0)), Path::instance(3, 0));
+    }
+
+    fn label() -> Label {
+        let token = Token::new(&[1, 2, 3, 4]).expect("four bytes fit");
+        Label {
+            message_id: MessageId(7),
+            token,
+        }
+    }
+
+    fn path_of(message: &Message) -> Vec<&str> {
+        message.uri_path().collect()
+    }
 }

@@ -112,7 +112,7 @@ impl Value {
             DataType::Float => parse_float(text).map(Self::Float),
             DataType::Integer => text.parse().ok().map(Self::Integer),
             DataType::ObjectLink => ObjectLink::parse(text).map(Self::ObjectLink),
-            DataType::Opaque => base64_text::decode(text.as_bytes()).map(Self::Opaque),
+            DataType::Opaque => base64_text::decode(text).map(Self::Opaque),
             DataType::String => Some(Self::String(text.to_owned())),
             DataType::Time => time::parse(text).map(Self::Time),
             DataType::UnsignedInteger => text.parse().ok().map(Self::UnsignedInteger),

@@ -42,7 +42,7 @@ pub fn decode(bytes: &[u8], data_type: DataType) -> Result<Value, Malformed> {
 #[cfg(test)]
 mod tests {
     use proptest::collection::vec;
-    use proptest::prelude::{any, prop_assert_eq, proptest};
+    use proptest::prelude::{Strategy, any, prop_assert_eq, proptest};
 
     use super::{decode, encode};
     use crate::lwm2m::payload::Malformed;
