@@ -9,6 +9,8 @@
 //!                       '-DELETE---------------------------------------------> CANCELLED
 //! ```
 
+pub mod parse;
+
 use std::net::IpAddr;
 
 use protocol::lwm2m::path::Path;

@@ -1,1 +1,61 @@
-//! Decisions about records no actor owns: customers, API clients, devices and settings.
+//! Decisions about records no actor owns: customers, API clients, tokens, devices and settings.
+//!
+//! A decision takes what was read and gives a batch that expects what it rests on. Whoever commits
+//! it reads again and decides anew when that does not hold any more.
+
+pub mod customer;
+pub mod device;
+pub mod psk;
+pub mod setting;
+
+use crate::change::{Batch, Change, Expect, Name};
+use crate::moment::Moment;
+
+/// A decision: what changes, and what the caller is told once it is durable.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Decided<T> {
+    /// What changes.
+    pub batch: Batch,
+    /// What the caller is told.
+    pub answer: T,
+}
+
+/// A well-formed wish that cannot be granted.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// There is no such customer.
+    #[error("there is no such customer")]
+    CustomerUnknown,
+    /// There is no such API client.
+    #[error("there is no such client")]
+    ClientUnknown,
+    /// There is no such device.
+    #[error("there is no such device")]
+    DeviceUnknown,
+    /// Another customer has the id.
+    #[error("a customer with this id exists")]
+    CustomerExists,
+    /// Other devices bear these names.
+    #[error("another device bears this name")]
+    DeviceExists(Vec<Name>),
+    /// The customer has as many API clients as one may have.
+    #[error("a customer may have at most {max} clients")]
+    TooManyClients {
+        /// How many one may have.
+        max: usize,
+    },
+}
+
+fn guarded(expects: Vec<Expect>, change: Change) -> Batch {
+    Batch {
+        expects,
+        changes: vec![change],
+        ..Batch::default()
+    }
+}
+
+/// The integer that the SMS events of seed 6 call a thing by: 53 bits of chance, for a JSON
+/// number holds no more (RFC 8259 section 6) and no counter is to be agreed on.
+fn draw_number(m: &mut Moment) -> u64 {
+    m.next_u64() >> 11
+}

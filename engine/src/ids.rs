@@ -68,8 +68,9 @@ text_id! {
     DeviceId, 128, is_name
 }
 text_id! {
-    /// The identifier of a SIM (ITU-T E.118), service-wide.
-    Iccid, 32, |c| c.is_ascii_alphanumeric()
+    /// The identifier of a SIM (ITU-T E.118), service-wide; where a customer gives none, the
+    /// device id stands for it, so whatever may name a device may stand here.
+    Iccid, 128, is_name
 }
 text_id! {
     /// The International Mobile Subscriber Identity (3GPP TS 23.003), service-wide.

@@ -40,6 +40,9 @@ pub const ACTION_DATA_BYTES_MAX: usize = 1_024;
 /// enough that the device is still awake.
 pub const OVERLOAD_MAX_AGE_S: u32 = 10;
 
+/// API clients a customer may have: they are listed on one page; one more is refused with 409.
+pub const CLIENTS_MAX: usize = 100;
+
 /// A panicking device actor is restored this many times in [`PANIC_WINDOW_MS`], then parked.
 pub const PANICS_MAX: u8 = 3;
 

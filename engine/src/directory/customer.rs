@@ -1,0 +1,277 @@
+//! Decisions about who uses the API: customers, their clients, their tokens.
+
+use crate::change::{Batch, Change, Expect, Name};
+use crate::customer::{AccessToken, Client, Customer, Scopes, SecretDigest, TOKEN_LIFETIME_S};
+use crate::directory::{Decided, Refusal, draw_number, guarded};
+use crate::ids::{ClientId, CustomerId};
+use crate::limits::CLIENTS_MAX;
+use crate::moment::Moment;
+
+/// A customer to be made.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct NewCustomer {
+    /// Its id; without one it gets one.
+    pub id: Option<CustomerId>,
+    /// What people call it.
+    pub name: Box<str>,
+}
+
+/// An API client to be made.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct NewClient {
+    /// What people call it.
+    pub name: Box<str>,
+    /// What it may do.
+    pub scopes: Scopes,
+    /// Digest of its secret.
+    pub secret: SecretDigest,
+}
+
+/// The customer as it would be made; it has its id, so that it can be asked whether that is free.
+pub fn draft_customer(m: &mut Moment, new: NewCustomer) -> Customer {
+    let id = new.id.unwrap_or_else(|| {
+        CustomerId::parse(&m.uuid().to_string()).expect("a UUID is letters, digits and dashes")
+    });
+    Customer {
+        id,
+        number: draw_number(m),
+        name: new.name,
+        created_at: m.now(),
+    }
+}
+
+/// Makes a customer; `holder` is who has its id already.
+pub fn create_customer(
+    customer: Customer,
+    holder: Option<Customer>,
+) -> Result<Decided<Customer>, Refusal> {
+    if holder.is_some() {
+        return Err(Refusal::CustomerExists);
+    }
+    let expects = vec![Expect::Free(Name::Customer(customer.id.clone()))];
+    let batch = guarded(expects, Change::PutCustomer(customer.clone()));
+    Ok(Decided {
+        batch,
+        answer: customer,
+    })
+}
+
+/// Removes a customer whose devices are gone, with all that belongs to it.
+pub fn remove_customer(customer: Option<Customer>) -> Result<Decided<()>, Refusal> {
+    let id = customer.ok_or(Refusal::CustomerUnknown)?.id;
+    let expects = vec![Expect::Taken(Name::Customer(id.clone()))];
+    Ok(Decided {
+        batch: guarded(expects, Change::RemoveCustomer(id)),
+        answer: (),
+    })
+}
+
+/// Makes an API client for a customer that has `others` already.
+pub fn create_client(
+    m: &mut Moment,
+    customer: Option<Customer>,
+    others: &[Client],
+    new: NewClient,
+) -> Result<Decided<Client>, Refusal> {
+    let customer = customer.ok_or(Refusal::CustomerUnknown)?.id;
+    if others.len() >= CLIENTS_MAX {
+        return Err(Refusal::TooManyClients { max: CLIENTS_MAX });
+    }
+    let id = ClientId::parse(&m.uuid().to_string()).expect("a UUID is letters, digits and dashes");
+    let client = Client {
+        id,
+        customer,
+        name: new.name,
+        secret: new.secret,
+        scopes: new.scopes,
+        created_at: m.now(),
+    };
+    let expects = vec![
+        Expect::Taken(Name::Customer(client.customer.clone())),
+        Expect::Free(Name::Client(client.id.clone())),
+    ];
+    let batch = guarded(expects, Change::PutClient(client.clone()));
+    Ok(Decided {
+        batch,
+        answer: client,
+    })
+}
+
+/// Removes an API client of a customer; its tokens end with it.
+pub fn remove_client(
+    customer: &CustomerId,
+    client: Option<Client>,
+) -> Result<Decided<()>, Refusal> {
+    let client = client.filter(|client| client.customer == *customer);
+    let id = client.ok_or(Refusal::ClientUnknown)?.id;
+    let expects = vec![Expect::Taken(Name::Client(id.clone()))];
+    Ok(Decided {
+        batch: guarded(expects, Change::RemoveClient(id)),
+        answer: (),
+    })
+}
+
+/// Gives a client an access token with this digest.
+pub fn issue_token(m: &Moment, client: &Client, digest: SecretDigest) -> Batch {
+    let token = AccessToken {
+        digest,
+        client: client.id.clone(),
+        expires_at: m.now().plus_s(i64::from(TOKEN_LIFETIME_S)),
+    };
+    let expects = vec![Expect::Taken(Name::Client(client.id.clone()))];
+    guarded(expects, Change::PutToken(token))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::customer::Scope;
+    use crate::moment::Timestamp;
+
+    #[test]
+    fn a_customer_is_made_where_its_id_is_free() {
+        let acme = draft("acme");
+        let decided = create_customer(acme.clone(), None).unwrap();
+        let name = Name::Customer(acme.id.clone());
+        let batch = Batch {
+            expects: vec![Expect::Free(name)],
+            changes: vec![Change::PutCustomer(acme.clone())],
+            ..Batch::default()
+        };
+        assert_eq!(
+            decided,
+            Decided {
+                batch,
+                answer: acme.clone()
+            }
+        );
+        assert_eq!(
+            create_customer(acme.clone(), Some(acme)),
+            Err(Refusal::CustomerExists)
+        );
+    }
+
+    #[test]
+    fn a_customer_without_an_id_gets_one_of_its_own() {
+        let mut m = moment();
+        let new = NewCustomer {
+            id: None,
+            name: "Acme".into(),
+        };
+        let first = draft_customer(&mut m, new.clone());
+        let second = draft_customer(&mut m, new);
+        assert_ne!(first.id, second.id);
+        assert_ne!(first.number, second.number);
+    }
+
+    #[test]
+    fn removing_a_customer_expects_that_it_is_there() {
+        let acme = draft("acme");
+        let batch = Batch {
+            expects: vec![Expect::Taken(Name::Customer(acme.id.clone()))],
+            changes: vec![Change::RemoveCustomer(acme.id.clone())],
+            ..Batch::default()
+        };
+        assert_eq!(
+            remove_customer(Some(acme)),
+            Ok(Decided { batch, answer: () })
+        );
+        assert_eq!(remove_customer(None), Err(Refusal::CustomerUnknown));
+    }
+
+    #[test]
+    fn a_client_is_made_for_a_customer_that_is_there() {
+        let acme = draft("acme");
+        let decided = create_client(&mut moment(), Some(acme.clone()), &[], new_client()).unwrap();
+        let client = decided.answer;
+        assert_eq!(
+            (client.customer.clone(), client.scopes),
+            (acme.id.clone(), new_client().scopes)
+        );
+        let batch = Batch {
+            expects: vec![
+                Expect::Taken(Name::Customer(acme.id)),
+                Expect::Free(Name::Client(client.id.clone())),
+            ],
+            changes: vec![Change::PutClient(client)],
+            ..Batch::default()
+        };
+        assert_eq!(decided.batch, batch);
+        let without = create_client(&mut moment(), None, &[], new_client());
+        assert_eq!(without, Err(Refusal::CustomerUnknown));
+    }
+
+    #[test]
+    fn a_customer_has_no_more_clients_than_one_may_have() {
+        let others = vec![client_of("acme"); CLIENTS_MAX];
+        let refused = create_client(&mut moment(), Some(draft("acme")), &others, new_client());
+        assert_eq!(refused, Err(Refusal::TooManyClients { max: CLIENTS_MAX }));
+    }
+
+    #[test]
+    fn a_client_of_another_customer_is_unknown() {
+        let client = client_of("acme");
+        let acme = client.customer.clone();
+        let batch = Batch {
+            expects: vec![Expect::Taken(Name::Client(client.id.clone()))],
+            changes: vec![Change::RemoveClient(client.id.clone())],
+            ..Batch::default()
+        };
+        let decided = Ok(Decided { batch, answer: () });
+        assert_eq!(remove_client(&acme, Some(client.clone())), decided);
+        let umbrella = CustomerId::parse("umbrella").unwrap();
+        assert_eq!(
+            remove_client(&umbrella, Some(client)),
+            Err(Refusal::ClientUnknown)
+        );
+        assert_eq!(remove_client(&acme, None), Err(Refusal::ClientUnknown));
+    }
+
+    #[test]
+    fn a_token_is_good_for_an_hour_and_only_with_its_client() {
+        let client = client_of("acme");
+        let digest = SecretDigest::of("token");
+        let token = AccessToken {
+            digest,
+            client: client.id.clone(),
+            expires_at: Timestamp::from_ms(1_000 + 3_600_000),
+        };
+        let batch = Batch {
+            expects: vec![Expect::Taken(Name::Client(client.id.clone()))],
+            changes: vec![Change::PutToken(token)],
+            ..Batch::default()
+        };
+        assert_eq!(issue_token(&moment(), &client, digest), batch);
+    }
+
+    fn moment() -> Moment {
+        Moment::new(Timestamp::from_ms(1_000), 7)
+    }
+
+    fn draft(id: &str) -> Customer {
+        let id = Some(CustomerId::parse(id).unwrap());
+        draft_customer(
+            &mut moment(),
+            NewCustomer {
+                id,
+                name: "Acme".into(),
+            },
+        )
+    }
+
+    fn new_client() -> NewClient {
+        let scopes = Scopes::NONE.with(Scope::LogsRead);
+        NewClient {
+            name: "meter reader".into(),
+            scopes,
+            secret: SecretDigest::of("secret"),
+        }
+    }
+
+    fn client_of(customer: &str) -> Client {
+        let customer = Some(draft(customer));
+        create_client(&mut moment(), customer, &[], new_client())
+            .unwrap()
+            .answer
+    }
+}

@@ -1,0 +1,336 @@
+//! Decisions about which devices there are and who they are.
+
+use std::net::IpAddr;
+
+use crate::change::{Add, Batch, Change, Counter, Expect, Name};
+use crate::directory::{Decided, Refusal, draw_number, guarded};
+use crate::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid, Imsi, InvalidId, Msisdn};
+use crate::moment::Moment;
+use crate::profile::{Profile, Psk};
+use crate::sealed::Sealed;
+
+/// A device to be made known, as far as its customer said who it is.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct NewDevice {
+    /// What the customer calls it; by default its ICCID.
+    pub device: Option<DeviceId>,
+    /// The SIM in it; by default its device id.
+    pub iccid: Option<Iccid>,
+    /// The subscriber identity of the SIM.
+    pub imsi: Option<Imsi>,
+    /// The telephone number of the SIM.
+    pub msisdn: Option<Msisdn>,
+    /// The fixed address of the SIM.
+    pub ip: Option<IpAddr>,
+    /// The endpoint client name it registers with; by default its device id.
+    pub endpoint: Option<Endpoint>,
+    /// What people call it.
+    pub name: Option<Box<str>>,
+}
+
+/// A device was given neither a device id nor an ICCID.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("deviceId or iccid must be given")]
+pub struct Nameless;
+
+/// The device as it would be made; it has its names, so that it can be asked whether they are free.
+pub fn draft_device(
+    m: &mut Moment,
+    customer: &CustomerId,
+    new: NewDevice,
+) -> Result<Profile, Nameless> {
+    let (device, iccid) = match (new.device, new.iccid) {
+        (Some(device), Some(iccid)) => (device, iccid),
+        (Some(device), None) => {
+            let iccid = Iccid::parse(device.as_str()).expect("both allow the same texts");
+            (device, iccid)
+        }
+        (None, Some(iccid)) => {
+            let device = DeviceId::parse(iccid.as_str()).expect("both allow the same texts");
+            (device, iccid)
+        }
+        (None, None) => return Err(Nameless),
+    };
+    let endpoint = new.endpoint.unwrap_or_else(|| {
+        Endpoint::parse(device.as_str()).expect("a device id is shorter and plainer")
+    });
+    Ok(Profile {
+        customer: customer.clone(),
+        device,
+        number: draw_number(m),
+        iccid,
+        imsi: new.imsi,
+        msisdn: new.msisdn,
+        ip: new.ip.map(|ip| ip.to_canonical()),
+        endpoint,
+        name: new.name,
+        psk: None,
+        created_at: m.now(),
+    })
+}
+
+/// Makes a device known; `taken` are those of its names that other devices bear.
+pub fn create_device(profile: Profile, taken: Vec<Name>) -> Result<Decided<Profile>, Refusal> {
+    if !taken.is_empty() {
+        return Err(Refusal::DeviceExists(taken));
+    }
+    let mut expects = vec![Expect::Taken(Name::Customer(profile.customer.clone()))];
+    expects.extend(Name::all_of(&profile).into_iter().map(Expect::Free));
+    let counter = Counter::Devices(profile.customer.clone());
+    let put = Change::PutDevice {
+        was: None,
+        profile: Box::new(profile.clone()),
+    };
+    let batch = Batch {
+        adds: vec![Add { counter, delta: 1 }],
+        ..guarded(expects, put)
+    };
+    Ok(Decided {
+        batch,
+        answer: profile,
+    })
+}
+
+/// The PSK identity a device has or would have.
+pub fn psk_identity(profile: &Profile) -> &str {
+    profile
+        .psk
+        .as_ref()
+        .map_or(profile.endpoint.as_str(), |psk| &psk.identity)
+}
+
+/// Gives a device a pre-shared key; without an identity it keeps the one it has.
+///
+/// `holder` is who bears the identity already.
+pub fn give_psk(
+    profile: Option<Profile>,
+    identity: Option<PskIdentity>,
+    key: Sealed,
+    holder: Option<DeviceKey>,
+) -> Result<Decided<()>, Refusal> {
+    let was = profile.ok_or(Refusal::DeviceUnknown)?;
+    let held = Name::PskIdentity(psk_identity(&was).into());
+    let identity = identity.map_or_else(|| psk_identity(&was).into(), |identity| identity.0);
+    let wanted = Name::PskIdentity(identity.clone());
+    let mut expects = vec![
+        Expect::Taken(Name::Device(was.key())),
+        Expect::Taken(held.clone()),
+    ];
+    if wanted != held {
+        if holder.is_some() {
+            return Err(Refusal::DeviceExists(vec![wanted]));
+        }
+        expects.push(Expect::Free(wanted));
+    }
+    let profile = Profile {
+        psk: Some(Psk { identity, key }),
+        ..was.clone()
+    };
+    let put = Change::PutDevice {
+        was: Some(Box::new(was)),
+        profile: Box::new(profile),
+    };
+    Ok(Decided {
+        batch: guarded(expects, put),
+        answer: (),
+    })
+}
+
+/// A PSK identity (RFC 4279 section 5.1), service-wide.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct PskIdentity(Box<str>);
+
+impl PskIdentity {
+    /// The longest identity every implementation takes (RFC 4279 section 5.3).
+    pub const BYTES_MAX: usize = 128;
+
+    /// Reads an identity from text.
+    pub fn parse(text: &str) -> Result<Self, InvalidId> {
+        if text.is_empty() {
+            return Err(InvalidId::Empty);
+        }
+        if text.len() > Self::BYTES_MAX {
+            return Err(InvalidId::TooLong {
+                max: Self::BYTES_MAX,
+            });
+        }
+        match text.chars().find(|c| c.is_control()) {
+            Some(c) => Err(InvalidId::Character(c)),
+            None => Ok(Self(text.into())),
+        }
+    }
+
+    /// The name that is to be free for it.
+    pub fn as_name(&self) -> Name {
+        Name::PskIdentity(self.0.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::moment::Timestamp;
+
+    #[test]
+    fn device_id_iccid_endpoint_and_psk_identity_default_to_each_other() {
+        let by_id = draft(NewDevice {
+            device: device_id("meter-1"),
+            ..NewDevice::default()
+        });
+        let by_iccid = draft(NewDevice {
+            iccid: iccid("meter-1"),
+            ..NewDevice::default()
+        });
+        assert_eq!(by_id, by_iccid);
+        assert_eq!(by_id.iccid.as_str(), "meter-1");
+        assert_eq!(by_id.endpoint.as_str(), "meter-1");
+        assert_eq!(psk_identity(&by_id), "meter-1");
+        let nameless = draft_device(&mut moment(), &acme(), NewDevice::default());
+        assert_eq!(nameless, Err(Nameless));
+    }
+
+    #[test]
+    fn what_a_customer_gives_is_kept_apart() {
+        let new = NewDevice {
+            device: device_id("urn:imei:356938035643809"),
+            iccid: iccid("8988280666000000001"),
+            endpoint: Some(Endpoint::parse("meter 1").unwrap()),
+            ip: Some("::ffff:10.0.0.1".parse().unwrap()),
+            ..NewDevice::default()
+        };
+        let profile = draft(new);
+        assert_eq!(profile.device.as_str(), "urn:imei:356938035643809");
+        assert_eq!(profile.iccid.as_str(), "8988280666000000001");
+        assert_eq!(psk_identity(&profile), "meter 1");
+        assert_eq!(profile.ip, Some("10.0.0.1".parse().unwrap()));
+    }
+
+    #[test]
+    fn a_device_is_made_where_its_names_are_free() {
+        let imsi = Some(Imsi::parse("901405100000001").unwrap());
+        let profile = draft(NewDevice {
+            device: device_id("meter"),
+            imsi,
+            ..Default::default()
+        });
+        let decided = create_device(profile.clone(), vec![]).unwrap();
+        let batch = Batch {
+            expects: vec![
+                Expect::Taken(Name::Customer(acme())),
+                Expect::Free(Name::Device(profile.key())),
+                Expect::Free(Name::Iccid(profile.iccid.clone())),
+                Expect::Free(Name::Endpoint(profile.endpoint.clone())),
+                Expect::Free(Name::PskIdentity("meter".into())),
+                Expect::Free(Name::Imsi(profile.imsi.clone().unwrap())),
+            ],
+            changes: vec![Change::PutDevice {
+                was: None,
+                profile: Box::new(profile.clone()),
+            }],
+            adds: vec![Add {
+                counter: Counter::Devices(acme()),
+                delta: 1,
+            }],
+            ..Batch::default()
+        };
+        assert_eq!(
+            decided,
+            Decided {
+                batch,
+                answer: profile
+            }
+        );
+    }
+
+    #[test]
+    fn a_device_whose_names_are_taken_is_refused_with_those_names() {
+        let profile = draft(NewDevice {
+            device: device_id("meter"),
+            ..NewDevice::default()
+        });
+        let taken = vec![Name::Iccid(profile.iccid.clone())];
+        let refused = create_device(profile, taken.clone());
+        assert_eq!(refused, Err(Refusal::DeviceExists(taken)));
+    }
+
+    #[test]
+    fn a_key_without_an_identity_keeps_the_one_the_device_has() {
+        let was = draft(NewDevice {
+            device: device_id("meter"),
+            ..NewDevice::default()
+        });
+        let decided = give_psk(Some(was.clone()), None, sealed(), None).unwrap();
+        let psk = Some(Psk {
+            identity: "meter".into(),
+            key: sealed(),
+        });
+        let profile = Box::new(Profile { psk, ..was.clone() });
+        let batch = Batch {
+            expects: vec![
+                Expect::Taken(Name::Device(was.key())),
+                Expect::Taken(Name::PskIdentity("meter".into())),
+            ],
+            changes: vec![Change::PutDevice {
+                was: Some(Box::new(was)),
+                profile,
+            }],
+            ..Batch::default()
+        };
+        assert_eq!(decided.batch, batch);
+    }
+
+    #[test]
+    fn a_new_psk_identity_must_be_free() {
+        let was = draft(NewDevice {
+            device: device_id("meter"),
+            ..NewDevice::default()
+        });
+        let identity = PskIdentity::parse("key-7").unwrap();
+        let wanted = identity.as_name();
+        let given = give_psk(Some(was.clone()), Some(identity.clone()), sealed(), None).unwrap();
+        assert_eq!(
+            given.batch.expects.last(),
+            Some(&Expect::Free(wanted.clone()))
+        );
+        let holder = Some(was.key());
+        let refused = give_psk(Some(was), Some(identity.clone()), sealed(), holder);
+        assert_eq!(refused, Err(Refusal::DeviceExists(vec![wanted])));
+        let unknown = give_psk(None, Some(identity), sealed(), None);
+        assert_eq!(unknown, Err(Refusal::DeviceUnknown));
+    }
+
+    #[test]
+    fn a_psk_identity_says_what_is_wrong_with_it() {
+        assert_eq!(PskIdentity::parse(""), Err(InvalidId::Empty));
+        assert_eq!(PskIdentity::parse("a\n"), Err(InvalidId::Character('\n')));
+        let long = "x".repeat(PskIdentity::BYTES_MAX + 1);
+        assert_eq!(
+            PskIdentity::parse(&long),
+            Err(InvalidId::TooLong { max: 128 })
+        );
+    }
+
+    fn moment() -> Moment {
+        Moment::new(Timestamp::from_ms(1_000), 7)
+    }
+
+    fn acme() -> CustomerId {
+        CustomerId::parse("acme").unwrap()
+    }
+
+    fn device_id(text: &str) -> Option<DeviceId> {
+        Some(DeviceId::parse(text).unwrap())
+    }
+
+    fn iccid(text: &str) -> Option<Iccid> {
+        Some(Iccid::parse(text).unwrap())
+    }
+
+    fn draft(new: NewDevice) -> Profile {
+        draft_device(&mut moment(), &acme(), new).unwrap()
+    }
+
+    fn sealed() -> Sealed {
+        Sealed::from_bytes(Box::from(*b"sealed"))
+    }
+}
