@@ -111,6 +111,18 @@ fn a_request_is_never_repeated_after_the_device_may_have_forgotten_it() {
 }
 
 #[test]
+fn the_last_repetition_may_come_late_by_one_timeout() {
+    for (wake_up_ms, expected) in [(46_999, Expiry::Retransmit), (47_001, Expiry::NotYet)] {
+        let mut exchange = begin(u32::MAX);
+        for now_ms in [3_000, 9_000, 21_000] {
+            assert_eq!(exchange.handle_timeout(now_ms), Expiry::Retransmit);
+        }
+        assert_eq!(exchange.handle_timeout(wake_up_ms), expected);
+        assert_eq!(exchange.next_timeout(), wake_up_ms + 48_000);
+    }
+}
+
+#[test]
 fn an_exchange_that_is_over_hears_and_sends_nothing() {
     let endings = [
         piggybacked(),

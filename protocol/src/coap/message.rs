@@ -18,7 +18,6 @@ use super::option::{self, Options};
 use super::token::Token;
 
 const HEADER_BYTES: usize = 4;
-const PAYLOAD_MARKER: u8 = 0xFF;
 
 /// A CoAP message.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -154,10 +153,7 @@ fn read(header: &Header, bytes: &[u8]) -> Result<Message, Fault> {
         MessageError::InvalidOptionDelta => Fault::OptionDelta,
         MessageError::InvalidOptionLength => Fault::OptionLength,
     })?;
-    if packet.payload.is_empty()
-        && bytes.last() == Some(&PAYLOAD_MARKER)
-        && bytes.len() > bytes_without_payload(&packet)
-    {
+    if packet.payload.is_empty() && bytes.len() > bytes_without_payload(&packet) {
         return Err(Fault::PayloadMissing);
     }
     let token = Token::new(packet.get_token()).ok_or(Fault::TokenCutOff)?;
@@ -170,7 +166,8 @@ fn read(header: &Header, bytes: &[u8]) -> Result<Message, Fault> {
 // Elective options used against their definition are left out, critical ones remembered.
 fn take_options(message: &mut Message, packet: &Packet, datagram_bytes: usize) {
     let count = packet.options().map(|(_, values)| values.len()).sum();
-    message.options = Options::with_capacity(count, datagram_bytes - message.payload.len());
+    message.options =
+        Options::with_capacity(count, datagram_bytes.saturating_sub(message.payload.len()));
     for (number, values) in packet.options() {
         for (place, value) in values.iter().enumerate() {
             let is_wanted = place == 0 || option::is_repeatable(*number);
