@@ -9,27 +9,7 @@ use protocol::coap::option;
 use protocol::coap::token::Token;
 
 #[test]
-fn malformed_datagrams_are_reset_only_when_confirmable() {
-    let id = MessageId(0x1234);
-    let reset = |bytes: &[u8], reason| {
-        check(
-            bytes,
-            Malformed {
-                reason,
-                reset: Some(id),
-            },
-        )
-    };
-    let silence = |bytes: &[u8], reason| {
-        check(
-            bytes,
-            Malformed {
-                reason,
-                reset: None,
-            },
-        )
-    };
-
+fn a_malformed_header_is_reset_only_when_confirmable() {
     silence(b"", Fault::TooShort);
     silence(b"\x40", Fault::TooShort);
     silence(b"\x40\x01\x12", Fault::TooShort);
@@ -59,7 +39,10 @@ fn malformed_datagrams_are_reset_only_when_confirmable() {
     silence(b"\x50\xE0\x12\x34", Fault::ReservedClass(7));
     silence(b"\x60\x3F\x12\x34", Fault::ReservedClass(1));
     silence(b"\x70\xC0\x12\x34", Fault::ReservedClass(6));
+}
 
+#[test]
+fn an_empty_message_with_content_is_reset_only_when_confirmable() {
     reset(b"\x41\x00\x12\x34a", Fault::EmptyWithContent);
     reset(b"\x41\x00\x12\x34", Fault::EmptyWithContent);
     reset(b"\x40\x00\x12\x34\xB1a", Fault::EmptyWithContent);
@@ -71,7 +54,10 @@ fn malformed_datagrams_are_reset_only_when_confirmable() {
     silence(b"\x61\x1F\x12\x34a", Fault::RequestInAcknowledgement);
     silence(b"\x70\x01\x12\x34", Fault::ResetNotEmpty);
     silence(b"\x70\x45\x12\x34", Fault::ResetNotEmpty);
+}
 
+#[test]
+fn malformed_options_are_reset_only_when_confirmable() {
     reset(b"\x40\x01\x12\x34\xF0", Fault::OptionDelta);
     reset(b"\x40\x01\x12\x34\xE0\xFF\xFF", Fault::OptionDelta);
     reset(
@@ -88,7 +74,10 @@ fn malformed_datagrams_are_reset_only_when_confirmable() {
     reset(b"\x40\x01\x12\x34\xBE\xFF\xFF", Fault::OptionLength);
     silence(b"\x50\x01\x12\x34\xB2a", Fault::OptionLength);
     silence(b"\x60\x45\x12\x34\xF0", Fault::OptionDelta);
+}
 
+#[test]
+fn a_payload_marker_without_payload_is_reset_only_when_confirmable() {
     reset(b"\x40\x02\x12\x34\xFF", Fault::PayloadMissing);
     reset(b"\x40\x02\x12\x34\xB2rd\xFF", Fault::PayloadMissing);
     reset(
@@ -371,7 +360,19 @@ fn tokens_hold_up_to_eight_bytes() {
     assert_eq!(Token::from_u64(1).as_bytes(), [0, 0, 0, 0, 0, 0, 0, 1]);
 }
 
-fn check(bytes: &[u8], expected: Malformed) {
+fn reset(bytes: &[u8], reason: Fault) {
+    let expected = Malformed {
+        reason,
+        reset: Some(MessageId(0x1234)),
+    };
+    assert_eq!(Message::decode(bytes), Err(expected), "{bytes:02x?}");
+}
+
+fn silence(bytes: &[u8], reason: Fault) {
+    let expected = Malformed {
+        reason,
+        reset: None,
+    };
     assert_eq!(Message::decode(bytes), Err(expected), "{bytes:02x?}");
 }
 
