@@ -1,0 +1,43 @@
+//! Does the tree obey the house rules of CONTRIBUTING.md?
+//!
+//! One test per rule. A failure names the file, the line and the rule; a rule that is wrong is
+//! changed here and in CONTRIBUTING.md together, with the reason.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "tidy/laws.rs"]
+mod laws;
+#[path = "tidy/manifest.rs"]
+mod manifest;
+#[path = "tidy/purity.rs"]
+mod purity;
+#[path = "tidy/rooms.rs"]
+mod rooms;
+#[path = "tidy/scanner.rs"]
+mod scanner;
+#[path = "tidy/shape.rs"]
+mod shape;
+#[path = "tidy/tree.rs"]
+mod tree;
+
+/// Fails with every breach of a rule at once.
+fn hold(rule: &str, breaches: &[String]) {
+    assert!(
+        breaches.is_empty(),
+        "{rule}:\n  {}\n",
+        breaches.join("\n  ")
+    );
+}
+
+/// Every mention of a name in lines of code that a caller cares about, as `file:line: name`.
+fn mentions_of(name: &str, cares: impl Fn(&tree::Source, usize) -> bool) -> Vec<String> {
+    let mut found = Vec::new();
+    for source in tree::sources() {
+        for (line, code) in source.lines() {
+            if scanner::mentions(code, name) && cares(source, line) {
+                found.push(format!("{}:{line}: {name}", source.path));
+            }
+        }
+    }
+    found
+}

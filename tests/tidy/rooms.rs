@@ -1,0 +1,211 @@
+//! Does every arrow between rooms point down, and is every third-party crate in its room?
+
+use std::fs;
+
+use super::hold;
+use super::manifest::{self, Dependency, Kind};
+use super::scanner;
+use super::tree::{self, Source};
+
+/// A room and the rooms it may import.
+struct Room {
+    name: &'static str,
+    imports: &'static [&'static str],
+    /// What its tests may import besides.
+    tests_import: &'static [&'static str],
+}
+
+/// The import table of ARCHITECTURE.md.
+const ROOMS: [Room; 7] = [
+    Room {
+        name: "protocol",
+        imports: &[],
+        tests_import: &[],
+    },
+    Room {
+        name: "engine",
+        imports: &["protocol"],
+        tests_import: &[],
+    },
+    Room {
+        name: "store",
+        imports: &["engine"],
+        tests_import: &[],
+    },
+    Room {
+        name: "actors",
+        imports: &["engine", "store"],
+        tests_import: &[],
+    },
+    Room {
+        name: "harness",
+        imports: &["protocol"],
+        tests_import: &[],
+    },
+    Room {
+        name: "xtask",
+        imports: &[],
+        tests_import: &[],
+    },
+    // The tests of the whole speak to it as devices do.
+    Room {
+        name: ROOT,
+        imports: &["actors", "engine", "store", "harness"],
+        tests_import: &["protocol"],
+    },
+];
+
+const ROOT: &str = "signalbox";
+
+/// Third-party crates that have a room, in manifests.
+const CRATES: [(&str, &[&str]); 9] = [
+    ("coap-lite", &["protocol"]),
+    ("sled", &["store"]),
+    ("minicbor", &["store"]),
+    ("actix", &["actors", ROOT]),
+    ("actix-rt", &["actors", ROOT]),
+    ("actix-web", &["actors", ROOT]),
+    ("reqwest", &[ROOT]),
+    ("chrono", &["engine", "protocol"]),
+    ("tokio", &["store", "actors", "harness", ROOT]),
+];
+
+/// Third-party crates that have a file or folder, in code.
+const PATHS: [(&str, &[&str]); 2] = [
+    ("coap_lite", &["protocol/src/coap/message.rs"]),
+    (
+        "chrono",
+        &["engine/src/moment.rs", "protocol/src/lwm2m/value/time.rs"],
+    ),
+];
+
+/// Derives that give a type a format, and the rooms whose types are named for that format.
+const DERIVES: [(&str, &[&str]); 4] = [
+    ("Serialize", &["src/api", "src/api.rs"]),
+    ("Deserialize", &["src/api", "src/api.rs"]),
+    ("Encode", &["store/src/record", "store/src/record.rs"]),
+    ("Decode", &["store/src/record", "store/src/record.rs"]),
+];
+
+fn each_dependency() -> Vec<(String, String, Dependency)> {
+    let mut all = Vec::new();
+    for folder in tree::packages() {
+        let text = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let inside = folder
+            .strip_prefix(tree::root())
+            .unwrap()
+            .to_string_lossy()
+            .into_owned();
+        let (room, path) = match inside.as_str() {
+            "" => (ROOT.to_owned(), "Cargo.toml".to_owned()),
+            _ => (inside.clone(), format!("{inside}/Cargo.toml")),
+        };
+        let dependencies = manifest::dependencies(&text).into_iter();
+        all.extend(dependencies.map(|dependency| (room.clone(), path.clone(), dependency)));
+    }
+    all
+}
+
+#[test]
+fn every_room_is_in_the_import_table() {
+    let folders = tree::packages();
+    let names = folders.iter().map(|folder| {
+        let inside = folder.strip_prefix(tree::root()).unwrap();
+        inside.to_string_lossy().into_owned()
+    });
+    let mut found: Vec<String> = names
+        .map(|name| {
+            if name.is_empty() {
+                ROOT.to_owned()
+            } else {
+                name
+            }
+        })
+        .collect();
+    let mut expected: Vec<&str> = ROOMS.iter().map(|room| room.name).collect();
+    found.sort();
+    expected.sort_unstable();
+    assert_eq!(
+        found, expected,
+        "the rooms that exist, and the rows of tests/tidy/rooms.rs"
+    );
+}
+
+#[test]
+fn every_arrow_between_rooms_points_down() {
+    let is_ours = |name: &str| ROOMS.iter().any(|room| room.name == name);
+    let mut found = Vec::new();
+    for (name, path, dependency) in each_dependency() {
+        let Dependency {
+            package,
+            kind,
+            line,
+        } = dependency;
+        let Some(room) = ROOMS.iter().find(|room| room.name == name) else {
+            continue;
+        };
+        let in_tests = kind == Kind::Dev && room.tests_import.contains(&package.as_str());
+        if is_ours(&package) && !room.imports.contains(&package.as_str()) && !in_tests {
+            found.push(format!("{path}:{line}: {name} imports {package}"));
+        }
+    }
+    hold(
+        "a room imports what the table of ARCHITECTURE.md allows",
+        &found,
+    );
+}
+
+#[test]
+fn third_party_crates_stay_in_their_room() {
+    let mut found = Vec::new();
+    for (name, path, Dependency { package, line, .. }) in each_dependency() {
+        let rooms = CRATES
+            .iter()
+            .find(|(third, _)| *third == package)
+            .map(|(_, rooms)| rooms);
+        if rooms.is_some_and(|rooms| !rooms.contains(&name.as_str())) {
+            found.push(format!("{path}:{line}: {package}"));
+        }
+    }
+    hold("a third-party crate has its rooms", &found);
+}
+
+#[test]
+fn third_party_crates_stay_in_their_file() {
+    let mut found = Vec::new();
+    for (third, places) in PATHS {
+        found.extend(super::mentions_of(third, |source, _| !source.is_in(places)));
+    }
+    hold("a third-party crate is wrapped in its file", &found);
+}
+
+#[test]
+fn formats_are_derived_only_where_types_are_named_for_them() {
+    let mut found = Vec::new();
+    for source in tree::sources() {
+        for (line, derives) in derives_of(source) {
+            for (name, places) in DERIVES {
+                if scanner::mentions(&derives, name) && !source.is_in(places) {
+                    found.push(format!("{}:{line}: derive({name})", source.path));
+                }
+            }
+        }
+    }
+    hold(
+        "types of the engine and the protocol are not serialisable",
+        &found,
+    );
+}
+
+/// What each `derive(…)` of a file lists, with its line.
+fn derives_of(source: &Source) -> Vec<(usize, String)> {
+    let opening = "derive(";
+    let places = source.code.match_indices(opening);
+    places
+        .map(|(at, _)| {
+            let rest = &source.code[at + opening.len()..];
+            let list = rest.split(')').next().unwrap_or_default();
+            (1 + source.code[..at].matches('\n').count(), list.to_owned())
+        })
+        .collect()
+}
