@@ -5,6 +5,8 @@
 //! attributes; a list that breaks the syntax is refused as a whole.
 
 mod grammar;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -169,10 +171,12 @@ impl ObjectLinks {
     }
 }
 
-/// Finds the link that says it is the root of LwM2M; without one it is the server's own root.
+/// Finds the link that says it is the root of LwM2M; without one the objects are at the top. An
+/// object's own link is not taken for it, whatever it says.
 fn find_root(links: &[Link<'_>]) -> Result<Box<str>, Malformed> {
     let is_root = |link: &&Link<'_>| {
         link.target.starts_with('/')
+            && !starts_numbered(link.target)
             && link
                 .values_of("rt")
                 .any(|types| types.split(' ').any(|name| name == ROOT_TYPE))
@@ -215,9 +219,7 @@ fn object_path(target: &str, root: &str) -> Result<Option<Path>, Malformed> {
     let Some(below) = target.strip_prefix(root) else {
         return Ok(None);
     };
-    let mut bytes = below.bytes();
-    let numbered = bytes.next() == Some(b'/') && bytes.next().is_some_and(|b| b.is_ascii_digit());
-    if !numbered {
+    if !starts_numbered(below) {
         return Ok(None);
     }
     let path = Path::parse(below).map_err(Malformed::Path)?;
@@ -225,6 +227,11 @@ fn object_path(target: &str, root: &str) -> Result<Option<Path>, Malformed> {
         Level::Object | Level::Instance => Ok(Some(path)),
         Level::Resource | Level::ResourceInstance => Ok(None),
     }
+}
+
+fn starts_numbered(target: &str) -> bool {
+    let mut bytes = target.bytes();
+    bytes.next() == Some(b'/') && bytes.next().is_some_and(|byte| byte.is_ascii_digit())
 }
 
 /// Collects the formats the root's link announces. A number out of range is skipped: the
@@ -242,247 +249,4 @@ fn collect_formats(links: &[Link<'_>], root: &str) -> Result<Box<[u16]>, Malform
         return Err(Malformed::TooMany);
     }
     Ok(formats.into_iter().collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
-
-    use proptest::collection::{btree_map, btree_set, vec};
-    use proptest::option;
-    use proptest::prelude::{Strategy, any, prop_assert_eq, proptest};
-    use proptest::sample::select;
-
-    use super::{LINKS_MAX, Malformed, ObjectLinks, OfferedObject};
-    use crate::lwm2m::path::{InvalidPath, Path};
-    use crate::lwm2m::version::Version;
-
-    #[test]
-    fn objects_are_read_whatever_their_spelling() {
-        let cases = [
-            ("", ""),
-            (" \r\n", ""),
-            ("</3/0>", "</3/0>"),
-            (
-                "</1/0>,</2>,</3/0>;ver=1.1",
-                "</1/0>,</2>,</3>;ver=1.1,</3/0>",
-            ),
-            (r#"</10>;ver="1.1",</10/0>"#, "</10>;ver=1.1,</10/0>"),
-            ("</3>,</3/1>,</3/0>,</3/1>,</1>", "</1>,</3/0>,</3/1>"),
-            ("</3>;ver=1.2,</3>;ver=1.0", "</3>;ver=1.2"),
-            ("</3/0>;ver=1.0,</3>;ver=1.2", "</3>;ver=1.0,</3/0>"),
-            (
-                "</3/0>;x;y=1;z=\"a,b;c\\\"d\";ver=1.1",
-                "</3>;ver=1.1,</3/0>",
-            ),
-            (
-                "</1/0> ,\r\n </3/0> ; ver = 1.1",
-                "</1/0>,</3>;ver=1.1,</3/0>",
-            ),
-            (
-                "</.well-known/core>,</sensors/1>,<coap://x/3>,<>,</>,</1/0>",
-                "</1/0>",
-            ),
-            ("</3/0/9>,</3/0/6/1>,</1/0>", "</1/0>"),
-            ("</65535/65535>", "</65535/65535>"),
-        ];
-        for (text, canonical) in cases {
-            let links = ObjectLinks::decode(text.as_bytes()).unwrap();
-            assert_eq!(links.encode(), canonical, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn the_root_announces_formats() {
-        let cases = [
-            (r#"</>;rt="oma.lwm2m";ct=110,</3/0>"#, &[110][..]),
-            (r#"</>;ct="60 110 112",</3/0>"#, &[60, 110, 112]),
-            (r#"</3/0>,</>;rt="oma.lwm2m";ct="112 60  60""#, &[60, 112]),
-            (r#"</>;rt="oma.lwm2m";ct="110 what 70000""#, &[110]),
-            (r#"</>;rt="oma.lwm2m",</3/0>;ct=60"#, &[]),
-        ];
-        for (text, formats) in cases {
-            let links = ObjectLinks::decode(text.as_bytes()).unwrap();
-            assert_eq!(links.content_formats(), formats, "{text:?}");
-            assert_eq!(links.root(), "");
-        }
-    }
-
-    #[test]
-    fn objects_below_an_alternate_root_are_found_and_others_are_none() {
-        let text = r#"</3/0>,</lwm2m>;rt="x oma.lwm2m y";ct=110,</lwm2m/1/0>,</lwm2mx/4/0>"#;
-        let links = ObjectLinks::decode(text.as_bytes()).unwrap();
-        assert_eq!(links.root(), "/lwm2m");
-        assert_eq!(links.content_formats(), [110]);
-        assert_eq!(
-            links.encode(),
-            r#"</lwm2m>;rt="oma.lwm2m";ct=110,</lwm2m/1/0>"#
-        );
-        let slash = ObjectLinks::decode(br#"</a/b/>;rt=oma.lwm2m,</a/b/1>;ver=1.0"#).unwrap();
-        assert_eq!(slash.encode(), r#"</a/b>;rt="oma.lwm2m",</a/b/1>;ver=1.0"#);
-    }
-
-    #[test]
-    fn a_list_that_breaks_the_syntax_is_malformed() {
-        let syntax = [
-            "x",
-            "</3/0",
-            "/3/0",
-            "</3/0>,",
-            ",</3/0>",
-            "</3/0></4/0>",
-            "</3/0>;",
-            "</3/0>;=1",
-            "</3/0>;ver=\"1.1",
-            "</3/0>;ver=\"1.1\"x",
-            "</3/0>;ver=\"1.1\\\"",
-            "</3/0>;a=b c",
-            "</3 /0>",
-            "</3<0>",
-            "</3/0>;<",
-        ];
-        for text in syntax {
-            assert_eq!(
-                ObjectLinks::decode(text.as_bytes()),
-                Err(Malformed::Syntax),
-                "{text:?}"
-            );
-        }
-        let long_root = format!("</{}>;rt=\"oma.lwm2m\"", "r".repeat(64));
-        let others = [
-            ("</3>;ver=1", Malformed::Version),
-            ("</3>;ver", Malformed::Version),
-            ("</65536/0>", Malformed::Path(InvalidPath::InvalidSegment)),
-            ("</3/00>", Malformed::Path(InvalidPath::InvalidSegment)),
-            ("</3/0/1/2/3>", Malformed::Path(InvalidPath::TooDeep)),
-            ("<//>;rt=\"oma.lwm2m\"", Malformed::Root),
-            ("</a%20b>;rt=\"oma.lwm2m\"", Malformed::Root),
-            (long_root.as_str(), Malformed::Root),
-        ];
-        for (text, reason) in others {
-            assert_eq!(
-                ObjectLinks::decode(text.as_bytes()),
-                Err(reason),
-                "{text:?}"
-            );
-        }
-        assert_eq!(
-            ObjectLinks::decode(b"</3/0>;n=\"\xff\""),
-            Err(Malformed::NotText)
-        );
-    }
-
-    #[test]
-    fn a_list_at_the_bound_is_read_and_one_above_it_refused() {
-        let list = |links: usize| {
-            let links: Vec<String> = (0..links).map(|id| format!("</{id}/0>")).collect();
-            ObjectLinks::decode(links.join(",").as_bytes())
-        };
-        assert_eq!(list(LINKS_MAX).unwrap().objects().len(), LINKS_MAX);
-        assert_eq!(list(LINKS_MAX + 1), Err(Malformed::TooMany));
-        let versions: Vec<String> = (0..LINKS_MAX)
-            .map(|id| format!("</{id}/0>;ver=1.0"))
-            .collect();
-        let versions = ObjectLinks::decode(versions.join(",").as_bytes());
-        assert_eq!(versions, Err(Malformed::TooMany));
-        let formats: Vec<String> = (0..33).map(|format: u16| format.to_string()).collect();
-        let formats = format!("</>;ct=\"{}\"", formats.join(" "));
-        assert_eq!(
-            ObjectLinks::decode(formats.as_bytes()),
-            Err(Malformed::TooMany)
-        );
-    }
-
-    #[test]
-    fn what_is_offered_can_be_asked() {
-        let links = ObjectLinks::decode(b"</1/0>,</2>,</3>;ver=1.1,</3/0>").unwrap();
-        assert_eq!(links.version_of(3), Some(Version::new(1, 1)));
-        assert_eq!(links.version_of(1), None);
-        assert_eq!(links.version_of(9), None);
-        let offered = [
-            Path::object(2),
-            Path::instance(1, 0),
-            Path::resource(3, 0, 9),
-        ];
-        assert!(offered.into_iter().all(|path| links.offers(path)));
-        let lacking = [
-            Path::object(9),
-            Path::instance(2, 0),
-            Path::resource(3, 1, 9),
-        ];
-        assert!(!lacking.into_iter().any(|path| links.offers(path)));
-        assert_eq!(*links.object(2).unwrap().instances, []);
-    }
-
-    proptest! {
-        #[test]
-        fn every_list_survives_its_text(links in any_links()) {
-            prop_assert_eq!(ObjectLinks::decode(links.encode().as_bytes()), Ok(links));
-        }
-
-        #[test]
-        fn any_bytes_are_read_or_malformed(bytes in vec(any::<u8>(), 0..200)) {
-            let _ = ObjectLinks::decode(&bytes);
-        }
-
-        #[test]
-        fn whatever_is_accepted_can_be_written_and_read_again(text in near_links()) {
-            if let Ok(links) = ObjectLinks::decode(text.as_bytes()) {
-                prop_assert_eq!(ObjectLinks::decode(links.encode().as_bytes()), Ok(links));
-            }
-        }
-    }
-
-    fn any_links() -> impl Strategy<Value = ObjectLinks> {
-        let version = option::of(any::<(u8, u8)>().prop_map(|(a, b)| Version::new(a, b)));
-        let object = (version, btree_set(any::<u16>(), 0..8));
-        let root = select(vec!["", "/lwm2m", "/a/b-c", "/3"]);
-        let objects = btree_map(any::<u16>(), object, 0..40);
-        (root, objects, btree_set(any::<u16>(), 0..8)).prop_map(|(root, objects, formats)| {
-            ObjectLinks {
-                root: root.into(),
-                objects: offered(objects),
-                content_formats: formats.into_iter().collect(),
-            }
-        })
-    }
-
-    fn offered(objects: BTreeMap<u16, (Option<Version>, BTreeSet<u16>)>) -> Box<[OfferedObject]> {
-        let objects = objects
-            .into_iter()
-            .map(|(id, (version, instances))| OfferedObject {
-                id,
-                version,
-                instances: instances.into_iter().collect(),
-            });
-        objects.collect()
-    }
-
-    /// Text close enough to a list of links to get past the first check.
-    fn near_links() -> impl Strategy<Value = String> {
-        let pieces = [
-            "<",
-            ">",
-            "</>",
-            "</3>",
-            "</3/0>",
-            "</9/65535>",
-            "</x>",
-            ",",
-            ";",
-            "ver=",
-            "1.1",
-            "=",
-            "\"",
-            "\\",
-            "rt=oma.lwm2m",
-            "rt=\"oma.lwm2m\"",
-            "ct=",
-            "\"60 110\"",
-            "/",
-            " ",
-            "é",
-        ];
-        vec(select(pieces.to_vec()), 0..16).prop_map(|pieces| pieces.concat())
-    }
 }

@@ -84,9 +84,16 @@ impl Path {
     /// Reads the strict text form: a leading slash, one to four plain decimal numbers.
     pub fn parse(text: &str) -> Result<Self, InvalidPath> {
         let rest = text.strip_prefix('/').ok_or(InvalidPath::NoLeadingSlash)?;
+        Self::from_segments(rest.split('/'))
+    }
+
+    /// Reads segments as the options of a message carry them, under the rules of [`Path::parse`].
+    pub fn from_segments<'a>(
+        segments: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, InvalidPath> {
         let mut found = [0; 4];
         let mut level = None;
-        for segment in rest.split('/') {
+        for segment in segments {
             let deeper = next_level(level).ok_or(InvalidPath::TooDeep)?;
             found[deeper as usize] = parse_segment(segment)?;
             level = Some(deeper);
@@ -246,6 +253,20 @@ mod tests {
         for (text, reason) in cases {
             assert_eq!(Path::parse(text), Err(reason), "{text:?}");
         }
+    }
+
+    #[test]
+    fn segments_of_a_message_become_a_path() {
+        assert_eq!(
+            Path::from_segments(["3", "0", "9"]),
+            Ok(Path::resource(3, 0, 9))
+        );
+        assert_eq!(Path::from_segments([]), Err(InvalidPath::InvalidSegment));
+        assert_eq!(
+            Path::from_segments(["rd", "x"]),
+            Err(InvalidPath::InvalidSegment)
+        );
+        assert_eq!(Path::from_segments(["1"; 5]), Err(InvalidPath::TooDeep));
     }
 
     #[test]

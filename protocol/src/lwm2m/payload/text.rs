@@ -117,7 +117,8 @@ mod tests {
 
         #[test]
         fn any_bytes_are_read_or_malformed(bytes in vec(any::<u8>(), 0..40)) {
-            for data_type in [DataType::Boolean, DataType::Time, DataType::Opaque, DataType::Float] {
+            let types = [DataType::Boolean, DataType::Time, DataType::Opaque, DataType::Float];
+            for data_type in types {
                 if let Ok(value) = decode(&bytes, data_type) {
                     prop_assert_eq!(decode(&encode(&value), data_type), Ok(value));
                 }

@@ -1,0 +1,243 @@
+//! Do we understand what real devices register and answer, and ask them as a real server does?
+//!
+//! Reads the recorded conversations under `vectors/coap`: who speaks, what was said, the bytes.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path as FilePath;
+
+use protocol::coap::code::Code;
+use protocol::coap::message::Message;
+use protocol::lwm2m::links::ObjectLinks;
+use protocol::lwm2m::model;
+use protocol::lwm2m::operation::{self, Label};
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::payload::{self, Undecodable};
+use protocol::lwm2m::registration::{Register, Update};
+use protocol::lwm2m::value::{DataType, Value};
+use protocol::lwm2m::version::EnablerVersion;
+
+const ANJAY: &str = "</2>,</3/0>,</4/0>,</5/0>,</6/0>,</7/0>,</9/0>,</9/1>,</10>;ver=1.1,</10/0>,\
+    </11>,</16>,</19>,</20/0>,</3303/0>,</3313/0>,</3347/0>,</33605>,</33606/0>,</33607/0>,\
+    </33608>,</33609/0>";
+const LESHAN: &str = "</>;rt=\"oma.lwm2m\";ct=\"60 110 112 11542 11543\",</1/0>,</3>;ver=1.2,\
+    </3/0>,</6/0>,</3303>;ver=1.1,</3303/0>,</3442/0>";
+
+#[test]
+fn every_recorded_register_is_read_as_the_device_meant_it() {
+    let found: BTreeSet<String> = requests_at_rd(1)
+        .map(|message| Register::decode(message.uri_query(), &message.payload).unwrap())
+        .map(|register| {
+            let Register {
+                endpoint,
+                version,
+                binding,
+                links,
+                ..
+            } = &register;
+            let lifetime_s = register.lifetime_s.unwrap();
+            format!(
+                "{endpoint} {version} {lifetime_s} {binding} {}",
+                links.encode()
+            )
+        })
+        .collect();
+    let mut expected = BTreeSet::from([format!("an10 1.0 300 U </1/1>,{ANJAY}")]);
+    for version in ["1.1", "1.2"] {
+        expected.insert(format!("anjay1 {version} 120 U </1/1>,{ANJAY}"));
+        for endpoint in ["anjay2", "anjay3", "anjay4", "anjay5", "anjay6"] {
+            expected.insert(format!("{endpoint} {version} 300 U </1/1>,{ANJAY}"));
+        }
+        expected.insert(format!("bsanjay {version} 300 U </1/0>,{ANJAY}"));
+    }
+    expected.insert(format!("ls1 1.1 120 UT {LESHAN}"));
+    for endpoint in ["ls2", "ls4", "bsls"] {
+        expected.insert(format!("{endpoint} 1.1 300 UT {LESHAN}"));
+    }
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn devices_that_offer_the_same_have_equal_links() {
+    let links: BTreeSet<ObjectLinks> = requests_at_rd(1)
+        .map(|message| {
+            Register::decode(message.uri_query(), &message.payload)
+                .unwrap()
+                .links
+        })
+        .collect();
+    assert_eq!(links.len(), 3);
+    assert!(
+        links
+            .iter()
+            .any(|links| links.content_formats() == [60, 110, 112, 11542, 11543])
+    );
+}
+
+#[test]
+fn every_recorded_update_is_read_as_the_device_meant_it() {
+    let updates: Vec<Update> = requests_at_rd(2)
+        .map(|message| Update::decode(message.uri_query(), &message.payload).unwrap())
+        .collect();
+    let lifetime = Update {
+        lifetime_s: Some(300),
+        ..Update::default()
+    };
+    assert_eq!(updates, [Update::default(), lifetime]);
+}
+
+#[test]
+fn every_recorded_text_and_byte_answer_becomes_its_value() {
+    let values: Vec<(String, Value)> = answered_reads()
+        .filter(|(_, answer)| answer.content_format().is_some_and(|format| format.0 == 0))
+        .map(|(path, answer)| {
+            let value =
+                payload::decode_resource(answer.content_format(), &answer.payload, type_of(path));
+            (path.to_string(), value.unwrap())
+        })
+        .collect();
+    let expected = [
+        ("/3/0/0", Value::String("Anjay".into())),
+        ("/3/0/0", Value::String("Leshan Demo Device".into())),
+        ("/3/0/13", Value::Time(1_795_260_874)),
+        ("/5/0/3", Value::Integer(0)),
+    ];
+    assert_eq!(
+        values,
+        expected.map(|(path, value)| (path.to_owned(), value))
+    );
+    assert_eq!(values[2].1.to_text(), "2026-11-21T11:34:34Z");
+}
+
+#[test]
+fn an_answer_in_a_structured_format_is_named_and_not_misread() {
+    let formats: BTreeSet<u16> = answered_reads()
+        .filter_map(|(path, answer)| {
+            let format = answer.content_format().filter(|format| format.0 != 0)?;
+            let read = payload::decode_resource(Some(format), &answer.payload, type_of(path));
+            assert_eq!(read, Err(Undecodable::UnsupportedFormat(format)));
+            Some(format.0)
+        })
+        .collect();
+    assert_eq!(formats, BTreeSet::from([40, 60, 112, 11542]));
+}
+
+#[test]
+fn our_requests_are_byte_for_byte_those_of_a_real_server() {
+    let mut reads = 0;
+    let mut writes = 0;
+    let mut executes = 0;
+    for (message, bytes) in recorded()
+        .into_iter()
+        .filter(|(message, _)| is_plain(message))
+    {
+        let Some(path) = path_of(&message) else {
+            continue;
+        };
+        let label = Label {
+            message_id: message.message_id,
+            token: message.token,
+        };
+        let ours = match message.code {
+            Code::GET => {
+                reads += 1;
+                operation::read(label, "", path, message.accept())
+            }
+            Code::PUT => {
+                writes += 1;
+                let format = message.content_format().unwrap();
+                operation::write(label, "", path, format, message.payload.clone())
+            }
+            _ => {
+                executes += 1;
+                operation::execute(label, "", path, "")
+            }
+        };
+        assert_eq!(ours.encode(), bytes, "{} {path}", message.code);
+    }
+    assert_eq!((reads, writes, executes), (24, 14, 2));
+}
+
+#[test]
+fn a_text_write_carries_what_a_real_server_writes() {
+    let written = payload::encode_resource(&Value::parse(DataType::String, "+04:00").unwrap());
+    let recorded = recorded().into_iter().any(|(message, _)| {
+        message.code == Code::PUT
+            && message.content_format() == Some(written.0)
+            && message.payload == written.1
+    });
+    assert!(recorded);
+}
+
+/// Requests to the registration interface whose path has that many segments.
+fn requests_at_rd(segments: usize) -> impl Iterator<Item = Message> {
+    recorded()
+        .into_iter()
+        .map(|(message, _)| message)
+        .filter(move |message| {
+            message.code == Code::POST
+                && message.uri_path().next() == Some("rd")
+                && message.uri_path().count() == segments
+        })
+}
+
+/// The reads and first observations of a single resource, each with its successful answer.
+fn answered_reads() -> impl Iterator<Item = (Path, Message)> {
+    let recorded = recorded();
+    let answers = recorded.clone();
+    recorded.into_iter().filter_map(move |(request, _)| {
+        let path = path_of(&request).filter(|path| path.is_resource())?;
+        let asked = request.code == Code::GET && request.observe() != Some(1);
+        let answer = answers
+            .iter()
+            .map(|(answer, _)| answer)
+            .find(|answer| answer.code == Code::CONTENT && answer.token == request.token)?;
+        asked.then(|| (path, answer.clone()))
+    })
+}
+
+/// Tells whether a message is a read, write or execute without observation, attributes or blocks.
+fn is_plain(message: &Message) -> bool {
+    let asks = [Code::GET, Code::PUT, Code::POST].contains(&message.code);
+    let special = message.observe().is_some()
+        || message.block1().is_some()
+        || message.uri_query().next().is_some();
+    asks && !special
+}
+
+fn path_of(message: &Message) -> Option<Path> {
+    Path::from_segments(message.uri_path()).ok()
+}
+
+fn type_of(path: Path) -> Option<DataType> {
+    let version = model::default_version(path.object_id(), EnablerVersion::V1_1);
+    model::resource(path.object_id(), version, path.resource_id()?)?.data_type()
+}
+
+fn recorded() -> Vec<(Message, Vec<u8>)> {
+    let folder = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/coap");
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .expect("the vectors are part of the repository")
+        .map(|entry| entry.expect("a folder can be listed").path())
+        .collect();
+    files.sort();
+    let read = |file| fs::read_to_string(file).expect("a vector file is text");
+    let texts: Vec<String> = files.iter().map(read).collect();
+    let lines = texts.iter().flat_map(|text| text.lines());
+    lines
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|line| {
+            let bytes = bytes_of(line.rsplit(" | ").next().unwrap_or_default());
+            (Message::decode(&bytes).expect("a real datagram"), bytes)
+        })
+        .collect()
+}
+
+fn bytes_of(hex: &str) -> Vec<u8> {
+    let digit = |digit: char| digit.to_digit(16).expect("a hexadecimal digit");
+    let digits: Vec<u32> = hex.trim().chars().map(digit).collect();
+    let pairs = digits.chunks_exact(2);
+    pairs
+        .map(|pair| u8::try_from(pair[0] * 16 + pair[1]).expect("two digits fit"))
+        .collect()
+}
