@@ -1,9 +1,17 @@
 //! How the rest of the service reaches a device: by key, without knowing where it lives.
 
+use std::sync::Arc;
+
+use actix::Addr;
 use engine::action::NewAction;
 use engine::device::queue::{Accepted, CancelRefusal, Cancelled, SubmitRefusal};
 use engine::device::snapshot::Snapshot;
 use engine::ids::{ActionId, DeviceKey};
+use store::{Pressure, Store};
+use tokio::sync::oneshot;
+
+use crate::device::{Question, Reply};
+use crate::registry::{Ask, Registry};
 
 /// Why a device could not be asked; what it would have said is not known.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -21,17 +29,32 @@ pub enum Unserved {
 
 /// The door to all devices.
 #[derive(Clone)]
-pub struct Devices {}
+pub struct Devices {
+    /// One registry per arbiter; virtual shards are dealt out among them in turn.
+    registries: Arc<[Addr<Registry>]>,
+    store: Arc<dyn Store>,
+}
 
 impl Devices {
+    /// The door to the devices of these registries.
+    pub fn new(registries: Vec<Addr<Registry>>, store: Arc<dyn Store>) -> Self {
+        Self {
+            registries: registries.into(),
+            store,
+        }
+    }
+
     /// Creates an action request for a device; when this returns Ok it is durable.
     pub async fn submit(
         &self,
         device: DeviceKey,
         action: NewAction,
     ) -> Result<Result<Accepted, SubmitRefusal>, Unserved> {
-        let _ = (device, action);
-        Err(Unserved::Unknown)
+        if self.store.pressure() == Pressure::Full {
+            return Err(Unserved::Busy);
+        }
+        self.ask(device, |reply| Question::Submit(action, reply))
+            .await
     }
 
     /// Takes back a request that was not sent.
@@ -40,25 +63,47 @@ impl Devices {
         device: DeviceKey,
         action: ActionId,
     ) -> Result<Result<Cancelled, CancelRefusal>, Unserved> {
-        let _ = (device, action);
-        Err(Unserved::Unknown)
+        self.ask(device, |reply| Question::Cancel(action, reply))
+            .await
     }
 
     /// Takes back every request of a device that was not sent.
     pub async fn cancel_all(&self, device: DeviceKey) -> Result<Vec<Cancelled>, Unserved> {
-        let _ = device;
-        Err(Unserved::Unknown)
+        self.ask(device, Question::CancelAll).await
     }
 
     /// Forgets a device with all that belongs to it.
     pub async fn retire(&self, device: DeviceKey) -> Result<(), Unserved> {
-        let _ = device;
-        Err(Unserved::Unknown)
+        self.ask(device, Question::Retire).await
     }
 
     /// What a device is doing right now.
     pub async fn inspect(&self, device: DeviceKey) -> Result<Snapshot, Unserved> {
-        let _ = device;
-        Err(Unserved::Unknown)
+        self.ask(device, Question::Inspect)
+            .await
+            .map(|snapshot| *snapshot)
+    }
+
+    async fn ask<T>(
+        &self,
+        key: DeviceKey,
+        question: impl FnOnce(Reply<T>) -> Question,
+    ) -> Result<T, Unserved> {
+        let (reply, answer) = oneshot::channel();
+        let ask = Ask {
+            key,
+            question: question(reply),
+        };
+        self.registry_of(key)
+            .try_send(ask)
+            .map_err(|_| Unserved::Busy)?;
+        answer.await.unwrap_or(Err(Unserved::Failed))
+    }
+
+    fn registry_of(&self, key: DeviceKey) -> &Addr<Registry> {
+        let index = usize::from(key.shard().0) % self.registries.len();
+        self.registries
+            .get(index)
+            .expect("the service has at least one registry")
     }
 }

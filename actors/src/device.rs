@@ -1,0 +1,262 @@
+//! The shell of one device: performs what its machine decides, in the order of the law.
+//!
+//! A step that changes something for good waits for its receipt before anything else happens; the
+//! device's next input waits with it, other devices do not. If the receipt is not Ok, the actor
+//! says nothing and ends; the registry brings the device back from the store.
+
+use std::rc::Rc;
+
+use actix::{
+    Actor, ActorContext as _, ActorFutureExt as _, AsyncContext as _, Context, Handler, Message,
+    WrapFuture as _,
+};
+use engine::action::NewAction;
+use engine::datagram::Datagram;
+use engine::device::Device;
+use engine::device::queue::{Accepted, CancelRefusal, Cancelled, SubmitRefusal};
+use engine::device::snapshot::Snapshot;
+use engine::effect::Effects;
+use engine::ids::{ActionId, DeviceKey};
+use engine::moment::Timestamp;
+use store::CommitError;
+use tokio::sync::oneshot;
+use tracing::{debug, warn};
+
+use crate::devices::Unserved;
+use crate::home::Home;
+use crate::registry::{Ended, Ending};
+
+/// What a device is told or asked.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// It, or somebody in its name, sent a message.
+    Heard(Box<Datagram>),
+    /// A deadline of it may have come.
+    Due,
+    /// Somebody asks something of it.
+    Asked(Box<Question>),
+}
+
+impl Message for Input {
+    type Result = ();
+}
+
+/// Where an answer goes; a question whose answer nobody awaits any more is done all the same.
+pub(crate) type Reply<T> = oneshot::Sender<Result<T, Unserved>>;
+
+/// What may be asked of a device.
+#[derive(Debug)]
+pub(crate) enum Question {
+    Submit(NewAction, Reply<Result<Accepted, SubmitRefusal>>),
+    Cancel(ActionId, Reply<Result<Cancelled, CancelRefusal>>),
+    CancelAll(Reply<Vec<Cancelled>>),
+    Retire(Reply<()>),
+    Inspect(Reply<Box<Snapshot>>),
+}
+
+impl Question {
+    /// Answers that the question could not be put to the device.
+    pub(crate) fn refuse(self, why: Unserved) {
+        // A caller who went away does not miss the answer.
+        let _ = match self {
+            Self::Submit(_, reply) => reply.send(Err(why)).is_ok(),
+            Self::Cancel(_, reply) => reply.send(Err(why)).is_ok(),
+            Self::CancelAll(reply) => reply.send(Err(why)).is_ok(),
+            Self::Retire(reply) => reply.send(Err(why)).is_ok(),
+            Self::Inspect(reply) => reply.send(Err(why)).is_ok(),
+        };
+    }
+}
+
+/// What is left to do once a step is durable, or is known not to be.
+type Afterwards = Box<dyn FnOnce(Result<(), Unserved>)>;
+
+/// One device.
+pub(crate) struct DeviceActor {
+    device: Device,
+    key: DeviceKey,
+    home: Rc<Home>,
+    generation: u32,
+    armed_at: Option<Timestamp>,
+    handled: u64,
+    ending: Ending,
+}
+
+impl DeviceActor {
+    pub(crate) fn new(device: Device, home: Rc<Home>, generation: u32) -> Self {
+        let key = device.key();
+        Self {
+            device,
+            key,
+            home,
+            generation,
+            armed_at: None,
+            handled: 0,
+            // What holds if the actor is dropped without saying why: while panicking.
+            ending: Ending::Panicked,
+        }
+    }
+
+    fn ask(&mut self, question: Question, out: &mut Effects) -> Afterwards {
+        let mut m = self.home.clock.moment();
+        match question {
+            Question::Submit(new, reply) => {
+                let answer = self.device.submit(&mut m, new, out);
+                reply_with(answer, reply)
+            }
+            Question::Cancel(id, reply) => {
+                let answer = self.device.cancel(&mut m, id, out);
+                reply_with(answer, reply)
+            }
+            Question::CancelAll(reply) => {
+                let answer = self.device.cancel_all(&mut m, out);
+                reply_with(answer, reply)
+            }
+            Question::Retire(reply) => {
+                self.device.retire(out);
+                self.ending = Ending::Retired;
+                reply_with((), reply)
+            }
+            Question::Inspect(reply) => {
+                let answer = Box::new(self.device.snapshot(m.now()));
+                reply_with(answer, reply)
+            }
+        }
+    }
+
+    /// Performs the effects of a step: what is saved first, then the rest.
+    fn settle(&mut self, out: Effects, afterwards: Option<Afterwards>, ctx: &mut Context<Self>) {
+        let (batch, speeches) = out.settle(self.home.owner(self.key.shard()));
+        if batch.is_empty() {
+            self.home.perform(self.key, speeches);
+            return self.rest(afterwards, ctx);
+        }
+        let receipt = self.home.store.commit(batch).into_actor(self);
+        ctx.wait(receipt.map(move |result, actor, ctx| match result {
+            Ok(()) => {
+                actor.home.perform(actor.key, speeches);
+                actor.rest(afterwards, ctx);
+            }
+            Err(error) => actor.give_up(error, afterwards, ctx),
+        }));
+    }
+
+    /// The step is done: answers who asked, and says when the device is due next.
+    fn rest(&mut self, afterwards: Option<Afterwards>, ctx: &mut Context<Self>) {
+        if let Some(afterwards) = afterwards {
+            afterwards(Ok(()));
+        }
+        match self.ending {
+            Ending::Retired => ctx.stop(),
+            Ending::Panicked | Ending::Unsaved | Ending::Idle { .. } => self.arm(),
+        }
+    }
+
+    /// Nothing of the step was saved, so nothing of it happened.
+    fn give_up(
+        &mut self,
+        error: CommitError,
+        afterwards: Option<Afterwards>,
+        ctx: &mut Context<Self>,
+    ) {
+        warn!(device = %self.key, %error, "a step was not saved");
+        if let Some(afterwards) = afterwards {
+            afterwards(Err(match error {
+                CommitError::Full => Unserved::Busy,
+                CommitError::Conflict | CommitError::Fenced | CommitError::Unavailable => {
+                    Unserved::Failed
+                }
+            }));
+        }
+        self.ending = Ending::Unsaved;
+        ctx.stop();
+    }
+
+    /// Asks to be woken at the machine's deadline; an earlier wake-up does instead.
+    fn arm(&mut self) {
+        let next = self.device.next_timeout();
+        if let Some(at) = next
+            && self.armed_at.is_none_or(|armed_at| at < armed_at)
+        {
+            self.armed_at = Some(at);
+            self.home.deadlines.arm(at, self.key);
+        }
+        if self.device.is_idle() {
+            self.ending = Ending::Idle {
+                handled: self.handled,
+            };
+            self.tell_registry();
+            self.ending = Ending::Panicked;
+        }
+    }
+
+    /// Tells the registry; if its mailbox is full, the device stays a little longer.
+    fn tell_registry(&self) {
+        if self.home.registry.try_send(self.ended()).is_err() {
+            debug!(device = %self.key, "the registry is busy");
+        }
+    }
+
+    fn ended(&self) -> Ended {
+        Ended {
+            key: self.key,
+            generation: self.generation,
+            ending: self.ending,
+        }
+    }
+}
+
+impl Actor for DeviceActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, _: &mut Context<Self>) {
+        if let Some(peer) = self.device.bound_peer() {
+            self.home.rebind(self.key, None, Some(peer));
+        }
+        self.arm();
+    }
+}
+
+impl Handler<Input> for DeviceActor {
+    type Result = ();
+
+    fn handle(&mut self, input: Input, ctx: &mut Context<Self>) {
+        self.handled += 1;
+        let mut out = Effects::new();
+        let afterwards = match input {
+            Input::Heard(datagram) => {
+                let mut m = self.home.clock.moment();
+                self.device.handle_datagram(&mut m, &datagram, &mut out);
+                None
+            }
+            Input::Due => {
+                self.armed_at = None;
+                let mut m = self.home.clock.moment();
+                self.device.handle_timeout(&mut m, &mut out);
+                None
+            }
+            Input::Asked(question) => Some(self.ask(*question, &mut out)),
+        };
+        self.settle(out, afterwards, ctx);
+    }
+}
+
+impl Drop for DeviceActor {
+    fn drop(&mut self) {
+        let told = match self.ending {
+            Ending::Panicked => std::thread::panicking(),
+            Ending::Retired | Ending::Unsaved => true,
+            Ending::Idle { .. } => false,
+        };
+        if told {
+            self.home.registry.do_send(self.ended());
+        }
+    }
+}
+
+fn reply_with<T: 'static>(answer: T, reply: Reply<T>) -> Afterwards {
+    Box::new(move |saved| {
+        // A caller who went away reads back what became of it.
+        let _ = reply.send(saved.map(|()| answer)).is_ok();
+    })
+}

@@ -1,0 +1,108 @@
+//! What the actors of one arbiter share: its clock, socket, store, peers and deadlines.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix::Addr;
+use engine::change::Owner;
+use engine::device::Rules;
+use engine::effect::Speech;
+use engine::ids::{DeviceKey, Shard};
+use engine::peer::Peer;
+use store::Store;
+use tracing::debug;
+
+use crate::clock::Clock;
+use crate::deadlines::Deadlines;
+use crate::registry::Registry;
+use crate::socket::Socket;
+
+/// The common ground of an arbiter; it never leaves its thread.
+pub(crate) struct Home {
+    pub(crate) clock: Clock,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) rules: Arc<Rules>,
+    pub(crate) socket: Socket,
+    pub(crate) deadlines: Deadlines,
+    pub(crate) registry: Addr<Registry>,
+    /// In which epoch this process owns its shards.
+    pub(crate) epoch: u64,
+    /// Registered devices by where they send from; as many as there are registered devices.
+    device_by_peer: RefCell<HashMap<Peer, DeviceKey>>,
+    /// Datagrams the kernel did not take.
+    unsent: Cell<u64>,
+}
+
+impl Home {
+    pub(crate) fn new(parts: HomeParts, socket: Socket, registry: Addr<Registry>) -> Rc<Self> {
+        Rc::new(Self {
+            clock: parts.clock,
+            store: parts.store,
+            rules: parts.rules,
+            epoch: parts.epoch,
+            socket,
+            registry,
+            deadlines: Deadlines::default(),
+            device_by_peer: RefCell::default(),
+            unsent: Cell::new(0),
+        })
+    }
+
+    /// Who owns what a device's step changes.
+    pub(crate) fn owner(&self, shard: Shard) -> Owner {
+        Owner::Shard {
+            shard,
+            epoch: self.epoch,
+        }
+    }
+
+    /// The device registered behind a peer.
+    pub(crate) fn device_behind(&self, peer: Peer) -> Option<DeviceKey> {
+        self.device_by_peer.borrow().get(&peer).copied()
+    }
+
+    /// Does in order what a step wants done once it is durable.
+    pub(crate) fn perform(&self, device: DeviceKey, speeches: Vec<Speech>) {
+        for speech in speeches {
+            match speech {
+                Speech::Rebind { from, to } => self.rebind(device, from, to),
+                Speech::Send { to, datagram } => self.send(to, &datagram),
+            }
+        }
+    }
+
+    /// Lets the datagrams of a peer reach a device.
+    pub(crate) fn rebind(&self, device: DeviceKey, from: Option<Peer>, to: Option<Peer>) {
+        let mut device_by_peer = self.device_by_peer.borrow_mut();
+        if let Some(from) = from
+            && device_by_peer.get(&from) == Some(&device)
+        {
+            device_by_peer.remove(&from);
+        }
+        if let Some(to) = to {
+            device_by_peer.insert(to, device);
+        }
+    }
+
+    /// Sends a datagram, or loses it and counts that.
+    pub(crate) fn send(&self, to: Peer, datagram: &[u8]) {
+        if let Err(error) = self.socket.send(to, datagram) {
+            self.unsent.set(self.unsent.get() + 1);
+            debug!(%error, unsent = self.unsent.get(), "a datagram did not leave");
+        }
+    }
+}
+
+/// What an arbiter's home is made of, apart from what only its own thread can make.
+pub struct HomeParts {
+    /// The clock.
+    pub clock: Clock,
+    /// The store.
+    pub store: Arc<dyn Store>,
+    /// What holds for every device alike.
+    pub rules: Arc<Rules>,
+    /// In which epoch this process owns its shards.
+    pub epoch: u64,
+}

@@ -1,0 +1,316 @@
+//! Whose datagram, whose question? The registry starts, restores, supervises and releases the
+//! device actors of its arbiter, and hands them what is theirs.
+
+use std::collections::HashMap;
+use std::net::UdpSocket as StdSocket;
+use std::rc::Rc;
+
+use actix::{
+    Actor, ActorContext as _, ActorFutureExt as _, Addr, Arbiter, AsyncContext as _, Context,
+    Handler, Message, MessageResult, StreamHandler, WrapFuture as _,
+};
+use engine::change::Name;
+use engine::datagram::Datagram;
+use engine::ids::{DeviceKey, Endpoint};
+use engine::location::Location;
+use engine::peer::Peer;
+use engine::registry::{self, Panics, Sorted};
+use store::{Pressure, Unavailable};
+use tracing::{debug, error, trace};
+
+use crate::deadlines::{Alarm, Rang};
+use crate::device::{Input, Question};
+use crate::devices::Unserved;
+use crate::home::{Home, HomeParts};
+use crate::logging::Logging;
+use crate::residents::{Crowded, Resident, Residents};
+use crate::socket::{Arrived, DATAGRAM_BYTES_MAX, Socket};
+
+mod restoring;
+
+/// Datagrams taken in one go, so that timers and questions get their turn under load.
+const DATAGRAMS_PER_TURN: usize = 64;
+
+/// Devices woken in one go, for the same reason.
+const WAKES_PER_TURN: usize = 256;
+
+/// Questions that may wait for the registry; more are refused as too busy.
+const QUESTIONS_MAX: usize = 4_096;
+
+/// Datagrams whose device is being looked up; more are answered 5.03.
+const LOOKUPS_MAX: usize = 4_096;
+
+/// How soon a device whose mailbox was full when it was due is tried again.
+const CROWDED_RETRY_MS: i64 = 100;
+
+/// The registry of an arbiter.
+pub struct Registry {
+    home: Rc<Home>,
+    logging: Addr<Logging>,
+    residents: Residents,
+    panics: HashMap<DeviceKey, Panics>,
+    generation: u32,
+    lookups: usize,
+    buffer: Box<[u8]>,
+    arrivals: Option<actix::SpawnHandle>,
+}
+
+impl Registry {
+    /// Starts a registry on an arbiter, with the socket its devices send to.
+    pub fn start_on(
+        arbiter: &Arbiter,
+        parts: HomeParts,
+        socket: StdSocket,
+        logging: Addr<Logging>,
+    ) -> Addr<Self> {
+        Self::start_in_arbiter(&arbiter.handle(), move |ctx| {
+            ctx.set_mailbox_capacity(QUESTIONS_MAX);
+            let socket = Socket::adopt(socket).expect("the arbiter's runtime takes an open socket");
+            Self {
+                home: Home::new(parts, socket, ctx.address()),
+                logging,
+                residents: Residents::default(),
+                panics: HashMap::new(),
+                generation: 0,
+                lookups: 0,
+                buffer: vec![0; DATAGRAM_BYTES_MAX].into(),
+                arrivals: None,
+            }
+        })
+    }
+
+    fn take_datagram(&mut self, length: usize, peer: Peer, ctx: &mut Context<Self>) {
+        let bytes = self.buffer.get(..length).unwrap_or_default();
+        trace!(%peer, length, "datagram");
+        let sorted = registry::sort(peer, bytes);
+        self.dispatch(peer, sorted, ctx);
+    }
+
+    fn dispatch(&mut self, peer: Peer, sorted: Sorted, ctx: &mut Context<Self>) {
+        match sorted {
+            Sorted::ToEndpoint(_, datagram) | Sorted::ToLocation(_, datagram)
+                if self.is_overloaded() =>
+            {
+                self.dispatch(peer, registry::overloaded(&datagram), ctx);
+            }
+            Sorted::ToEndpoint(endpoint, datagram) => self.look_up(endpoint, datagram, ctx),
+            Sorted::ToLocation(location, datagram) => {
+                match self.residents.key_at(location.device) {
+                    Some(key) => self.hand(key, heard(datagram), ctx),
+                    None => self.look_at(location, datagram, ctx),
+                }
+            }
+            Sorted::ToPeer(datagram) => match self.home.device_behind(peer) {
+                Some(key) => self.hand(key, heard(datagram), ctx),
+                None => self.dispatch(peer, registry::unknown_peer(&datagram), ctx),
+            },
+            Sorted::Answered { datagram, fate } => {
+                debug!(?fate, "a datagram reached no device");
+                self.home.send(peer, &datagram);
+            }
+            Sorted::Ignored(fate) => debug!(?fate, "a datagram reached no device"),
+        }
+    }
+
+    fn is_overloaded(&self) -> bool {
+        self.lookups >= LOOKUPS_MAX || self.home.store.pressure() == Pressure::Full
+    }
+
+    /// Finds the device that bears an endpoint name.
+    fn look_up(&mut self, endpoint: Endpoint, datagram: Datagram, ctx: &mut Context<Self>) {
+        self.lookups += 1;
+        let bearer = self.home.store.bearer(Name::Endpoint(endpoint));
+        ctx.spawn(bearer.into_actor(self).map(move |found, registry, ctx| {
+            registry.found(found, datagram, registry::unknown_endpoint, ctx);
+        }));
+    }
+
+    /// Finds the device at a location that does not live here yet.
+    fn look_at(&mut self, location: Location, datagram: Datagram, ctx: &mut Context<Self>) {
+        self.lookups += 1;
+        let at = self.home.store.device_at(location.device);
+        ctx.spawn(at.into_actor(self).map(move |found, registry, ctx| {
+            registry.found(found, datagram, registry::unknown_location, ctx);
+        }));
+    }
+
+    fn found(
+        &mut self,
+        found: Result<Option<DeviceKey>, Unavailable>,
+        datagram: Datagram,
+        unknown: fn(&Datagram) -> Sorted,
+        ctx: &mut Context<Self>,
+    ) {
+        self.lookups -= 1;
+        match found {
+            Ok(Some(key)) => self.hand(key, heard(datagram), ctx),
+            Ok(None) => self.dispatch(datagram.peer, unknown(&datagram), ctx),
+            Err(Unavailable) => {
+                self.dispatch(datagram.peer, registry::overloaded(&datagram), ctx);
+            }
+        }
+    }
+
+    /// Hands an input to a device, bringing it back first if need be.
+    fn hand(&mut self, key: DeviceKey, input: Input, ctx: &mut Context<Self>) {
+        if self.residents.get(key).is_none() {
+            self.restore(key, ctx);
+        }
+        let handed = match self.residents.get(key) {
+            Some(resident) => resident.hand(input),
+            None => Err(Crowded(input)),
+        };
+        if let Err(Crowded(input)) = handed {
+            self.turn_away(key, input);
+        }
+    }
+
+    /// What finds no place: the network repeats a datagram, a deadline is tried again, a caller
+    /// is told.
+    fn turn_away(&self, key: DeviceKey, input: Input) {
+        match input {
+            Input::Heard(_) => debug!(device = %key, "a datagram found no place"),
+            Input::Due => {
+                let soon = self.home.clock.now().plus_ms(CROWDED_RETRY_MS);
+                self.home.deadlines.arm(soon, key);
+            }
+            Input::Asked(question) => question.refuse(Unserved::Busy),
+        }
+    }
+}
+
+impl Actor for Registry {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        self.arrivals = Some(ctx.add_stream(self.home.socket.arrivals()));
+        ctx.add_stream(Alarm::new(
+            self.home.deadlines.clone(),
+            self.home.clock.clone(),
+        ));
+        self.restore_all(None, ctx);
+    }
+}
+
+impl StreamHandler<Arrived> for Registry {
+    fn handle(&mut self, _: Arrived, ctx: &mut Context<Self>) {
+        for _ in 0..DATAGRAMS_PER_TURN {
+            match self.home.socket.receive(&mut self.buffer) {
+                Ok(Some((length, peer))) => self.take_datagram(length, peer, ctx),
+                Ok(None) => return,
+                // An ICMP error of an earlier send comes up here; it concerns one peer.
+                Err(error) => debug!(%error, "the socket reported an error"),
+            }
+        }
+    }
+
+    fn finished(&mut self, _: &mut Context<Self>) {
+        error!("the socket is gone");
+    }
+}
+
+impl StreamHandler<Rang> for Registry {
+    fn handle(&mut self, _: Rang, ctx: &mut Context<Self>) {
+        let now = self.home.clock.now();
+        for _ in 0..WAKES_PER_TURN {
+            match self.home.deadlines.take_due(now) {
+                // A device that moved out has no deadline any more.
+                Some(key) if self.residents.get(key).is_some() => self.hand(key, Input::Due, ctx),
+                Some(_) => {}
+                None => return,
+            }
+        }
+    }
+}
+
+/// A question for a device of this arbiter.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Ask {
+    pub(crate) key: DeviceKey,
+    pub(crate) question: Question,
+}
+
+impl Handler<Ask> for Registry {
+    type Result = ();
+
+    fn handle(&mut self, ask: Ask, ctx: &mut Context<Self>) {
+        self.hand(ask.key, Input::Asked(Box::new(ask.question)), ctx);
+    }
+}
+
+/// A device's actor ended, or could.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Ended {
+    pub(crate) key: DeviceKey,
+    pub(crate) generation: u32,
+    pub(crate) ending: Ending,
+}
+
+/// Why a device's actor ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ending {
+    /// It has nothing to do that the store does not know; it handled so many inputs.
+    Idle { handled: u64 },
+    /// It panicked.
+    Panicked,
+    /// The device was removed.
+    Retired,
+    /// Its step was not saved.
+    Unsaved,
+}
+
+impl Handler<Ended> for Registry {
+    type Result = ();
+
+    fn handle(&mut self, ended: Ended, ctx: &mut Context<Self>) {
+        let Some(Resident::Live(live)) = self.residents.get(ended.key) else {
+            return;
+        };
+        if live.generation != ended.generation {
+            return;
+        }
+        match ended.ending {
+            // With an input on its way, it is not idle.
+            Ending::Idle { handled } if live.sent != handled => {}
+            Ending::Idle { .. } | Ending::Retired => self.residents.remove(ended.key),
+            Ending::Unsaved => self.restore_soon(ended.key, ctx),
+            Ending::Panicked => self.after_panic(ended.key, ctx),
+        }
+    }
+}
+
+/// Stops listening to devices; questions are still answered.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Deafen;
+
+impl Handler<Deafen> for Registry {
+    type Result = MessageResult<Deafen>;
+
+    fn handle(&mut self, _: Deafen, ctx: &mut Context<Self>) -> MessageResult<Deafen> {
+        if let Some(arrivals) = self.arrivals.take() {
+            ctx.cancel_future(arrivals);
+        }
+        MessageResult(())
+    }
+}
+
+/// Ends the registry and its devices.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Leave;
+
+impl Handler<Leave> for Registry {
+    type Result = MessageResult<Leave>;
+
+    fn handle(&mut self, _: Leave, ctx: &mut Context<Self>) -> MessageResult<Leave> {
+        ctx.stop();
+        MessageResult(())
+    }
+}
+
+fn heard(datagram: Datagram) -> Input {
+    Input::Heard(Box::new(datagram))
+}

@@ -1,0 +1,80 @@
+//! The ears and mouth for datagrams: the only file that sees UDP.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket as StdSocket};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use engine::peer::Peer;
+use futures_core::Stream;
+use socket2::{Domain, Protocol, Socket as RawSocket, Type};
+use tokio::net::UdpSocket;
+
+/// The largest payload a UDP datagram can have.
+pub(crate) const DATAGRAM_BYTES_MAX: usize = 65_535;
+
+/// What the kernel may hold for us: about a second of a busy core, so that a pause for breath
+/// loses nothing. The kernel grants what its own limit allows.
+const BUFFER_BYTES: usize = 8 << 20;
+
+/// Opens the socket devices send to.
+pub fn open(address: SocketAddr) -> io::Result<StdSocket> {
+    let socket = RawSocket::new(
+        Domain::for_address(address),
+        Type::DGRAM,
+        Some(Protocol::UDP),
+    )?;
+    socket.set_recv_buffer_size(BUFFER_BYTES)?;
+    socket.set_send_buffer_size(BUFFER_BYTES)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    Ok(socket.into())
+}
+
+/// A socket of an arbiter.
+#[derive(Clone)]
+pub(crate) struct Socket(Rc<UdpSocket>);
+
+impl Socket {
+    /// Takes over an open socket; to be called on the arbiter that shall own it.
+    pub(crate) fn adopt(socket: StdSocket) -> io::Result<Self> {
+        UdpSocket::from_std(socket).map(|socket| Self(Rc::new(socket)))
+    }
+
+    /// Takes the next datagram, if there is one.
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Peer)>> {
+        match self.0.try_recv_from(buffer) {
+            Ok((length, from)) => Ok(Some((length, Peer::plain(from)))),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Sends a datagram. One that does not leave at once is lost, as any datagram may be.
+    pub(crate) fn send(&self, to: Peer, datagram: &[u8]) -> io::Result<usize> {
+        self.0.try_send_to(datagram, to.address)
+    }
+
+    /// Says whenever there may be a datagram.
+    pub(crate) fn arrivals(&self) -> Arrivals {
+        Arrivals(self.clone())
+    }
+}
+
+/// There may be a datagram.
+pub(crate) struct Arrived;
+
+/// Says whenever a socket may have a datagram.
+pub(crate) struct Arrivals(Socket);
+
+impl Stream for Arrivals {
+    type Item = Arrived;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Arrived>> {
+        match ready!(self.0.0.poll_recv_ready(cx)) {
+            Ok(()) => Poll::Ready(Some(Arrived)),
+            Err(_) => Poll::Ready(None),
+        }
+    }
+}

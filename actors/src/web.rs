@@ -1,0 +1,81 @@
+//! Who serves the API: starts it, drains it, stops it. What it says is not known here.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use actix::{Actor, Context, Handler, Message, ResponseFuture};
+use actix_web::dev::ServerHandle;
+use actix_web::web::ServiceConfig;
+use actix_web::{App, HttpServer};
+use rustls::ServerConfig;
+use tracing::error;
+
+/// How long requests under way may take once the service stops, in seconds; with the rest of
+/// the stop it stays below the ten seconds an operator is promised.
+const DRAIN_S: u64 = 5;
+
+/// Adds the routes to an application; called once per worker.
+pub type Routes = Arc<dyn Fn(&mut ServiceConfig) + Send + Sync>;
+
+/// What the API listens on.
+pub struct Listening {
+    /// The open socket.
+    pub listener: TcpListener,
+    /// The certificate and key, where the API speaks TLS itself.
+    pub tls: Option<ServerConfig>,
+    /// How many threads serve it.
+    pub workers: usize,
+}
+
+/// Opens the socket callers connect to.
+pub fn open(address: SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(address)
+}
+
+/// The server of the API.
+pub struct Web {
+    handle: ServerHandle,
+}
+
+impl Web {
+    /// Starts to serve; to be called in a running system.
+    pub fn start_serving(listening: Listening, routes: Routes) -> io::Result<actix::Addr<Self>> {
+        let server = HttpServer::new(move || {
+            let routes = Arc::clone(&routes);
+            App::new().configure(move |app| routes(app))
+        })
+        .workers(listening.workers)
+        .shutdown_timeout(DRAIN_S)
+        .disable_signals();
+        let server = match listening.tls {
+            Some(tls) => server.listen_rustls_0_23(listening.listener, tls)?,
+            None => server.listen(listening.listener)?,
+        }
+        .run();
+        let handle = server.handle();
+        actix_web::rt::spawn(async move {
+            if let Err(error) = server.await {
+                error!(%error, "the API server failed");
+            }
+        });
+        Ok(Self { handle }.start())
+    }
+}
+
+impl Actor for Web {
+    type Context = Context<Self>;
+}
+
+/// Takes no new connection and returns when those under way are served.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Drain;
+
+impl Handler<Drain> for Web {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, _: Drain, _: &mut Context<Self>) -> ResponseFuture<()> {
+        Box::pin(self.handle.stop(true))
+    }
+}
