@@ -8,6 +8,66 @@ mod registry;
 
 const SOURCE: &str = include_str!("../data/oma-objects.csv");
 
+const BROKEN_LINES: [(&str, &str); 15] = [
+    ("", "1 fields"),
+    (
+        "7,1.0,Object,single,2,Name,R,single,optional,float",
+        "10 fields",
+    ),
+    (
+        "7,1.0,Object,single,2,Name,R,single,optional,float,,",
+        "12 fields",
+    ),
+    (
+        "65536,1.0,Object,single,2,Name,R,single,optional,float,",
+        "\"65536\" is no id",
+    ),
+    (
+        "7,1,Object,single,2,Name,R,single,optional,float,",
+        "\"1\" is no version",
+    ),
+    (
+        "7,1.0,,single,2,Name,R,single,optional,float,",
+        "a name is empty",
+    ),
+    (
+        "7,1.0,Object,many,2,Name,R,single,optional,float,",
+        "neither single nor multiple",
+    ),
+    (
+        "7,1.0,Object,single,2,Name,X,single,optional,float,",
+        "are no operations",
+    ),
+    (
+        "7,1.0,Object,single,2,Name,R,single,maybe,float,",
+        "neither mandatory nor optional",
+    ),
+    (
+        "7,1.0,Object,single,2,Name,R,single,optional,double,",
+        "\"double\" is no type",
+    ),
+    (
+        "7,1.0,Other,single,2,Name,R,single,optional,float,",
+        "described differently",
+    ),
+    (
+        "7,1.0,Object,single,1,Name,R,single,optional,float,",
+        "listed twice",
+    ),
+    (
+        "7,1.0,\"Object,single,2,Name,R,single,optional,float,",
+        "a quote is not closed",
+    ),
+    (
+        "7,1.0,Ob\"ject,single,2,Name,R,single,optional,float,",
+        "inside a plain field",
+    ),
+    (
+        "7,1.0,\"Object\"x,single,2,Name,R,single,optional,float,",
+        "follows a closing quote",
+    ),
+];
+
 #[test]
 fn every_line_of_the_source_is_in_the_tables() {
     let objects = registry::read_objects(SOURCE).unwrap();
@@ -52,66 +112,7 @@ fn quoted_fields_keep_their_commas_and_quotes() {
 #[test]
 fn a_line_that_is_not_understood_is_named() {
     let good = "7,1.0,Object,single,1,Name,R,single,optional,float,";
-    let cases = [
-        ("", "1 fields"),
-        (
-            "7,1.0,Object,single,2,Name,R,single,optional,float",
-            "10 fields",
-        ),
-        (
-            "7,1.0,Object,single,2,Name,R,single,optional,float,,",
-            "12 fields",
-        ),
-        (
-            "65536,1.0,Object,single,2,Name,R,single,optional,float,",
-            "\"65536\" is no id",
-        ),
-        (
-            "7,1,Object,single,2,Name,R,single,optional,float,",
-            "\"1\" is no version",
-        ),
-        (
-            "7,1.0,,single,2,Name,R,single,optional,float,",
-            "a name is empty",
-        ),
-        (
-            "7,1.0,Object,many,2,Name,R,single,optional,float,",
-            "neither single nor multiple",
-        ),
-        (
-            "7,1.0,Object,single,2,Name,X,single,optional,float,",
-            "are no operations",
-        ),
-        (
-            "7,1.0,Object,single,2,Name,R,single,maybe,float,",
-            "neither mandatory nor optional",
-        ),
-        (
-            "7,1.0,Object,single,2,Name,R,single,optional,double,",
-            "\"double\" is no type",
-        ),
-        (
-            "7,1.0,Other,single,2,Name,R,single,optional,float,",
-            "described differently",
-        ),
-        (
-            "7,1.0,Object,single,1,Name,R,single,optional,float,",
-            "listed twice",
-        ),
-        (
-            "7,1.0,\"Object,single,2,Name,R,single,optional,float,",
-            "a quote is not closed",
-        ),
-        (
-            "7,1.0,Ob\"ject,single,2,Name,R,single,optional,float,",
-            "inside a plain field",
-        ),
-        (
-            "7,1.0,\"Object\"x,single,2,Name,R,single,optional,float,",
-            "follows a closing quote",
-        ),
-    ];
-    for (line, fault) in cases {
+    for (line, fault) in BROKEN_LINES {
         let found = registry::read_objects(&with_header(&[good, line]))
             .err()
             .unwrap();
