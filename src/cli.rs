@@ -1,0 +1,161 @@
+//! What does the command line ask for? A task, a configuration file, and settings as flags.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::PathBufValueParser;
+use clap::{Arg, ArgMatches, Command};
+
+use crate::config::{self, Kind, Row};
+
+/// What the program is to do.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Task {
+    /// Serve devices and callers.
+    Serve,
+    /// Show the service at work on a store of its own.
+    Demo,
+    /// Print the effective configuration.
+    Config,
+}
+
+/// What `demo` sets before any other layer: its devices have no addresses of their own.
+const DEMO_PRESET: &[(&str, &str)] = &[
+    ("trust_endpoint_names", "true"),
+    ("allow_private_destinations", "true"),
+];
+
+/// A command line, read.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Invocation {
+    /// What to do.
+    pub task: Task,
+    /// The configuration file, where one is named.
+    pub file: Option<PathBuf>,
+    /// Settings by name.
+    pub flags: Vec<(&'static str, String)>,
+}
+
+impl Invocation {
+    /// Reads a command line; the error prints itself, be it a fault or help.
+    pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let matches = command().try_get_matches_from(arguments)?;
+        let (task, matches) = match matches.subcommand() {
+            Some(("demo", matches)) => (Task::Demo, matches),
+            Some(("config", matches)) => (Task::Config, matches),
+            Some((_, matches)) => (Task::Serve, matches),
+            None => (Task::Serve, &matches),
+        };
+        let file = matches.get_one::<PathBuf>("config").cloned();
+        let flags = config::rows()
+            .filter_map(|row| flag(row, matches))
+            .collect();
+        Ok(Self { task, file, flags })
+    }
+
+    /// What the task sets before any other layer.
+    pub fn preset(&self) -> &'static [(&'static str, &'static str)] {
+        match self.task {
+            Task::Serve | Task::Config => &[],
+            Task::Demo => DEMO_PRESET,
+        }
+    }
+}
+
+fn flag(row: &Row, matches: &ArgMatches) -> Option<(&'static str, String)> {
+    matches
+        .get_one::<String>(row.name)
+        .map(|text| (row.name, text.clone()))
+}
+
+fn command() -> Command {
+    let file = Arg::new("config")
+        .long("config")
+        .value_name("FILE")
+        .value_parser(PathBufValueParser::new())
+        .help("Reads settings from a TOML file")
+        .global(true);
+    Command::new("signalbox")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Connects cellular devices with the applications of their owners.")
+        .subcommand(Command::new("serve").about("Serves devices and callers (the default)"))
+        .subcommand(Command::new("demo").about("Shows the service at work with simulated devices"))
+        .subcommand(Command::new("config").about("Prints the effective configuration"))
+        .arg(file)
+        .args(config::rows().map(argument))
+}
+
+fn argument(row: &'static Row) -> Arg {
+    let default = match row.default {
+        "" => String::new(),
+        default => format!("[default: {default}] "),
+    };
+    let help = format!("{} {default}[env: {}]", row.about.trim(), row.variable());
+    let argument = Arg::new(row.name).long(row.flag()).help(help).global(true);
+    match row.kind {
+        Kind::Switch => argument
+            .value_name("true|false")
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true"),
+        Kind::Text => argument.value_name("TEXT"),
+        Kind::Secret => argument.value_name("SECRET"),
+        Kind::Number => argument.value_name("NUMBER"),
+        Kind::List => argument.value_name("NUMBERS"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_task_the_service_serves() {
+        assert_eq!(parse(&[]).task, Task::Serve);
+        assert_eq!(parse(&["serve"]).task, Task::Serve);
+        assert_eq!(parse(&["config"]).task, Task::Config);
+        assert_eq!(parse(&["demo"]).task, Task::Demo);
+    }
+
+    #[test]
+    fn settings_may_stand_before_and_after_the_task() {
+        let http = vec![("http", "127.0.0.1:1".to_owned())];
+        assert_eq!(parse(&["--http", "127.0.0.1:1"]).flags, http);
+        assert_eq!(parse(&["config", "--http", "127.0.0.1:1"]).flags, http);
+        assert_eq!(parse(&["--http=127.0.0.1:1", "config"]).flags, http);
+        assert_eq!(
+            parse(&["config", "--config", "a.toml"]).file,
+            Some("a.toml".into())
+        );
+    }
+
+    #[test]
+    fn a_switch_needs_no_value_and_takes_one_after_an_equals_sign() {
+        let on = vec![("trust_endpoint_names", "true".to_owned())];
+        assert_eq!(parse(&["--trust-endpoint-names"]).flags, on);
+        assert_eq!(parse(&["--trust-endpoint-names", "config"]).flags, on);
+        let off = vec![("trust_endpoint_names", "false".to_owned())];
+        assert_eq!(parse(&["--trust-endpoint-names=false"]).flags, off);
+    }
+
+    #[test]
+    fn an_unknown_flag_is_a_usage_error() {
+        let error = Invocation::parse(["signalbox", "--htp"].map(OsString::from)).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+    }
+
+    #[test]
+    fn only_the_demo_trusts_names_by_itself() {
+        assert!(parse(&["serve"]).preset().is_empty());
+        assert!(
+            parse(&["demo"])
+                .preset()
+                .contains(&("trust_endpoint_names", "true"))
+        );
+    }
+
+    fn parse(arguments: &[&str]) -> Invocation {
+        let arguments = ["signalbox"].iter().chain(arguments).map(OsString::from);
+        Invocation::parse(arguments).unwrap()
+    }
+}

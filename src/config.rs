@@ -1,0 +1,295 @@
+//! What is the service told to do? Every setting in one table, and the layers it is read from.
+//!
+//! default < preset of the task < TOML file < environment < flag. The table drives all layers: a
+//! setting's key in the file is its name, its variable `SIGNALBOX_NAME`, its flag `--name`. Every
+//! value knows where it came from. This is the only reader of the environment.
+
+mod file;
+mod layers;
+mod parse;
+mod report;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use engine::limits::Limits;
+use engine::moment::Timestamp;
+use store::Retention;
+
+use crate::telemetry::{Filter, LogFormat};
+
+pub use layers::{Fault, Faults, Layers, Source};
+pub use parse::Secret;
+
+use layers::Reading;
+
+/// One setting as every layer knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Its name: the key in the file, from which variable and flag are made.
+    pub name: &'static str,
+    /// What it is for, in a sentence.
+    pub about: &'static str,
+    /// Its value where no layer gives one; empty where it has none.
+    pub default: &'static str,
+    /// How its value is written.
+    pub kind: Kind,
+    /// Whether anything heeds it.
+    pub force: Force,
+}
+
+/// How a setting's value is written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Kind {
+    /// A text.
+    Text,
+    /// A text never shown.
+    Secret,
+    /// A number.
+    Number,
+    /// `true` or `false`.
+    Switch,
+    /// Numbers with commas between them.
+    List,
+}
+
+/// Whether anything heeds a setting.
+#[derive(Clone, Copy, Debug)]
+pub enum Force {
+    /// It does what it says.
+    InForce,
+    /// It is understood, and what it is about does not exist in this build.
+    NotUsedYet(fn(&str) -> Result<(), String>),
+}
+
+impl Row {
+    /// The environment variable that gives the setting.
+    pub fn variable(&self) -> String {
+        format!("SIGNALBOX_{}", self.name.to_ascii_uppercase())
+    }
+
+    /// The flag that gives the setting, without the dashes before it.
+    pub fn flag(&self) -> String {
+        self.name.replace('_', "-")
+    }
+
+    const fn later(
+        name: &'static str,
+        default: &'static str,
+        kind: Kind,
+        about: &'static str,
+        check: fn(&str) -> Result<(), String>,
+    ) -> Self {
+        Self {
+            name,
+            about,
+            default,
+            kind,
+            force: Force::NotUsedYet(check),
+        }
+    }
+}
+
+macro_rules! settings {
+    ($(
+        $(#[doc = $about:literal])+
+        $name:ident: $type:ty = $default:literal, $kind:ident, $parse:expr;
+    )+) => {
+        /// The effective configuration.
+        #[derive(Clone, Debug)]
+        pub struct Config {
+            $( $(#[doc = $about])+ pub $name: $type, )+
+        }
+
+        const IN_FORCE: &[Row] = &[$(
+            Row {
+                name: stringify!($name),
+                about: concat!($($about),+),
+                default: $default,
+                kind: Kind::$kind,
+                force: Force::InForce,
+            },
+        )+];
+
+        impl Config {
+            fn read(reading: &mut Reading<'_>) -> Option<Self> {
+                $( let $name: Option<$type> = reading.value(stringify!($name), $parse); )+
+                Some(Self { $( $name: $name?, )+ })
+            }
+        }
+    };
+}
+
+settings! {
+    /// Where the HTTP API listens.
+    http: SocketAddr = "127.0.0.1:8080", Text, parse::address;
+    /// Where CoAP and LwM2M devices are heard.
+    coap: SocketAddr = "0.0.0.0:5683", Text, parse::address;
+    /// The certificate chain of the HTTP API, a PEM file; with it the API speaks HTTPS.
+    tls_cert: Option<PathBuf> = "", Text, parse::optional(parse::path);
+    /// The private key of the certificate, a PEM file.
+    tls_key: Option<PathBuf> = "", Text, parse::optional(parse::path);
+    /// Where everything is kept.
+    data_dir: PathBuf = "./signalbox-data", Text, parse::path;
+    /// Which store is used: `embedded`, in the data directory, is the only one of this build.
+    store: StoreChoice = "embedded", Text, parse::store;
+    /// The token of the operator API; without one, one is made and kept in the data directory.
+    operator_token: Option<Secret> = "", Secret, parse::optional(parse::token);
+    /// The `{platform}` segment of the settings' paths.
+    platform: String = "signalbox", Text, parse::segment;
+    /// Whether a device without a fixed address is believed by its endpoint name alone.
+    trust_endpoint_names: bool = "false", Switch, parse::switch;
+    /// Requests per second and customer before 429; 0 is no limit.
+    rate_limit: u32 = "0", Number, parse::number(0..=1_000_000);
+    /// The longest JSON body read, in bytes; a longer one is answered 413.
+    json_body_bytes_max: usize = "2097152", Number, parse::number(1_024..=1 << 30);
+    /// The shortest first wait for an acknowledgement of a device (RFC 7252 section 4.8).
+    coap_ack_timeout_ms: u32 = "2000", Number, parse::number(1..=600_000);
+    /// How often an unacknowledged message to a device is repeated (RFC 7252 section 4.8).
+    coap_max_retransmit: u8 = "4", Number, parse::number(0..=20);
+    /// How long an acknowledged request to a device waits for its response.
+    coap_response_timeout_ms: u32 = "93000", Number, parse::number(1..=86_400_000);
+    /// SCHEDULED requests a device may have; one more is answered 409.
+    scheduled_max: u32 = "10", Number, parse::number(1..=10_000);
+    /// SEND_NOW requests that may wait for a device; one more is answered 409.
+    waiting_max: u32 = "10", Number, parse::number(1..=10_000);
+    /// After this a request that is not final fails.
+    action_expiry_s: u32 = "172800", Number, parse::number(1..=604_800);
+    /// How long a device in queue mode listens after it was heard.
+    awake_window_ms: u32 = "93000", Number, parse::number(1..=86_400_000);
+    /// Final requests are removed this long after their creation.
+    action_retention_days: u32 = "7", Number, parse::number(1..=3_650);
+    /// Entries of the administration log are removed after this.
+    log_retention_days: u32 = "30", Number, parse::number(1..=3_650);
+    /// Memory the store may use for its cache, in MiB.
+    store_cache_mib: u32 = "256", Number, parse::number(16..=1_048_576);
+    /// Batches that may wait for the disk; beyond them callers get 503 and devices 5.03.
+    store_queue_max: u32 = "4096", Number, parse::number(64..=1_048_576);
+    /// Disk space left alone: with less than this free, in MiB, nothing new is taken in.
+    disk_reserve_mib: u32 = "256", Number, parse::number(0..=1_048_576);
+    /// What is written to the operator's log: `info`, or a filter like `info,actors=debug`.
+    log: Filter = "info", Text, Filter::parse;
+    /// How the operator's log is written: `text` or `json`.
+    log_format: LogFormat = "text", Text, LogFormat::parse;
+}
+
+const NOT_YET: &[Row] = &[
+    Row::later(
+        "coaps",
+        "0.0.0.0:5684",
+        Kind::Text,
+        "Where DTLS devices are heard.",
+        |text| parse::address(text).map(drop),
+    ),
+    Row::later(
+        "udp",
+        "0.0.0.0:4445",
+        Kind::Text,
+        "Where bare UDP devices are heard.",
+        |text| parse::address(text).map(drop),
+    ),
+    Row::later(
+        "allow_private_destinations",
+        "false",
+        Kind::Switch,
+        "Whether events may be delivered to private addresses.",
+        |text| parse::switch(text).map(drop),
+    ),
+    Row::later(
+        "delivery_retry_ms",
+        "150000,180000,420000,1020000",
+        Kind::List,
+        "Waits between the tries of a delivery.",
+        |text| parse::waits(text).map(drop),
+    ),
+    Row::later(
+        "sms_retry_ms",
+        "300000,900000,1800000,3600000,7200000,14400000",
+        Kind::List,
+        "Waits between the tries of an SMS event.",
+        |text| parse::waits(text).map(drop),
+    ),
+];
+
+/// Which store is used.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum StoreChoice {
+    /// The one in the data directory.
+    Embedded,
+}
+
+/// Every setting, in the order they are shown.
+pub fn rows() -> impl Iterator<Item = &'static Row> {
+    IN_FORCE.iter().chain(NOT_YET)
+}
+
+/// Reads the layers of this process: its environment, and the file if one is named.
+pub fn load(
+    preset: &'static [(&'static str, &'static str)],
+    file: Option<&Path>,
+    flags: Vec<(&'static str, String)>,
+) -> Result<(Config, Layers), Faults> {
+    let mut layers = Layers::of_defaults();
+    let mut faults = Faults::default();
+    layers.add_preset(preset);
+    if let Some(file) = file {
+        faults.extend(layers.add_file(file));
+    }
+    faults.extend(layers.add_environment(std::env::vars_os()));
+    layers.add_flags(flags);
+    Config::of(&layers, faults).map(|config| (config, layers))
+}
+
+impl Config {
+    fn of(layers: &Layers, faults: Faults) -> Result<Self, Faults> {
+        let mut reading = layers.reading(faults);
+        let config = Self::read(&mut reading);
+        for row in NOT_YET {
+            if let Force::NotUsedYet(check) = row.force {
+                reading.value(row.name, check);
+            }
+        }
+        if let Some(config) = &config {
+            config.check_together(&mut reading);
+        }
+        reading.finish(config)
+    }
+
+    /// The bounds the engine is to keep.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            scheduled_max: self.scheduled_max,
+            waiting_max: self.waiting_max,
+            action_expiry_ms: i64::from(self.action_expiry_s) * 1_000,
+            awake_window_ms: i64::from(self.awake_window_ms),
+        }
+    }
+
+    /// What is to be removed for its age now.
+    pub fn retention(&self, now: Timestamp) -> Retention {
+        let days_ago = |days: u32| now.plus_s(-86_400 * i64::from(days));
+        Retention {
+            actions_before: days_ago(self.action_retention_days),
+            entries_before: days_ago(self.log_retention_days),
+            tokens_before: now,
+        }
+    }
+
+    /// The certificate chain and the key of the API, where it speaks HTTPS.
+    pub fn tls(&self) -> Option<(&Path, &Path)> {
+        self.tls_cert.as_deref().zip(self.tls_key.as_deref())
+    }
+
+    fn check_together(&self, reading: &mut Reading<'_>) {
+        if self.tls_cert.is_some() != self.tls_key.is_some() {
+            let (given, missing) = match self.tls_cert {
+                Some(_) => ("tls_cert", "tls_key"),
+                None => ("tls_key", "tls_cert"),
+            };
+            reading.fault(given, format!("is of no use without {missing}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

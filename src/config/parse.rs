@@ -1,0 +1,107 @@
+//! Is this a value of that setting? One reader per kind of value; each says what it wants.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use super::StoreChoice;
+
+/// A text that is neither printed nor logged.
+#[derive(Clone, Eq, PartialEq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The text itself.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// An address and port.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| "must be an address and a port, like 127.0.0.1:8080".to_owned())
+}
+
+/// A path of the file system.
+pub(super) fn path(text: &str) -> Result<PathBuf, String> {
+    match text {
+        "" => Err("must not be empty".to_owned()),
+        text => Ok(PathBuf::from(text)),
+    }
+}
+
+/// What `parse` reads, or nothing where the text is empty.
+pub(super) fn optional<T>(
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> impl Fn(&str) -> Result<Option<T>, String> {
+    move |text| match text {
+        "" => Ok(None),
+        text => parse(text).map(Some),
+    }
+}
+
+/// A number of a range.
+pub(super) fn number<T>(range: RangeInclusive<T>) -> impl Fn(&str) -> Result<T, String>
+where
+    T: FromStr + PartialOrd + fmt::Display,
+{
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| {
+            format!(
+                "must be a whole number from {} to {}",
+                range.start(),
+                range.end()
+            )
+        })
+    }
+}
+
+/// `true` or `false`.
+pub(super) fn switch(text: &str) -> Result<bool, String> {
+    text.parse().map_err(|_| "must be true or false".to_owned())
+}
+
+/// Milliseconds with commas between them.
+pub(super) fn waits(text: &str) -> Result<Vec<u64>, String> {
+    let wait = |wait: &str| wait.trim().parse().ok();
+    let waits: Option<_> = text.split(',').map(wait).collect();
+    waits.ok_or_else(|| "must be milliseconds with commas between them".to_owned())
+}
+
+/// A store this build has.
+pub(super) fn store(text: &str) -> Result<StoreChoice, String> {
+    match text {
+        "embedded" => Ok(StoreChoice::Embedded),
+        _ => Err("this build has no store but `embedded`".to_owned()),
+    }
+}
+
+/// A secret that fits an Authorization header (RFC 6750 section 2.1).
+pub(super) fn token(text: &str) -> Result<Secret, String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~+/=".contains(c);
+    if text.chars().all(allowed) {
+        Ok(Secret(text.to_owned()))
+    } else {
+        Err("may have letters, digits and -._~+/= only".to_owned())
+    }
+}
+
+/// One segment of a URL path that needs no escaping.
+pub(super) fn segment(text: &str) -> Result<String, String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
+    if !text.is_empty() && text.chars().all(allowed) {
+        Ok(text.to_owned())
+    } else {
+        Err("must be letters, digits and -._~".to_owned())
+    }
+}

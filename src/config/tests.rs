@@ -1,0 +1,188 @@
+//! Do the layers give way to each other, and does every fault name its place?
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::{Config, Faults, Layers, Row, Source, rows};
+
+const FILE: &str = "signalbox.toml";
+
+#[test]
+fn the_names_of_the_contract_are_settings() {
+    let known: Vec<String> = rows().map(Row::variable).collect();
+    let names = [
+        "HTTP",
+        "COAP",
+        "COAPS",
+        "UDP",
+        "DATA_DIR",
+        "STORE",
+        "OPERATOR_TOKEN",
+        "PLATFORM",
+        "ALLOW_PRIVATE_DESTINATIONS",
+        "COAP_ACK_TIMEOUT_MS",
+        "COAP_MAX_RETRANSMIT",
+        "SCHEDULED_MAX",
+        "DELIVERY_RETRY_MS",
+        "SMS_RETRY_MS",
+        "RATE_LIMIT",
+        "TLS_CERT",
+        "TLS_KEY",
+        "TRUST_ENDPOINT_NAMES",
+    ];
+    for name in names {
+        assert!(known.contains(&format!("SIGNALBOX_{name}")), "{name}");
+    }
+    let data_dir = rows().find(|row| row.name == "data_dir").unwrap();
+    assert_eq!(data_dir.flag(), "data-dir");
+}
+
+#[test]
+fn every_default_is_a_value() {
+    let config = Config::of(&Layers::of_defaults(), Faults::default()).unwrap();
+    assert_eq!(config.http, "127.0.0.1:8080".parse().unwrap());
+    assert_eq!(config.json_body_bytes_max, 2 * 1024 * 1024);
+    assert_eq!(config.limits(), engine::limits::Limits::default());
+    assert_eq!(config.tls(), None);
+}
+
+#[test]
+fn a_later_layer_wins_and_every_value_knows_its_source() {
+    let mut layers = Layers::of_defaults();
+    layers.add_preset(&[("platform", "preset"), ("coap", "0.0.0.0:1")]);
+    let file = "platform = 'file'\nscheduled_max = 1\ncoap_max_retransmit = 1\nwaiting_max = 1";
+    assert_eq!(layers.add_file_text(Path::new(FILE), file), []);
+    layers.add_environment(variables(&[
+        ("SIGNALBOX_SCHEDULED_MAX", "2"),
+        ("SIGNALBOX_WAITING_MAX", "2"),
+        ("SIGNALBOX_COAP_MAX_RETRANSMIT", ""),
+    ]));
+    layers.add_flags(vec![("waiting_max", "3".to_owned())]);
+    let config = Config::of(&layers, Faults::default()).unwrap();
+    assert_eq!(config.coap, "0.0.0.0:1".parse().unwrap());
+    assert_eq!(config.platform, "file");
+    assert_eq!(
+        (
+            config.coap_max_retransmit,
+            config.scheduled_max,
+            config.waiting_max
+        ),
+        (1, 2, 3)
+    );
+    let sources = ["http", "coap", "platform", "scheduled_max", "waiting_max"]
+        .map(|name| layers.of(name).source.clone());
+    let file = Source::File(FILE.into());
+    let expected = [
+        Source::Default,
+        Source::Preset,
+        file,
+        Source::Environment,
+        Source::Flag,
+    ];
+    assert_eq!(sources, expected);
+}
+
+#[test]
+fn every_fault_names_its_source_and_its_key() {
+    let mut layers = Layers::of_defaults();
+    let mut faults = Faults::default();
+    faults.extend(layers.add_file_text(Path::new(FILE), "colour = 'red'\nhttp = 1.5\nudp = 'x'"));
+    layers.add_environment(variables(&[("SIGNALBOX_COAP", "here")]));
+    layers.add_flags(vec![("scheduled_max", "0".to_owned())]);
+    let told = Config::of(&layers, faults).unwrap_err().to_string();
+    let expected = "the configuration cannot be used\
+        \n  file signalbox.toml, key http: must be a text, a whole number, true, false or a list \
+        of those\
+        \n  file signalbox.toml, key colour: there is no such setting\
+        \n  environment SIGNALBOX_COAP: must be an address and a port, like 127.0.0.1:8080, not \
+        \"here\"\
+        \n  flag --scheduled-max: must be a whole number from 1 to 10000, not \"0\"\
+        \n  file signalbox.toml, key udp: must be an address and a port, like 127.0.0.1:8080, not \
+        \"x\"";
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_file_that_is_not_toml_is_a_fault_with_its_line() {
+    let mut layers = Layers::of_defaults();
+    let faults = layers.add_file_text(Path::new(FILE), "http = \n");
+    assert_eq!(faults.len(), 1);
+    assert_eq!(faults[0].at, "file signalbox.toml");
+    assert!(faults[0].why.contains("line 1"), "{}", faults[0].why);
+}
+
+#[test]
+fn a_certificate_without_its_key_is_a_fault() {
+    let mut layers = Layers::of_defaults();
+    layers.add_flags(vec![("tls_cert", "chain.pem".to_owned())]);
+    let told = Config::of(&layers, Faults::default())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        told.contains("flag --tls-cert: is of no use without tls_key"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_secret_is_neither_shown_nor_quoted_in_a_fault() {
+    let mut layers = Layers::of_defaults();
+    layers.add_environment(variables(&[("SIGNALBOX_OPERATOR_TOKEN", "s3cret")]));
+    let masked = "operator_token = \"********\"  # environment SIGNALBOX_OPERATOR_TOKEN\n";
+    assert!(layers.to_string().contains(masked));
+    let config = Config::of(&layers, Faults::default()).unwrap();
+    assert!(!format!("{config:?}").contains("s3cret"));
+    layers.add_flags(vec![("operator_token", "s3cret with spaces".to_owned())]);
+    let told = Config::of(&layers, Faults::default())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        told.contains("flag --operator-token") && !told.contains("s3cret"),
+        "{told}"
+    );
+}
+
+#[test]
+fn what_is_not_used_yet_is_understood_and_says_so() {
+    let mut layers = Layers::of_defaults();
+    assert_eq!(layers.unheeded().count(), 0);
+    layers.add_flags(vec![("udp", "0.0.0.0:9".to_owned())]);
+    assert_eq!(layers.unheeded().collect::<Vec<_>>(), ["flag --udp"]);
+    let shown = layers.to_string();
+    assert!(
+        shown.contains("udp = \"0.0.0.0:9\"  # flag --udp, not used yet\n"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn what_is_shown_can_be_read_again() {
+    let mut layers = Layers::of_defaults();
+    layers.add_flags(vec![("data_dir", "a \"quoted\" \\ path".to_owned())]);
+    let mut again = Layers::of_defaults();
+    assert_eq!(
+        again.add_file_text(Path::new(FILE), &layers.to_string()),
+        []
+    );
+    for row in rows() {
+        assert_eq!(again.of(row.name).text, layers.of(row.name).text);
+    }
+    assert!(Config::of(&again, Faults::default()).is_ok());
+}
+
+#[test]
+fn a_variable_with_our_prefix_that_is_no_setting_is_shown_and_not_refused() {
+    let mut layers = Layers::of_defaults();
+    let faults = layers.add_environment(variables(&[("SIGNALBOX_SERVICE_HOST", "10.0.0.1")]));
+    assert_eq!(faults, []);
+    assert_eq!(layers.strangers(), ["SIGNALBOX_SERVICE_HOST"]);
+    let shown = layers.to_string();
+    assert!(shown.ends_with("# environment SIGNALBOX_SERVICE_HOST: there is no such setting\n"));
+}
+
+fn variables(given: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+    given
+        .iter()
+        .map(|(name, value)| (OsString::from(name), OsString::from(value)))
+        .collect()
+}
