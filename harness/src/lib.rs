@@ -1,1 +1,10 @@
-//! placeholder
+//! Who plays the devices? Simulated LwM2M devices for the demo, for tests and for load.
+//!
+//! A [`device::SimulatedDevice`] is a pure machine that a deterministic world can hold by the
+//! thousand; [`socket`] gives one a real UDP socket. Imports `protocol` alone: what a device knows
+//! about the service is what travels on the wire.
+
+pub mod chance;
+pub mod clock;
+pub mod device;
+pub mod socket;

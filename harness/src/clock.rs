@@ -1,0 +1,45 @@
+//! What time is it for a device on a real socket? The only file of this crate that reads a clock.
+
+use std::future;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::time::{self, Instant};
+
+/// Milliseconds since 1970 that never run backwards: the wall clock is read once, at the start.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    started_at: Instant,
+    started_at_ms: i64,
+}
+
+impl Clock {
+    /// Starts at the time the wall clock shows.
+    pub fn start() -> Self {
+        let since_1970 = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Self {
+            started_at: Instant::now(),
+            started_at_ms: whole_ms(since_1970),
+        }
+    }
+
+    /// Tells the time.
+    pub fn now_ms(&self) -> i64 {
+        self.started_at_ms
+            .saturating_add(whole_ms(self.started_at.elapsed()))
+    }
+
+    /// Waits until a point in time, or for ever when there is none.
+    pub async fn sleep_until(&self, at_ms: Option<i64>) {
+        let Some(at_ms) = at_ms else {
+            return future::pending().await;
+        };
+        let wait_ms = u64::try_from(at_ms.saturating_sub(self.now_ms())).unwrap_or_default();
+        time::sleep(Duration::from_millis(wait_ms)).await;
+    }
+}
+
+fn whole_ms(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,356 @@
+//! What does a device do next? A simulated LwM2M device without clock, chance or socket of its own.
+//!
+//! Time and datagrams come in as arguments, datagrams and news go out into the caller's buffer, and
+//! every doubt is settled by the seed, so that a world of devices can be run again. There are four
+//! kinds of calls: inputs (`handle_*`), orders a person could give (`update`, `sleep`, `reboot`,
+//! ...), `next_timeout`, and getters. After each input or order, `next_timeout` tells when to call
+//! `handle_timeout`.
+//!
+//! The device has one server. It registers, keeps its registration alive, obeys read, write and
+//! execute of single resources in text and opaque, and in queue mode sleeps between its updates.
+
+mod answers;
+pub mod configuration;
+mod downlink;
+pub mod event;
+mod heard;
+pub mod performed;
+mod registration;
+pub mod resource;
+mod resources;
+mod session;
+mod uplink;
+
+use protocol::coap::message::{Kind, Message};
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::value::Value;
+
+use self::configuration::{Configuration, Reachability};
+use self::event::{Event, Location, Output};
+use self::performed::{Log, Performed};
+use self::resource::{Answer, Consequence, LIFETIME};
+use self::resources::Resources;
+use self::session::{Purpose, Radio, Registration, Session};
+use crate::chance::Chance;
+
+/// How long after its answer a device reboots or goes away, when asked to: long enough for a lost
+/// answer to be asked for again.
+const CONSEQUENCE_AFTER_MS: i64 = 1_000;
+
+/// How long a device stays away that was disabled: the default of resource 1/x/5.
+const DISABLED_FOR_MS: i64 = 86_400_000;
+
+/// A device that speaks LwM2M.
+#[derive(Clone, Debug)]
+pub struct SimulatedDevice {
+    configuration: Configuration,
+    resources: Resources,
+    performed: Log,
+    chance: Chance,
+    session: Session,
+}
+
+impl SimulatedDevice {
+    /// Makes a device that is switched off.
+    pub fn new(mut configuration: Configuration, seed: u64) -> Self {
+        let mut resources = Resources::new(std::mem::take(&mut configuration.resources));
+        resources.replace(LIFETIME, Value::Integer(configuration.lifetime_s.into()));
+        let mut chance = Chance::from_seed(seed);
+        let session = Session::new(chance.number_u16());
+        Self {
+            configuration,
+            resources,
+            performed: Log::default(),
+            chance,
+            session,
+        }
+    }
+
+    /// Switches the device on, or has one that is deregistered register again.
+    pub fn handle_start(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+        match (self.session.radio, &self.session.registration) {
+            (Radio::Off, _) | (Radio::Awake, Registration::Resting { .. }) => {
+                self.session.radio = Radio::Awake;
+                self.begin_register(now_ms, out);
+            }
+            (Radio::Asleep, Registration::Resting { .. }) => self.wake(now_ms, out),
+            (Radio::Asleep | Radio::Awake, _) => {}
+        }
+    }
+
+    /// Takes a datagram of the server, which is lost if the radio is off.
+    pub fn handle_datagram(&mut self, now_ms: i64, bytes: &[u8], out: &mut Vec<Output>) {
+        if self.session.radio != Radio::Awake {
+            return;
+        }
+        self.session.quiet_since_ms = now_ms;
+        match Message::decode(bytes) {
+            Ok(message) => self.handle_message(now_ms, bytes, &message, out),
+            Err(malformed) => {
+                let reset = malformed.reset.map(Message::reset);
+                out.extend(reset.map(|reset| Output::Send(reset.encode())));
+            }
+        }
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+        if self.next_timeout().is_none_or(|next_ms| now_ms < next_ms) {
+            return;
+        }
+        let told_before = out.len();
+        match self.session.radio {
+            Radio::Off => return,
+            Radio::Asleep => self.awaken(now_ms, out),
+            Radio::Awake => {}
+        }
+        self.expire_request(now_ms, out);
+        let transmission = &self.configuration.transmission;
+        self.session
+            .answers
+            .handle_timeout(now_ms, transmission, &mut self.chance, out);
+        self.take_consequence(now_ms, out);
+        self.keep_contact(now_ms, out);
+        if out
+            .iter()
+            .skip(told_before)
+            .any(|output| matches!(output, Output::Send(_)))
+        {
+            self.session.quiet_since_ms = now_ms;
+        }
+        if self
+            .sleeps_at_ms()
+            .is_some_and(|sleeps_at_ms| sleeps_at_ms <= now_ms)
+        {
+            self.fall_asleep(now_ms, out);
+        }
+    }
+
+    /// Has the device tell the server that it is there: an update, or a registration if it has
+    /// none. Wakes it if need be.
+    pub fn update(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+        if self.session.radio == Radio::Asleep {
+            self.awaken(now_ms, out);
+        }
+        if self.session.radio == Radio::Awake && self.session.request.is_none() {
+            self.begin_contact(now_ms, out);
+        }
+    }
+
+    /// Wakes a device that sleeps, which then tells the server.
+    pub fn wake(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+        if self.session.radio == Radio::Asleep {
+            self.update(now_ms, out);
+        }
+    }
+
+    /// Switches the radio off until the next update is due. What the device was saying is left
+    /// unsaid; nothing is forgotten.
+    pub fn sleep(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+        if self.session.radio != Radio::Awake {
+            return;
+        }
+        if let Some(request) = self.session.request.take() {
+            match request.purpose {
+                Purpose::Deregister { again_at_ms } => self.rest_until(again_at_ms),
+                Purpose::Register => self.rest_after_failure(now_ms),
+                Purpose::Update => {}
+            }
+        }
+        self.session.answers = answers::Answers::default();
+        self.fall_asleep(now_ms, out);
+    }
+
+    /// Cuts the power: the device forgets all but its resources, and says nothing.
+    pub fn power_off(&mut self) {
+        self.session = Session::new(self.chance.number_u16());
+    }
+
+    /// Cuts the power and switches the device on again, which then registers anew.
+    pub fn reboot(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+        self.power_off();
+        out.push(Output::Told(Event::Rebooted));
+        self.handle_start(now_ms, out);
+    }
+
+    /// Has the device take its leave. It stays on, and silent until told to start or update.
+    pub fn deregister(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+        match self.session.radio {
+            Radio::Off => return,
+            Radio::Asleep => self.awaken(now_ms, out),
+            Radio::Awake => {}
+        }
+        self.begin_deregister(now_ms, None, out);
+    }
+
+    /// Presses what the resource stands for: a switch turns, a counter counts. Returns the new
+    /// value, or nothing if there is nothing to press.
+    pub fn press(&mut self, path: Path) -> Option<Value> {
+        let pressed = pressed(self.resources.value(path)?)?;
+        self.resources.replace(path, pressed.clone())?;
+        Some(pressed)
+    }
+
+    /// Has the device measure another value, and returns the one before; nothing, and nothing
+    /// changes, if it has no such resource of that type.
+    pub fn replace(&mut self, path: Path, value: Value) -> Option<Value> {
+        self.resources.replace(path, value)
+    }
+
+    /// Has the device answer for a resource in another way, and returns how it did before.
+    pub fn answer_with(&mut self, path: Path, answer: Answer) -> Option<Answer> {
+        let resource = self.resources.find_mut(path)?;
+        Some(std::mem::replace(&mut resource.answer, answer))
+    }
+
+    /// Tells when to call `handle_timeout`; never, if nothing will happen by itself.
+    pub fn next_timeout(&self) -> Option<i64> {
+        let session = &self.session;
+        match session.radio {
+            Radio::Off => None,
+            Radio::Asleep => session.registration.next_contact_at_ms(),
+            Radio::Awake => {
+                let says = match &session.request {
+                    Some(request) => Some(request.exchange.next_timeout()),
+                    None => session.registration.next_contact_at_ms(),
+                };
+                let consequence = session.consequence.map(|(due_at_ms, _)| due_at_ms);
+                let times = [says, session.answers.next_timeout(), consequence];
+                times
+                    .into_iter()
+                    .chain([self.sleeps_at_ms()])
+                    .flatten()
+                    .min()
+            }
+        }
+    }
+
+    /// Returns the name the device goes by.
+    pub fn endpoint(&self) -> &str {
+        &self.configuration.endpoint
+    }
+
+    /// Returns where the server keeps the device's registration, as far as the device knows.
+    pub fn location(&self) -> Option<&Location> {
+        match &self.session.registration {
+            Registration::Registered { location, .. } => Some(location),
+            Registration::Resting { .. } | Registration::Registering => None,
+        }
+    }
+
+    /// Tells whether the device sleeps.
+    pub fn is_asleep(&self) -> bool {
+        self.session.radio == Radio::Asleep
+    }
+
+    /// Tells whether the device hears what it is sent.
+    pub fn is_listening(&self) -> bool {
+        self.session.radio == Radio::Awake
+    }
+
+    /// Returns what a resource holds.
+    pub fn value(&self, path: Path) -> Option<&Value> {
+        self.resources.value(path)
+    }
+
+    /// Tells how often the server has really written or executed a resource. A repeated message
+    /// does not count, unless the device rebooted in between and could not know.
+    pub fn executed(&self, path: Path) -> u64 {
+        self.resources.executed(path)
+    }
+
+    /// Goes through the operations the device has carried out, the oldest first, as far as it
+    /// remembers them.
+    pub fn performed(&self) -> impl DoubleEndedIterator<Item = &Performed> {
+        self.performed.iter()
+    }
+
+    /// Tells how many operations the device has carried out.
+    pub fn performed_count(&self) -> u64 {
+        self.performed.count()
+    }
+
+    fn handle_message(
+        &mut self,
+        now_ms: i64,
+        bytes: &[u8],
+        message: &Message,
+        out: &mut Vec<Output>,
+    ) {
+        if message.code.is_request() {
+            self.handle_request(now_ms, bytes, message, out);
+        } else if !self.handle_response(now_ms, bytes, message, out) {
+            self.session.answers.handle(now_ms, message);
+            self.reject(now_ms, bytes, message, out);
+        }
+    }
+
+    /// Meets a Confirmable message that is no request: one that came before as it was met then, and
+    /// one that means nothing to the device, such as a ping, with a Reset.
+    fn reject(&self, now_ms: i64, bytes: &[u8], message: &Message, out: &mut Vec<Output>) {
+        if message.kind != Kind::Confirmable {
+            return;
+        }
+        let datagram = match self.session.heard.find(now_ms, message, bytes) {
+            Some(reply) => reply.to_vec(),
+            None => Message::reset(message.message_id).encode(),
+        };
+        out.push(Output::Send(datagram));
+    }
+
+    fn take_consequence(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+        let is_due = |&mut (due_at_ms, _): &mut (i64, Consequence)| due_at_ms <= now_ms;
+        match self.session.consequence.take_if(is_due) {
+            None | Some((_, Consequence::Nothing)) => {}
+            Some((_, Consequence::Update)) => self.hasten_update(now_ms),
+            Some((_, Consequence::Reboot)) => self.reboot(now_ms, out),
+            Some((_, Consequence::Disable)) => {
+                let again_at_ms = now_ms.saturating_add(DISABLED_FOR_MS);
+                self.begin_deregister(now_ms, Some(again_at_ms), out);
+            }
+        }
+    }
+
+    fn awaken(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+        self.session.radio = Radio::Awake;
+        self.session.quiet_since_ms = now_ms;
+        out.push(Output::Told(Event::Awake));
+    }
+
+    fn fall_asleep(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+        self.session.radio = Radio::Asleep;
+        let wakes_at_ms = self.next_timeout();
+        let wakes_in_ms = wakes_at_ms.map(|wakes_at_ms| wakes_at_ms.saturating_sub(now_ms).max(0));
+        out.push(Output::Told(Event::Asleep { wakes_in_ms }));
+    }
+
+    // Only a registered device that owes nobody anything sleeps by itself.
+    fn sleeps_at_ms(&self) -> Option<i64> {
+        let session = &self.session;
+        let is_busy = session.request.is_some()
+            || session.consequence.is_some()
+            || !session.answers.is_empty();
+        match (self.configuration.reachability, self.location()) {
+            (Reachability::Queue { awake_window_ms }, Some(_)) if !is_busy => Some(
+                session
+                    .quiet_since_ms
+                    .saturating_add(awake_window_ms.into()),
+            ),
+            (Reachability::Queue { .. } | Reachability::Always, _) => None,
+        }
+    }
+}
+
+fn pressed(value: &Value) -> Option<Value> {
+    match value {
+        Value::Boolean(on) => Some(Value::Boolean(!on)),
+        Value::Float(number) => Some(Value::Float(number + 1.0)),
+        Value::Integer(number) => Some(Value::Integer(number.wrapping_add(1))),
+        Value::UnsignedInteger(number) => Some(Value::UnsignedInteger(number.wrapping_add(1))),
+        Value::CoreLink(_)
+        | Value::ObjectLink(_)
+        | Value::Opaque(_)
+        | Value::String(_)
+        | Value::Time(_) => None,
+    }
+}

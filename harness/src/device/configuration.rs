@@ -1,0 +1,93 @@
+//! What kind of device is it? Its name, its manners and what it offers.
+
+use protocol::coap::exchange::Transmission;
+use protocol::lwm2m::version::EnablerVersion;
+
+use super::resource::{self, Resource};
+
+/// Describes a device before it is switched on for the first time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Configuration {
+    /// The endpoint name it registers under.
+    pub endpoint: String,
+    /// The lifetime it registers with, until the server writes another to `/1/0/1`.
+    pub lifetime_s: u32,
+    /// The release of LwM2M it speaks.
+    pub version: EnablerVersion,
+    /// Whether it can be reached at any time.
+    pub reachability: Reachability,
+    /// How often it updates its registration; nine tenths of its lifetime if not said.
+    pub update_interval_ms: Option<u32>,
+    /// How patient it is with unanswered messages.
+    pub transmission: Transmission,
+    /// How long it waits before it tries a failed registration again.
+    pub retry: Retry,
+    /// What it offers; of two resources with one path the later counts.
+    pub resources: Vec<Resource>,
+}
+
+/// Tells whether a device listens at any time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reachability {
+    /// It always listens.
+    Always,
+    /// It is in queue mode: it listens for a while after the last traffic, then sleeps until its
+    /// next update.
+    Queue {
+        /// How long it listens after the last datagram it sent or received.
+        awake_window_ms: u32,
+    },
+}
+
+/// The waits between attempts to register: each twice the one before, plus up to a quarter of
+/// chance, so that devices that were turned away together do not come back together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// The wait after the first failure.
+    pub first_ms: u32,
+    /// The longest wait, before chance is added.
+    pub most_ms: u32,
+}
+
+impl Configuration {
+    /// Describes a device that always listens and offers [`resource::defaults`].
+    pub fn new(endpoint: impl Into<String>) -> Self {
+        Self {
+            endpoint: endpoint.into(),
+            lifetime_s: 300,
+            version: EnablerVersion::V1_1,
+            reachability: Reachability::Always,
+            update_interval_ms: None,
+            transmission: Transmission::STANDARD,
+            retry: Retry {
+                first_ms: 2_000,
+                most_ms: 300_000,
+            },
+            resources: resource::defaults(),
+        }
+    }
+}
+
+impl Retry {
+    /// Returns the wait after so many failures in a row, before chance is added.
+    pub(super) fn wait_ms(&self, failures: u32) -> u32 {
+        let doublings = failures.saturating_sub(1).min(31);
+        let wait_ms = u64::from(self.first_ms) << doublings;
+        u32::try_from(wait_ms).unwrap_or(u32::MAX).min(self.most_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Retry;
+
+    #[test]
+    fn each_wait_is_twice_the_one_before_up_to_the_longest() {
+        let retry = Retry {
+            first_ms: 2_000,
+            most_ms: 10_000,
+        };
+        let waits = [1, 2, 3, 4, 1_000].map(|failures| retry.wait_ms(failures));
+        assert_eq!(waits, [2_000, 4_000, 8_000, 10_000, 10_000]);
+    }
+}

@@ -1,0 +1,168 @@
+//! What leaves a simulated device? Datagrams for the server, and news for a person.
+
+use std::fmt;
+
+use protocol::coap::code::Code;
+use protocol::lwm2m::path::Path;
+
+/// One thing that leaves the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A datagram for the server.
+    Send(Vec<u8>),
+    /// Something a person may like to know.
+    Told(Event),
+}
+
+/// Something that happened at the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It answered a request of the server.
+    Answered {
+        /// What the request was for.
+        path: Path,
+        /// What was asked.
+        operation: Operation,
+        /// What it answered.
+        code: Code,
+    },
+    /// It sleeps.
+    Asleep {
+        /// When it wakes by itself; nothing if it has no reason to.
+        wakes_in_ms: Option<i64>,
+    },
+    /// It listens again.
+    Awake,
+    /// The server has let it go.
+    Deregistered,
+    /// Nobody took note of what it said, however often it said it.
+    GaveUp(Uplink),
+    /// It got a request and gives no answer.
+    LeftUnanswered {
+        /// What the request was for.
+        path: Path,
+        /// What was asked.
+        operation: Operation,
+    },
+    /// It begins anew, without memory of anything it had not stored.
+    Rebooted,
+    /// The server turned it away.
+    Refused {
+        /// What the device had said.
+        uplink: Uplink,
+        /// What the server answered.
+        code: Code,
+    },
+    /// The server knows it.
+    Registered {
+        /// Under which path.
+        location: Location,
+    },
+    /// The server does not know it any more.
+    RegistrationLost,
+    /// The server took note of its update.
+    Updated,
+}
+
+/// What the server asks a device to do with a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    /// GET
+    Read,
+    /// PUT
+    Write,
+    /// POST
+    Execute,
+}
+
+/// What a device says by itself, or has to say again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Uplink {
+    /// An answer in a message of its own.
+    Answer,
+    /// A deregistration.
+    Deregister,
+    /// A registration.
+    Register,
+    /// A registration update.
+    Update,
+}
+
+/// The path a server keeps a registration under.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Location {
+    segments: Box<[Box<str>]>,
+}
+
+impl Location {
+    /// Takes the segments of a Location-Path, of which there has to be one.
+    pub(super) fn new<'a>(segments: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let segments: Box<[Box<str>]> = segments.map(Box::from).collect();
+        (!segments.is_empty()).then_some(Self { segments })
+    }
+
+    /// Goes through the path's segments.
+    pub fn segments(&self) -> impl Iterator<Item = &str> {
+        self.segments.iter().map(Box::as_ref)
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.segments()
+            .try_for_each(|segment| write!(f, "/{segment}"))
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Execute => "execute",
+        })
+    }
+}
+
+impl fmt::Display for Uplink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Answer => "answer",
+            Self::Deregister => "deregistration",
+            Self::Register => "registration",
+            Self::Update => "update",
+        })
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Answered {
+                path,
+                operation,
+                code,
+            } => {
+                write!(f, "answered {operation} {path} with {code}")
+            }
+            Self::Asleep {
+                wakes_in_ms: Some(wakes_in_ms),
+            } => {
+                let (whole_s, tenths) = (wakes_in_ms / 1_000, wakes_in_ms % 1_000 / 100);
+                write!(f, "fell asleep for {whole_s}.{tenths} s")
+            }
+            Self::Asleep { wakes_in_ms: None } => f.write_str("fell asleep"),
+            Self::Awake => f.write_str("woke up"),
+            Self::Deregistered => f.write_str("deregistered"),
+            Self::GaveUp(uplink) => write!(f, "got no reaction to its {uplink}"),
+            Self::LeftUnanswered { path, operation } => {
+                write!(f, "left {operation} {path} unanswered")
+            }
+            Self::Rebooted => f.write_str("rebooted"),
+            Self::Refused { uplink, code } => write!(f, "had its {uplink} refused with {code}"),
+            Self::Registered { location } => write!(f, "registered at {location}"),
+            Self::RegistrationLost => f.write_str("found its registration gone"),
+            Self::Updated => f.write_str("updated its registration"),
+        }
+    }
+}

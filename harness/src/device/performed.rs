@@ -1,0 +1,59 @@
+//! What has the device really done? A log for whoever checks afterwards that nothing was done twice.
+
+use std::collections::VecDeque;
+
+use protocol::coap::message::MessageId;
+use protocol::coap::token::Token;
+use protocol::lwm2m::path::Path;
+
+use super::event::Operation;
+
+/// How many operations a device remembers; the oldest gives way. A checker that comes by in time
+/// misses none, and a device that runs for months does not grow.
+pub const PERFORMED_MAX: usize = 1_024;
+
+/// One operation that was carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Performed {
+    /// Its place among all operations of this device, from 0.
+    pub number: u64,
+    /// What it was done to.
+    pub path: Path,
+    /// What was done.
+    pub operation: Operation,
+    /// The message that asked for it.
+    pub message_id: MessageId,
+    /// The request that asked for it.
+    pub token: Token,
+    /// What was read, written, or given to execute.
+    pub payload: Vec<u8>,
+}
+
+/// The operations a device has carried out, in their order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Log {
+    entries: VecDeque<Performed>,
+    count: u64,
+}
+
+impl Log {
+    pub(super) fn add(&mut self, performed: Performed) {
+        if self.entries.len() >= PERFORMED_MAX {
+            self.entries.pop_front();
+        }
+        self.entries.push_back(Performed {
+            number: self.count,
+            ..performed
+        });
+        self.count += 1;
+    }
+
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Performed> {
+        self.entries.iter()
+    }
+
+    /// Tells how many were added, the forgotten ones included.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+}

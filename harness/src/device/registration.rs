@@ -1,0 +1,62 @@
+//! What does the device say to be known? Register, Update and Deregister as LwM2M Core 1.1 section
+//! 6.2 has them.
+//!
+//! Written by hand, apart from the server's reader, so that each checks the other.
+
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::token::Token;
+use protocol::lwm2m::version::EnablerVersion;
+
+use super::configuration::{Configuration, Reachability};
+use super::event::Location;
+
+/// Names the formats the device speaks, which releases before 1.1 have no place for.
+const ROOT_LINK: &str = "</>;rt=\"oma.lwm2m\";ct=\"0 42\"";
+
+pub(super) fn register(
+    device: &Configuration,
+    lifetime_s: u32,
+    links: String,
+    message_id: MessageId,
+    token: Token,
+) -> Message {
+    let queries = [
+        format!("ep={}", device.endpoint),
+        format!("lt={lifetime_s}"),
+        format!("lwm2m={}", device.version),
+    ];
+    Message::request(Kind::Confirmable, Code::POST, message_id, token)
+        .with_uri_path(["rd"])
+        .with_uri_query(queries)
+        .with_uri_query(binding(device))
+        .with_content_format(ContentFormat::LINK_FORMAT)
+        .with_payload(links)
+}
+
+pub(super) fn update(location: &Location, message_id: MessageId, token: Token) -> Message {
+    Message::request(Kind::Confirmable, Code::POST, message_id, token)
+        .with_uri_path(location.segments())
+}
+
+pub(super) fn deregister(location: &Location, message_id: MessageId, token: Token) -> Message {
+    Message::request(Kind::Confirmable, Code::DELETE, message_id, token)
+        .with_uri_path(location.segments())
+}
+
+/// Starts the list of links, to which the object instances are added.
+pub(super) fn first_link(version: EnablerVersion) -> String {
+    match version {
+        EnablerVersion::V1_0 => String::new(),
+        EnablerVersion::V1_1 | EnablerVersion::V1_2 => ROOT_LINK.to_owned(),
+    }
+}
+
+fn binding(device: &Configuration) -> &'static [&'static str] {
+    match (device.version, device.reachability) {
+        (_, Reachability::Always) => &["b=U"],
+        (EnablerVersion::V1_0, Reachability::Queue { .. }) => &["b=UQ"],
+        (EnablerVersion::V1_1 | EnablerVersion::V1_2, Reachability::Queue { .. }) => &["b=U", "Q"],
+    }
+}

@@ -1,0 +1,166 @@
+//! What is one resource of a simulated device, and how does the device answer for it?
+
+use protocol::coap::code::Code;
+use protocol::lwm2m::model::{self, Operations};
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::value::Value;
+use protocol::lwm2m::version::EnablerVersion;
+
+/// The lifetime of the registration, which the server may change.
+pub(super) const LIFETIME: Path = Path::resource(1, 0, 1);
+
+/// One resource, with what the server may do to it and what comes of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resource {
+    /// Where it is: a resource or a resource instance.
+    pub path: Path,
+    /// What the server may do.
+    pub operations: Operations,
+    /// What it holds; nothing for an executable one.
+    pub value: Option<Value>,
+    /// How the device answers requests for it.
+    pub answer: Answer,
+    /// What a successful write or execute makes the device do.
+    pub consequence: Consequence,
+}
+
+/// Says how a device answers a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Performs it and answers in the acknowledgement, as most devices do.
+    Piggybacked,
+    /// Performs it, acknowledges it at once, and answers later in a message that the server has to
+    /// acknowledge.
+    SeparateConfirmable {
+        /// How much later.
+        after_ms: u32,
+    },
+    /// Performs it, acknowledges it at once, and answers later in a message that may get lost.
+    SeparateNonConfirmable {
+        /// How much later.
+        after_ms: u32,
+    },
+    /// Performs it and answers in a message that may get lost, which stands for the
+    /// acknowledgement too (RFC 7252 section 5.2.3).
+    NonConfirmable,
+    /// Performs it, acknowledges it and never answers.
+    AcknowledgeOnly,
+    /// Does nothing at all.
+    Silent,
+    /// Refuses the message with a Reset.
+    Reset,
+    /// Performs nothing and answers with a code of its own.
+    Code(Code),
+}
+
+/// Says what a successful write or execute makes the device do once it has answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consequence {
+    /// Nothing beyond the operation itself.
+    Nothing,
+    /// It updates its registration.
+    Update,
+    /// It switches itself off and on again.
+    Reboot,
+    /// It deregisters, and registers again a day later (LwM2M Core 1.1 appendix E.2, resource 5).
+    Disable,
+}
+
+impl Resource {
+    /// Makes a resource that holds a value; the registry says what the server may do with it, and
+    /// whatever the registry does not know may be read and written.
+    pub fn holding(path: Path, value: Value) -> Self {
+        let operations = registered_operations(path).unwrap_or(Operations::ReadWrite);
+        Self::new(path, operations, Some(value))
+    }
+
+    /// Makes a resource that can be executed.
+    pub fn executable(path: Path) -> Self {
+        Self::new(path, Operations::Execute, None)
+    }
+
+    /// Has the device answer for the resource in another way.
+    pub fn answering(self, answer: Answer) -> Self {
+        Self { answer, ..self }
+    }
+
+    /// Has a write or an execute make the device do something.
+    pub fn causing(self, consequence: Consequence) -> Self {
+        Self {
+            consequence,
+            ..self
+        }
+    }
+
+    fn new(path: Path, operations: Operations, value: Option<Value>) -> Self {
+        let (answer, consequence) = (Answer::Piggybacked, Consequence::Nothing);
+        Self {
+            path,
+            operations,
+            value,
+            answer,
+            consequence,
+        }
+    }
+}
+
+/// Returns what a device offers unless told otherwise: a server account, the device itself, a
+/// place and a temperature.
+///
+/// Its clock, 3/0/13, stands still until it is set: what was written is what is read.
+pub fn defaults() -> Vec<Resource> {
+    let text = |path, text: &str| Resource::holding(path, Value::String(text.to_owned()));
+    vec![
+        Resource::holding(Path::resource(1, 0, 0), Value::Integer(1)),
+        Resource::holding(LIFETIME, Value::Integer(0)).causing(Consequence::Update),
+        Resource::executable(Path::resource(1, 0, 4)).causing(Consequence::Disable),
+        Resource::executable(Path::resource(1, 0, 8)).causing(Consequence::Update),
+        text(Path::resource(3, 0, 0), "Signalbox"),
+        text(Path::resource(3, 0, 1), "Simulated device"),
+        text(Path::resource(3, 0, 2), "0001"),
+        Resource::executable(Path::resource(3, 0, 4)).causing(Consequence::Reboot),
+        Resource::holding(Path::resource(3, 0, 9), Value::Integer(87)),
+        Resource::holding(Path::resource(3, 0, 13), Value::Time(1_767_225_600)),
+        text(Path::resource(3, 0, 14), "+00:00"),
+        text(Path::resource(3, 0, 15), "Etc/UTC"),
+        Resource::holding(Path::resource(6, 0, 0), Value::Float(52.52)),
+        Resource::holding(Path::resource(6, 0, 1), Value::Float(13.405)),
+        Resource::holding(Path::resource(3303, 0, 5700), Value::Float(21.5)),
+        text(Path::resource(3303, 0, 5701), "Cel"),
+    ]
+}
+
+fn registered_operations(path: Path) -> Option<Operations> {
+    let object = path.object_id();
+    let version = model::default_version(object, EnablerVersion::V1_2);
+    let resource = model::resource(object, version, path.resource_id()?)?;
+    Some(resource.operations())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::defaults;
+    use protocol::lwm2m::model;
+    use protocol::lwm2m::version::EnablerVersion;
+
+    #[test]
+    fn what_a_device_offers_unless_told_otherwise_is_what_the_registry_says() {
+        for resource in defaults() {
+            let path = resource.path;
+            let version = model::default_version(path.object_id(), EnablerVersion::V1_2);
+            let known = model::resource(path.object_id(), version, path.resource_id().unwrap());
+            let known = known.unwrap_or_else(|| panic!("{path} is not in the registry"));
+            assert_eq!(resource.operations, known.operations(), "{path}");
+            let data_type = resource.value.as_ref().map(|value| value.data_type());
+            assert_eq!(data_type, known.data_type(), "{path}");
+        }
+    }
+
+    #[test]
+    fn no_resource_is_offered_twice() {
+        let paths: BTreeSet<_> = defaults().iter().map(|resource| resource.path).collect();
+        assert_eq!(paths.len(), defaults().len());
+    }
+}

@@ -1,0 +1,106 @@
+//! What does the device forget when its power is cut?
+//!
+//! ```text
+//!            start          registered              silence, refusal
+//!   Resting -------> Registering -------> Registered ----------------> Resting
+//!      ^                  |                   |  4.04 to an update
+//!      +------------------+                   +----------------------> Registering
+//!        silence, refusal
+//! ```
+
+use protocol::coap::exchange::Exchange;
+use protocol::coap::message::MessageId;
+
+use super::answers::Answers;
+use super::event::Location;
+use super::heard::Heard;
+use super::resource::Consequence;
+
+/// Everything that lives in the device's memory alone.
+#[derive(Clone, Debug)]
+pub(super) struct Session {
+    pub(super) radio: Radio,
+    pub(super) registration: Registration,
+    /// The one request the device waits for an answer to (NSTART is 1).
+    pub(super) request: Option<OpenRequest>,
+    pub(super) answers: Answers,
+    pub(super) heard: Heard,
+    /// What a request of the server has set off, and when it happens.
+    pub(super) consequence: Option<(i64, Consequence)>,
+    pub(super) next_message_id: MessageId,
+    /// How often in a row registering failed.
+    pub(super) failures: u32,
+    /// When the last datagram came or went.
+    pub(super) quiet_since_ms: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Radio {
+    /// The device has no power.
+    Off,
+    Asleep,
+    Awake,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Registration {
+    /// Not registered; nothing happens by itself without a time.
+    Resting {
+        until_ms: Option<i64>,
+    },
+    Registering,
+    Registered {
+        location: Location,
+        next_update_at_ms: i64,
+        lifetime_told_s: u32,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct OpenRequest {
+    pub(super) exchange: Exchange,
+    pub(super) purpose: Purpose,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Deregister { again_at_ms: Option<i64> },
+    Register,
+    Update,
+}
+
+impl Session {
+    /// Begins without power, and with an id that the server is unlikely to remember.
+    pub(super) fn new(first_message_id: u16) -> Self {
+        Self {
+            radio: Radio::Off,
+            registration: Registration::Resting { until_ms: None },
+            request: None,
+            answers: Answers::default(),
+            heard: Heard::default(),
+            consequence: None,
+            next_message_id: MessageId(first_message_id),
+            failures: 0,
+            quiet_since_ms: 0,
+        }
+    }
+
+    pub(super) fn take_message_id(&mut self) -> MessageId {
+        let next = self.next_message_id;
+        self.next_message_id = MessageId(next.0.wrapping_add(1));
+        next
+    }
+}
+
+impl Registration {
+    /// Tells when the device has something to say by itself.
+    pub(super) fn next_contact_at_ms(&self) -> Option<i64> {
+        match self {
+            Self::Resting { until_ms } => *until_ms,
+            Self::Registering => None,
+            Self::Registered {
+                next_update_at_ms, ..
+            } => Some(*next_update_at_ms),
+        }
+    }
+}

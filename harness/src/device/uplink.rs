@@ -1,0 +1,304 @@
+//! What does the device say to its server by itself, and what does it make of the answer?
+
+use protocol::coap::code::Code;
+use protocol::coap::exchange::{Exchange, Expiry, Reception};
+use protocol::coap::message::{Message, MessageId};
+use protocol::coap::token::Token;
+use protocol::lwm2m::value::Value;
+
+use super::SimulatedDevice;
+use super::event::{Event, Location, Output, Uplink};
+use super::registration;
+use super::resource::LIFETIME;
+use super::session::{OpenRequest, Purpose, Registration};
+
+/// What a lifetime of 0 stands for: the default of LwM2M Core 1.1 section 6.2.1.
+const LIFETIME_DEFAULT_S: u32 = 86_400;
+
+/// The shortest time between updates that nobody asked for, so that no setting makes a flood.
+const UPDATE_INTERVAL_MIN_MS: i64 = 100;
+
+impl SimulatedDevice {
+    pub(super) fn begin_register(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+        let (message_id, token) = self.next_request_ids();
+        let mut links = registration::first_link(self.configuration.version);
+        self.resources.write_links(&mut links);
+        let lifetime_s = self.lifetime_s();
+        let request =
+            registration::register(&self.configuration, lifetime_s, links, message_id, token);
+        self.session.registration = Registration::Registering;
+        self.ask(now_ms, Purpose::Register, &request, out);
+    }
+
+    /// Says that the device is there: by an update if it is registered, else by registering.
+    pub(super) fn begin_contact(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+        let (message_id, token) = self.next_request_ids();
+        let lifetime_s = self.lifetime_s();
+        let interval_ms = self.update_interval_ms();
+        let Registration::Registered {
+            location,
+            next_update_at_ms,
+            lifetime_told_s,
+        } = &mut self.session.registration
+        else {
+            return self.begin_register(now_ms, out);
+        };
+        *next_update_at_ms = now_ms.saturating_add(interval_ms);
+        let mut request = registration::update(location, message_id, token);
+        if *lifetime_told_s != lifetime_s {
+            *lifetime_told_s = lifetime_s;
+            request = request.with_uri_query([format!("lt={lifetime_s}")]);
+        }
+        self.ask(now_ms, Purpose::Update, &request, out);
+    }
+
+    /// Takes leave of the server; whatever else the device was saying does not matter any more.
+    pub(super) fn begin_deregister(
+        &mut self,
+        now_ms: i64,
+        again_at_ms: Option<i64>,
+        out: &mut Vec<Output>,
+    ) {
+        self.session.request = None;
+        let (message_id, token) = self.next_request_ids();
+        match &self.session.registration {
+            Registration::Registered { location, .. } => {
+                let request = registration::deregister(location, message_id, token);
+                self.ask(now_ms, Purpose::Deregister { again_at_ms }, &request, out);
+            }
+            Registration::Resting { .. } | Registration::Registering => {
+                self.rest_until(again_at_ms);
+            }
+        }
+    }
+
+    /// Makes contact if it is time to.
+    pub(super) fn keep_contact(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+        let next_contact_at_ms = self.session.registration.next_contact_at_ms();
+        let is_due = next_contact_at_ms.is_some_and(|at_ms| at_ms <= now_ms);
+        if is_due && self.session.request.is_none() {
+            self.begin_contact(now_ms, out);
+        }
+    }
+
+    pub(super) fn hasten_update(&mut self, now_ms: i64) {
+        self.postpone_update(now_ms, 0);
+    }
+
+    pub(super) fn rest_until(&mut self, until_ms: Option<i64>) {
+        self.session.registration = Registration::Resting { until_ms };
+    }
+
+    pub(super) fn rest_after_failure(&mut self, now_ms: i64) {
+        let wait_ms = self.wait_after_failure_ms();
+        self.rest_until(Some(now_ms.saturating_add(wait_ms)));
+    }
+
+    /// Repeats the open request, or gives it up.
+    pub(super) fn expire_request(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+        let Some(request) = &mut self.session.request else {
+            return;
+        };
+        match request.exchange.handle_timeout(now_ms) {
+            Expiry::NotYet => {}
+            Expiry::Retransmit => {
+                out.push(Output::Send(request.exchange.datagram().to_vec()));
+            }
+            Expiry::GaveUp(_) => {
+                let purpose = request.purpose;
+                self.give_up(now_ms, purpose, out);
+            }
+        }
+    }
+
+    /// Takes a message that may concern the open request, and tells whether it did.
+    pub(super) fn handle_response(
+        &mut self,
+        now_ms: i64,
+        bytes: &[u8],
+        message: &Message,
+        out: &mut Vec<Output>,
+    ) -> bool {
+        let Some(request) = &mut self.session.request else {
+            return false;
+        };
+        let purpose = request.purpose;
+        match request.exchange.handle(now_ms, message) {
+            Reception::NotMine => return false,
+            Reception::Acknowledged => {}
+            Reception::Answered { acknowledge } => {
+                let reply = acknowledge.map(Message::acknowledgement);
+                self.settle(now_ms, message, bytes, reply, out);
+                self.conclude(now_ms, purpose, message, out);
+            }
+            Reception::Unusable { reset, .. } => {
+                let reply = reset.map(Message::reset);
+                self.settle(now_ms, message, bytes, reply, out);
+                self.give_up(now_ms, purpose, out);
+            }
+            Reception::Reset => self.give_up(now_ms, purpose, out),
+        }
+        true
+    }
+
+    /// Meets a response that asks for it with a message of ours, now and when it is repeated.
+    fn settle(
+        &mut self,
+        now_ms: i64,
+        response: &Message,
+        bytes: &[u8],
+        reply: Option<Message>,
+        out: &mut Vec<Output>,
+    ) {
+        if let Some(reply) = reply {
+            let datagram = reply.encode();
+            self.session
+                .heard
+                .remember(now_ms, response, bytes, &datagram);
+            out.push(Output::Send(datagram));
+        }
+    }
+
+    fn conclude(
+        &mut self,
+        now_ms: i64,
+        purpose: Purpose,
+        response: &Message,
+        out: &mut Vec<Output>,
+    ) {
+        self.session.request = None;
+        match purpose {
+            Purpose::Deregister { again_at_ms } => {
+                self.rest_until(again_at_ms);
+                out.push(Output::Told(Event::Deregistered));
+            }
+            Purpose::Register => self.conclude_register(now_ms, response, out),
+            Purpose::Update => self.conclude_update(now_ms, response, out),
+        }
+    }
+
+    fn conclude_register(&mut self, now_ms: i64, response: &Message, out: &mut Vec<Output>) {
+        let location = Location::new(response.location_path());
+        let Some(location) = location.filter(|_| response.code == Code::CREATED) else {
+            let wait_ms = self.wait_after_refusal_ms(response);
+            self.rest_until(Some(now_ms.saturating_add(wait_ms)));
+            out.push(refused(Uplink::Register, response.code));
+            return;
+        };
+        self.session.failures = 0;
+        self.session.registration = Registration::Registered {
+            location: location.clone(),
+            next_update_at_ms: now_ms.saturating_add(self.update_interval_ms()),
+            lifetime_told_s: self.lifetime_s(),
+        };
+        out.push(Output::Told(Event::Registered { location }));
+    }
+
+    fn conclude_update(&mut self, now_ms: i64, response: &Message, out: &mut Vec<Output>) {
+        match response.code {
+            code if code.is_success() => {
+                self.session.failures = 0;
+                out.push(Output::Told(Event::Updated));
+            }
+            Code::NOT_FOUND => {
+                out.push(Output::Told(Event::RegistrationLost));
+                self.begin_register(now_ms, out);
+            }
+            // The registration stands; the server is busy.
+            code @ (Code::SERVICE_UNAVAILABLE | Code::TOO_MANY_REQUESTS) => {
+                let wait_ms = self.wait_after_refusal_ms(response);
+                self.postpone_update(now_ms, wait_ms);
+                out.push(refused(Uplink::Update, code));
+            }
+            code => {
+                self.rest_after_failure(now_ms);
+                out.push(refused(Uplink::Update, code));
+            }
+        }
+    }
+
+    fn give_up(&mut self, now_ms: i64, purpose: Purpose, out: &mut Vec<Output>) {
+        self.session.request = None;
+        let uplink = match purpose {
+            Purpose::Deregister { again_at_ms } => {
+                self.rest_until(again_at_ms);
+                Uplink::Deregister
+            }
+            Purpose::Register => {
+                self.rest_after_failure(now_ms);
+                Uplink::Register
+            }
+            Purpose::Update => {
+                self.rest_after_failure(now_ms);
+                Uplink::Update
+            }
+        };
+        out.push(Output::Told(Event::GaveUp(uplink)));
+    }
+
+    fn ask(&mut self, now_ms: i64, purpose: Purpose, request: &Message, out: &mut Vec<Output>) {
+        let jitter = self.chance.number_u32();
+        let transmission = &self.configuration.transmission;
+        let exchange = Exchange::begin(now_ms, transmission, request, jitter);
+        out.push(Output::Send(exchange.datagram().to_vec()));
+        self.session.quiet_since_ms = now_ms;
+        self.session.request = Some(OpenRequest { exchange, purpose });
+    }
+
+    fn next_request_ids(&mut self) -> (MessageId, Token) {
+        (
+            self.session.take_message_id(),
+            Token::from_u64(self.chance.number()),
+        )
+    }
+
+    fn postpone_update(&mut self, now_ms: i64, by_ms: i64) {
+        if let Registration::Registered {
+            next_update_at_ms, ..
+        } = &mut self.session.registration
+        {
+            *next_update_at_ms = now_ms.saturating_add(by_ms);
+        }
+    }
+
+    // A busy server says how long it will be; Max-Age of other answers is about caches.
+    fn wait_after_refusal_ms(&mut self, response: &Message) -> i64 {
+        let back_off_ms = self.wait_after_failure_ms();
+        match (response.code, response.max_age()) {
+            (Code::SERVICE_UNAVAILABLE | Code::TOO_MANY_REQUESTS, Some(max_age_s)) => {
+                i64::from(max_age_s).saturating_mul(1_000)
+            }
+            (_, _) => back_off_ms,
+        }
+    }
+
+    fn wait_after_failure_ms(&mut self) -> i64 {
+        self.session.failures = self.session.failures.saturating_add(1);
+        let wait_ms = self.configuration.retry.wait_ms(self.session.failures);
+        i64::from(wait_ms) + i64::from(self.chance.below(wait_ms / 4))
+    }
+
+    fn lifetime_s(&self) -> u32 {
+        let written_s = match self.resources.value(LIFETIME) {
+            Some(Value::Integer(written_s)) => u32::try_from(*written_s).ok(),
+            Some(_) | None => None,
+        };
+        written_s.unwrap_or(self.configuration.lifetime_s)
+    }
+
+    fn update_interval_ms(&self) -> i64 {
+        let lifetime_s = match self.lifetime_s() {
+            0 => LIFETIME_DEFAULT_S,
+            lifetime_s => lifetime_s,
+        };
+        let nine_tenths_ms = i64::from(lifetime_s).saturating_mul(900);
+        let chosen_ms = self.configuration.update_interval_ms.map(i64::from);
+        chosen_ms
+            .unwrap_or(nine_tenths_ms)
+            .max(UPDATE_INTERVAL_MIN_MS)
+    }
+}
+
+fn refused(uplink: Uplink, code: Code) -> Output {
+    Output::Told(Event::Refused { uplink, code })
+}

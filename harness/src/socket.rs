@@ -1,0 +1,162 @@
+//! How does a simulated device get onto a real network? A socket of its own, and a handle for
+//! whoever gives it orders.
+
+mod shell;
+
+use std::io;
+use std::net::SocketAddr;
+
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::value::Value;
+use thiserror::Error;
+use tokio::net::UdpSocket;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use self::shell::{Order, Shell};
+use crate::device::SimulatedDevice;
+use crate::device::configuration::Configuration;
+use crate::device::event::{Event, Output};
+
+/// How many events wait for a reader. At the bound the device goes on and the news is dropped:
+/// whoever does not listen must not be able to stop a device.
+pub const EVENTS_MAX: usize = 256;
+
+/// How many orders wait for the device. At the bound whoever orders waits.
+const ORDERS_MAX: usize = 16;
+
+/// Says where a device is and how well it is heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The address the device sends from, such as 127.0.1.7:0.
+    pub local: SocketAddr,
+    /// The address of its server; what others send is not heard.
+    pub server: SocketAddr,
+    /// What gets lost on the way.
+    pub loss: Loss,
+    /// Settles what the device leaves to chance, and what gets lost.
+    pub seed: u64,
+}
+
+/// How many of a hundred datagrams get lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loss {
+    /// Of those to the server.
+    pub to_server_percent: u8,
+    /// Of those to the device.
+    pub to_device_percent: u8,
+}
+
+/// A device that runs on a socket of its own. Dropping it ends the device.
+#[derive(Debug)]
+pub struct RunningDevice {
+    address: SocketAddr,
+    orders: mpsc::Sender<Order>,
+    task: JoinHandle<SimulatedDevice>,
+}
+
+/// Tells that a device does not run any more: its socket broke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the device has stopped")]
+pub struct Stopped;
+
+/// Binds a socket, switches a device on, and returns it with its news.
+pub async fn run(
+    configuration: Configuration,
+    link: Link,
+) -> io::Result<(RunningDevice, mpsc::Receiver<Event>)> {
+    let socket = UdpSocket::bind(link.local).await?;
+    let address = socket.local_addr()?;
+    let (order_sender, orders) = mpsc::channel(ORDERS_MAX);
+    let (events, event_receiver) = mpsc::channel(EVENTS_MAX);
+    let shell = Shell::new(configuration, link, socket, orders, events);
+    let task = tokio::spawn(shell.run());
+    Ok((
+        RunningDevice {
+            address,
+            orders: order_sender,
+            task,
+        },
+        event_receiver,
+    ))
+}
+
+impl RunningDevice {
+    /// See [`SimulatedDevice::update`].
+    pub async fn update(&self) -> Result<(), Stopped> {
+        self.order(SimulatedDevice::update).await
+    }
+
+    /// See [`SimulatedDevice::wake`].
+    pub async fn wake(&self) -> Result<(), Stopped> {
+        self.order(SimulatedDevice::wake).await
+    }
+
+    /// See [`SimulatedDevice::sleep`].
+    pub async fn sleep(&self) -> Result<(), Stopped> {
+        self.order(SimulatedDevice::sleep).await
+    }
+
+    /// See [`SimulatedDevice::reboot`].
+    pub async fn reboot(&self) -> Result<(), Stopped> {
+        self.order(SimulatedDevice::reboot).await
+    }
+
+    /// See [`SimulatedDevice::deregister`].
+    pub async fn deregister(&self) -> Result<(), Stopped> {
+        self.order(SimulatedDevice::deregister).await
+    }
+
+    /// See [`SimulatedDevice::press`].
+    pub async fn press(&self, path: Path) -> Result<Option<Value>, Stopped> {
+        self.with(move |device| device.press(path)).await
+    }
+
+    /// Looks at the device, or changes what needs no clock, and returns what was found.
+    pub async fn with<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&mut SimulatedDevice) -> T + Send + 'static,
+    ) -> Result<T, Stopped> {
+        self.order(move |device, _, _| look(device)).await
+    }
+
+    /// Gives the device another address, as roaming or a new mapping on the way would. The device
+    /// does not notice.
+    pub async fn move_to(&mut self, local: SocketAddr) -> io::Result<()> {
+        let (moved, answer) = oneshot::channel();
+        let order = Order::MoveTo { local, moved };
+        self.orders
+            .send(order)
+            .await
+            .map_err(|_| io::Error::other(Stopped))?;
+        self.address = answer.await.map_err(io::Error::other)??;
+        Ok(())
+    }
+
+    /// Cuts the device off where it stands, closes its socket, and returns it.
+    pub async fn stop(self) -> Result<SimulatedDevice, Stopped> {
+        drop(self.orders);
+        self.task.await.map_err(|_| Stopped)
+    }
+
+    /// Returns the address the device sends from.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    async fn order<T: Send + 'static>(
+        &self,
+        deed: impl FnOnce(&mut SimulatedDevice, i64, &mut Vec<Output>) -> T + Send + 'static,
+    ) -> Result<T, Stopped> {
+        let (sender, done) = oneshot::channel();
+        let deed = move |device: &mut SimulatedDevice, now_ms, out: &mut Vec<Output>| {
+            // Whoever gave the order may have left in the meantime.
+            let _ = sender.send(deed(device, now_ms, out));
+        };
+        self.orders
+            .send(Order::Do(Box::new(deed)))
+            .await
+            .map_err(|_| Stopped)?;
+        done.await.map_err(|_| Stopped)
+    }
+}

@@ -1,0 +1,152 @@
+//! What turns the machine's crank? One task: orders, datagrams and timeouts in, datagrams and news
+//! out. It decides nothing but what gets lost.
+
+use std::io;
+use std::net::SocketAddr;
+
+use tokio::net::UdpSocket;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot};
+
+use super::Link;
+use crate::chance::Chance;
+use crate::clock::Clock;
+use crate::device::SimulatedDevice;
+use crate::device::configuration::Configuration;
+use crate::device::event::{Event, Output};
+
+/// The longest datagram that is read whole. A device without block-wise transfer is sent no
+/// longer ones; what is cut off is noise to it.
+const DATAGRAM_BYTES_MAX: usize = 2_048;
+
+/// Something to do with the device, the time and the buffer for what it says.
+type Deed = Box<dyn FnOnce(&mut SimulatedDevice, i64, &mut Vec<Output>) + Send>;
+
+pub(super) enum Order {
+    Do(Deed),
+    MoveTo {
+        local: SocketAddr,
+        moved: oneshot::Sender<io::Result<SocketAddr>>,
+    },
+}
+
+pub(super) struct Shell {
+    clock: Clock,
+    device: SimulatedDevice,
+    socket: UdpSocket,
+    link: Link,
+    chance: Chance,
+    orders: mpsc::Receiver<Order>,
+    events: mpsc::Sender<Event>,
+    out: Vec<Output>,
+}
+
+impl Shell {
+    pub(super) fn new(
+        configuration: Configuration,
+        link: Link,
+        socket: UdpSocket,
+        orders: mpsc::Receiver<Order>,
+        events: mpsc::Sender<Event>,
+    ) -> Self {
+        let mut chance = Chance::from_seed(link.seed);
+        let device = SimulatedDevice::new(configuration, chance.number());
+        let clock = Clock::start();
+        Self {
+            clock,
+            device,
+            socket,
+            link,
+            chance,
+            orders,
+            events,
+            out: Vec::new(),
+        }
+    }
+
+    /// Runs until nobody can give orders any more, or the socket breaks.
+    pub(super) async fn run(mut self) -> SimulatedDevice {
+        let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
+        self.device.handle_start(self.clock.now_ms(), &mut self.out);
+        loop {
+            self.perform().await;
+            let next_timeout_ms = self.device.next_timeout();
+            tokio::select! {
+                order = self.orders.recv() => match order {
+                    Some(order) => self.obey(order).await,
+                    None => return self.device,
+                },
+                received = self.socket.recv_from(&mut buffer) => match received {
+                    Ok((length, peer)) => self.hear(peer, buffer.get(..length).unwrap_or_default()),
+                    Err(error) if is_passing(&error) => {}
+                    Err(error) => {
+                        tracing::warn!(endpoint = self.device.endpoint(), %error, "socket broke");
+                        return self.device;
+                    }
+                },
+                () = self.clock.sleep_until(next_timeout_ms) => {
+                    self.device.handle_timeout(self.clock.now_ms(), &mut self.out);
+                }
+            }
+        }
+    }
+
+    async fn obey(&mut self, order: Order) {
+        match order {
+            Order::Do(deed) => deed(&mut self.device, self.clock.now_ms(), &mut self.out),
+            Order::MoveTo { local, moved } => {
+                // Whoever gave the order may have left in the meantime.
+                let _ = moved.send(self.move_to(local).await);
+            }
+        }
+    }
+
+    fn hear(&mut self, peer: SocketAddr, datagram: &[u8]) {
+        let is_heard =
+            peer == self.link.server && !self.chance.hits(self.link.loss.to_device_percent);
+        if is_heard {
+            tracing::trace!(
+                endpoint = self.device.endpoint(),
+                bytes = datagram.len(),
+                "heard"
+            );
+            self.device
+                .handle_datagram(self.clock.now_ms(), datagram, &mut self.out);
+        }
+    }
+
+    async fn move_to(&mut self, local: SocketAddr) -> io::Result<SocketAddr> {
+        self.socket = UdpSocket::bind(local).await?;
+        self.socket.local_addr()
+    }
+
+    async fn perform(&mut self) {
+        for output in self.out.drain(..) {
+            match output {
+                Output::Send(_) if self.chance.hits(self.link.loss.to_server_percent) => {}
+                Output::Send(datagram) => {
+                    // A datagram that cannot leave is a datagram lost.
+                    if let Err(error) = self.socket.send_to(&datagram, self.link.server).await {
+                        tracing::debug!(endpoint = self.device.endpoint(), %error, "not sent");
+                    }
+                }
+                Output::Told(event) => {
+                    tracing::debug!(endpoint = self.device.endpoint(), %event, "device");
+                    if let Err(TrySendError::Full(event)) = self.events.try_send(event) {
+                        tracing::debug!(endpoint = self.device.endpoint(), %event, "unread");
+                    }
+                }
+            }
+        }
+    }
+}
+
+// Some systems report on a socket that an earlier datagram found nobody.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::Interrupted
+    )
+}
