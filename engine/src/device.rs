@@ -56,6 +56,34 @@ pub struct Rules {
     pub names: NameTrust,
 }
 
+impl Rules {
+    /// The rules with these bounds, this patience, and this trust.
+    pub fn new(limits: Limits, patience: Patience, names: NameTrust) -> Self {
+        let transmission = Transmission {
+            ack_timeout_ms: patience.ack_timeout_ms,
+            max_retransmit: patience.max_retransmit,
+            response_timeout_ms: patience.response_timeout_ms,
+            ..Transmission::STANDARD
+        };
+        Self {
+            limits,
+            transmission,
+            names,
+        }
+    }
+}
+
+/// How long and how often the service tries to get a message across.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// The shortest first wait for an acknowledgement: ACK_TIMEOUT.
+    pub ack_timeout_ms: u32,
+    /// How often an unacknowledged message is repeated: MAX_RETRANSMIT.
+    pub max_retransmit: u8,
+    /// How long an acknowledged request waits for its response.
+    pub response_timeout_ms: u32,
+}
+
 /// Whether the name a device registers with proves anything without DTLS.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum NameTrust {

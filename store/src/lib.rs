@@ -4,6 +4,13 @@
 //! queries read. Keys and bytes exist only inside an engine's folder. An engine decides nothing
 //! about the domain; every engine passes the suite in [`conformance`].
 
+mod key;
+mod record;
+pub mod sealed;
+mod sled;
+
+pub use crate::sled::{OpenError, Options, SledStore};
+
 use std::future::Future;
 use std::pin::Pin;
 
@@ -79,6 +86,10 @@ pub struct Retention {
 pub trait Store: Send + Sync {
     /// Makes a batch durable, all of it or nothing.
     fn commit(&self, batch: Batch) -> Receipt;
+
+    /// Begins a new epoch for the shards of this process and returns it, durable. From then on a
+    /// batch of an owner of an earlier epoch is fenced off.
+    fn take_over(&self) -> Answer<u64>;
 
     /// Whether new work is welcome; costs nothing to ask.
     fn pressure(&self) -> Pressure;

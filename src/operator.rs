@@ -1,0 +1,54 @@
+//! The token of the operator API: given by the configuration, or made once and kept in a file
+//! that only its owner can read.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use engine::customer::SecretDigest;
+
+use crate::config::Config;
+
+const FILE: &str = "operator-token";
+
+/// What proves that a caller is the operator. Only a digest stays in memory.
+#[derive(Clone, Debug)]
+pub struct OperatorToken {
+    /// Digest of the token; comparing digests tells nothing of the token by its timing.
+    pub digest: SecretDigest,
+    /// The file it is kept in, unless the configuration gave it.
+    pub path: Option<PathBuf>,
+}
+
+impl OperatorToken {
+    /// Takes the token of the configuration, or that of the data directory, or makes one there.
+    pub fn load_or_make(config: &Config) -> io::Result<Self> {
+        if let Some(token) = &config.operator_token {
+            return Ok(Self { digest: SecretDigest::of(token.expose()), path: None });
+        }
+        let path = config.data_dir.join(FILE);
+        let token = match fs::read_to_string(&path) {
+            Ok(token) => token.trim().to_owned(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => make(&path)?,
+            Err(error) => return Err(error),
+        };
+        if token.is_empty() {
+            let message = format!("{} is empty; remove it to have a new one", path.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        Ok(Self { digest: SecretDigest::of(&token), path: Some(path) })
+    }
+}
+
+fn make(path: &Path) -> io::Result<String> {
+    let mut random = [0; 32];
+    getrandom::fill(&mut random)?;
+    let token = URL_SAFE_NO_PAD.encode(random);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    writeln!(file, "{token}")?;
+    file.sync_all()?;
+    Ok(token)
+}

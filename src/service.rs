@@ -1,0 +1,221 @@
+//! How the service starts, in order, and stops, in reverse.
+//!
+//! Store, logging actor, registries with their sockets, web actor; a stop drains the web actor,
+//! deafens the registries, lets them go, and closes the store last. Nothing that was accepted is
+//! lost by a stop that is cut short: it only takes a restart longer to notice.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use actix::{Actor as _, Addr};
+use actix_rt::{Arbiter, System};
+use actors::clock::Clock;
+use actors::devices::Devices;
+use actors::logging::{KeptFor, Logging};
+use actors::registry::{Deafen, HomeParts, Leave, Registry};
+use actors::socket;
+use actors::web::{self, Drain, Listening, Web};
+use engine::device::{NameTrust, Patience, Rules};
+use store::sealed::{KeyError, MasterKey};
+use store::{OpenError, Options, SledStore, Store, Unavailable};
+use tracing::{info, warn};
+
+use crate::api::{self, State};
+use crate::config::Config;
+use crate::operator::{self, OperatorToken};
+use crate::tls::{self, TlsError};
+
+/// Why the service did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The data directory cannot be made.
+    #[error("the data directory {path} cannot be used: {source}")]
+    DataDir {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Store(#[from] OpenError),
+    /// The store does not answer.
+    #[error(transparent)]
+    StoreSilent(#[from] Unavailable),
+    /// The master key cannot be had.
+    #[error(transparent)]
+    MasterKey(#[from] KeyError),
+    /// The operator's token cannot be had.
+    #[error("the operator token: {0}")]
+    OperatorToken(io::Error),
+    /// The certificate or its key cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// An address cannot be listened on.
+    #[error("cannot listen for {what} on {address}: {source}")]
+    Listen {
+        /// For what.
+        what: &'static str,
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A running service.
+pub struct Service {
+    /// Where callers reach it.
+    pub http: SocketAddr,
+    /// Where CoAP devices reach it.
+    pub coap: SocketAddr,
+    /// Where the operator's token is, unless the configuration gave it.
+    pub operator_token_path: Option<PathBuf>,
+    state: State,
+    web: Addr<Web>,
+    registries: Vec<(Addr<Registry>, Arbiter)>,
+}
+
+impl Service {
+    /// Starts the service; to be called in an actix system.
+    pub async fn start(config: &Config) -> Result<Self, StartError> {
+        std::fs::create_dir_all(&config.data_dir)
+            .map_err(|source| StartError::DataDir { path: config.data_dir.clone(), source })?;
+        let store: Arc<dyn Store> = Arc::new(SledStore::open(store_options(config))?);
+        let master_key = MasterKey::load_or_make(&config.data_dir)?;
+        let operator = OperatorToken::load_or_make(config).map_err(StartError::OperatorToken)?;
+        let clock = Clock::new();
+        let epoch = store.take_over().await?;
+        let logging =
+            Logging::new(clock.clone(), Arc::clone(&store), kept_for(config)).start();
+        let parts = HomeParts {
+            clock: clock.clone(),
+            store: Arc::clone(&store),
+            rules: Arc::new(rules(config)),
+            epoch,
+        };
+        let (registry, coap) = start_registry(config.coap, parts, logging)?;
+        let devices = Devices::new(vec![registry.0.clone()], Arc::clone(&store));
+        let operator_token_path = operator.path.clone();
+        let state = State::new(config, store, devices, clock, master_key, operator);
+        let (web, http) = start_web(config, &state)?;
+        state.set_ready();
+        Ok(Self { http, coap, operator_token_path, state, web, registries: vec![registry] })
+    }
+
+    /// Says where the service listens, for people and for programs that started it.
+    pub fn announce(&self) {
+        println!("listening http={}", self.http);
+        println!("listening coap={}", self.coap);
+        if let Some(path) = &self.operator_token_path {
+            println!("operator token in {}", path.display());
+        }
+    }
+
+    /// Stops the service: no new caller, no new datagram, then what is under way, then the store.
+    pub async fn stop(self) {
+        info!("stopping");
+        self.state.set_draining();
+        if self.web.send(Drain).await.is_err() {
+            warn!("the web actor was gone");
+        }
+        for (registry, arbiter) in self.registries {
+            let left = async {
+                registry.send(Deafen).await?;
+                registry.send(Leave).await
+            };
+            if left.await.is_err() {
+                warn!("a registry was gone");
+            }
+            arbiter.stop();
+            if arbiter.join().is_err() {
+                warn!("an arbiter did not end well");
+            }
+        }
+        info!("stopped");
+    }
+}
+
+/// Serves until the process is asked to stop.
+pub fn serve(config: &Config) -> Result<(), StartError> {
+    System::new().block_on(async {
+        let service = Service::start(config).await?;
+        service.announce();
+        wait_for_signal().await;
+        service.stop().await;
+        Ok(())
+    })
+}
+
+/// Returns when the process is asked to stop.
+pub async fn wait_for_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate()).expect("the runtime handles signals");
+    let mut interrupt = signal(SignalKind::interrupt()).expect("the runtime handles signals");
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+fn start_registry(
+    address: SocketAddr,
+    parts: HomeParts,
+    logging: Addr<Logging>,
+) -> Result<((Addr<Registry>, Arbiter), SocketAddr), StartError> {
+    let listen = |source| StartError::Listen { what: "CoAP", address, source };
+    let socket = socket::open(address).map_err(listen)?;
+    let bound = socket.local_addr().map_err(listen)?;
+    let arbiter = Arbiter::new();
+    let registry = Registry::start_on(&arbiter, parts, socket, logging);
+    Ok(((registry, arbiter), bound))
+}
+
+fn start_web(config: &Config, state: &State) -> Result<(Addr<Web>, SocketAddr), StartError> {
+    let address = config.http;
+    let listen = |source| StartError::Listen { what: "HTTP", address, source };
+    let listener = web::open(address).map_err(listen)?;
+    let bound = listener.local_addr().map_err(listen)?;
+    let tls = config.tls().map(|(cert, key)| tls::load(cert, key)).transpose()?;
+    let workers = available_parallelism().map_or(1, usize::from);
+    let state = state.clone();
+    let routes = Arc::new(move |app: &mut actix_web::web::ServiceConfig| {
+        api::configure(app, state.clone());
+    });
+    let web = Web::start_serving(Listening { listener, tls, workers }, routes).map_err(listen)?;
+    Ok((web, bound))
+}
+
+fn store_options(config: &Config) -> Options {
+    Options {
+        cache_bytes: u64::from(config.store_cache_mib) << 20,
+        queue_max: config.store_queue_max,
+        disk_reserve_bytes: u64::from(config.disk_reserve_mib) << 20,
+        ..Options::at(config.data_dir.join("store"))
+    }
+}
+
+fn kept_for(config: &Config) -> KeptFor {
+    let days = |days: u32| i64::from(days) * 86_400_000;
+    KeptFor {
+        actions_ms: days(config.action_retention_days),
+        entries_ms: days(config.log_retention_days),
+    }
+}
+
+fn rules(config: &Config) -> Rules {
+    let patience = Patience {
+        ack_timeout_ms: config.coap_ack_timeout_ms,
+        max_retransmit: config.coap_max_retransmit,
+        response_timeout_ms: config.coap_response_timeout_ms,
+    };
+    let names = if config.trust_endpoint_names {
+        NameTrust::NameSuffices
+    } else {
+        NameTrust::AddressRequired
+    };
+    Rules::new(config.limits(), patience, names)
+}
