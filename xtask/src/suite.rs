@@ -23,22 +23,9 @@ pub(crate) fn ci() -> Result<(), Stop> {
         steps::run(cargo().args(["fmt", "--all", "--check"]))
     })?;
     step("lints", || {
-        let clippy = [
-            "clippy",
-            "--locked",
-            "--profile",
-            "ci",
-            "--workspace",
-            "--all-targets",
-        ];
+        lint(&["--workspace", "--all-targets"])?;
         // `--all-targets` leaves out a test that plain `cargo test` leaves out.
-        let interop = ["--test", "interop"];
-        steps::run(
-            cargo()
-                .args(clippy)
-                .args(interop)
-                .args(["--", "-D", "warnings"]),
-        )
+        lint(&["--test", "interop"])
     })?;
     step("documentation", || {
         let doc = [
@@ -54,6 +41,14 @@ pub(crate) fn ci() -> Result<(), Stop> {
         steps::run(command.env("RUSTDOCFLAGS", "-D warnings"))
     })?;
     test()
+}
+
+fn lint(targets: &[&str]) -> Result<(), Stop> {
+    let mut command = cargo();
+    command
+        .args(["clippy", "--locked", "--profile", "ci"])
+        .args(targets);
+    steps::run(command.args(["--", "-D", "warnings"]))
 }
 
 fn every_test(tally: &mut Tally) -> Result<(), Stop> {

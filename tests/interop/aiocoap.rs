@@ -1,0 +1,289 @@
+//! Does a device on aiocoap register, answer, wait and obey?
+//!
+//! The device is `aiocoap_device.py`: it tells each request it receives as a line of JSON.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::vocabulary::caller::{Caller, text};
+use crate::vocabulary::lwm2m::{execute, outcome, read, when_active, write};
+use crate::vocabulary::poll::until;
+use crate::vocabulary::program::Program;
+use crate::vocabulary::service::Service;
+
+#[test]
+fn values_are_read_in_the_type_of_their_resource() {
+    let world = World::new("127.0.9.1");
+    let _device = world.registered();
+    for (address, payload) in [
+        ("/3/0/0", "Lamp Works"),
+        ("/3303/0/5700", "21.5"),
+        ("/3/0/15", "Europe/Berlin"),
+    ] {
+        let action = world.caller.perform(ID, &read(address));
+        assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+        assert_eq!(action["resultData"]["payload"], payload, "{action}");
+    }
+    let time = world.caller.perform(ID, &read("/3/0/13"));
+    let payload = text(&time["resultData"]["payload"]);
+    assert!(payload.starts_with("2013-05-02T10:40:15"), "{time}");
+}
+
+#[test]
+fn a_written_value_reaches_the_device_and_is_read_back() {
+    let world = World::new("127.0.9.2");
+    let mut device = world.registered();
+    let action = world.caller.perform(ID, &write("/3/0/15", "Asia/Tokyo"));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
+    let received = device.hear("received");
+    assert_eq!(received["method"], "PUT");
+    assert_eq!(received["path"], "/3/0/15");
+    assert_eq!(received["payload"], "Asia/Tokyo");
+    assert_eq!(received["contentFormat"], 0, "text/plain");
+    let action = world.caller.perform(ID, &read("/3/0/15"));
+    assert_eq!(action["resultData"]["payload"], "Asia/Tokyo");
+}
+
+#[test]
+fn an_executed_resource_runs_once() {
+    let world = World::new("127.0.9.3");
+    let mut device = world.registered();
+    let action = world.caller.perform(ID, &execute("/3/0/4"));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
+    assert_eq!(device.hear("executed")["times"], 1);
+}
+
+#[test]
+fn an_answer_apart_from_its_acknowledgement_is_the_answer() {
+    let world = World::new("127.0.9.4");
+    let _device = world.registered();
+    let action = world.caller.perform(ID, &read("/3303/0/5701"));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+    assert_eq!(action["resultData"]["payload"], "Cel");
+}
+
+#[test]
+fn what_the_device_refuses_fails_with_its_code() {
+    let world = World::new("127.0.9.5");
+    let _device = world.registered();
+    let action = world.caller.perform(ID, &write("/3/0/0", "Other Works"));
+    assert_eq!(outcome(&action), ("FAILED", "405"), "{action}");
+    assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
+    let messages = world.caller.log_messages();
+    let failed = "DeviceController[ActionRequestFailed]";
+    assert!(
+        messages.iter().any(|message| message == failed),
+        "{messages:?}"
+    );
+}
+
+#[test]
+fn scheduled_requests_wait_for_the_device_and_leave_oldest_first() {
+    let world = World::new("127.0.9.6");
+    let mut device = world.registered();
+    let zones = ["Asia/Tokyo", "Asia/Seoul", "Asia/Dhaka"];
+    let ids = zones.map(|zone| {
+        let body = when_active(write("/3/0/15", zone));
+        world.caller.create_action(ID, &body)
+    });
+    for id in &ids {
+        assert_eq!(world.caller.action(id)["status"], "SCHEDULED");
+    }
+    assert_eq!(
+        device.received("PUT"),
+        0,
+        "nothing is sent before the device speaks"
+    );
+    device.say("update");
+    for (id, zone) in ids.iter().zip(zones) {
+        let action = world.caller.final_action(id);
+        assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
+        assert_eq!(device.hear("received")["payload"], zone);
+    }
+}
+
+#[test]
+fn a_cancelled_request_never_reaches_the_device() {
+    let world = World::new("127.0.9.7");
+    let mut device = world.registered();
+    let cancelled = when_active(write("/3/0/15", "Asia/Tokyo"));
+    let kept = when_active(write("/3/0/15", "Asia/Seoul"));
+    let cancelled = world.caller.create_action(ID, &cancelled);
+    let kept = world.caller.create_action(ID, &kept);
+    let answer = world.caller.cancel_action(&cancelled).expect(200);
+    assert_eq!(answer, json!({ "id": cancelled, "status": "CANCELLED" }));
+    device.say("update");
+    assert_eq!(world.caller.final_action(&kept)["status"], "SUCCEEDED");
+    assert_eq!(world.caller.action(&cancelled)["status"], "CANCELLED");
+    assert_eq!(device.hear("received")["payload"], "Asia/Seoul");
+    assert_eq!(device.received("PUT"), 1);
+}
+
+#[test]
+fn a_scheduled_request_leaves_once_after_the_service_was_killed() {
+    let mut world = World::new("127.0.9.8");
+    let mut device = world.registered();
+    let body = when_active(write("/3/0/15", "Asia/Tokyo"));
+    let id = world.caller.create_action(ID, &body);
+    world.service.kill();
+    world.service.start_again();
+    world.caller.follow(&world.service);
+    assert_eq!(world.caller.action(&id)["status"], "SCHEDULED");
+    device.say("update");
+    assert_eq!(
+        device.hear("updated")["code"],
+        "2.04",
+        "the registration survived"
+    );
+    let action = world.caller.final_action(&id);
+    assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
+    device.say("update");
+    device.hear("updated");
+    let action = world.caller.perform(ID, &read("/3/0/15"));
+    assert_eq!(action["resultData"]["payload"], "Asia/Tokyo");
+    assert_eq!(device.received("PUT"), 1, "sent once");
+}
+
+#[test]
+fn every_version_registers_and_a_sleeper_says_that_it_sleeps() {
+    for (address, arguments) in [
+        ("127.0.9.10", ["--version", "1.0"].as_slice()),
+        ("127.0.9.11", &["--version", "1.1", "--queue-mode"]),
+        ("127.0.9.12", &["--version", "1.2", "--queue-mode"]),
+    ] {
+        let world = World::new(address);
+        let mut device = world.device(ID, address, arguments);
+        let registered = device.hear("registered");
+        assert_eq!(registered["code"], "2.01", "{arguments:?} {registered}");
+        assert_eq!(registered["location"][0], "rd");
+        let action = world.caller.perform(ID, &read("/3/0/0"));
+        assert_eq!(
+            outcome(&action),
+            ("SUCCEEDED", "205"),
+            "{arguments:?} {action}"
+        );
+    }
+}
+
+#[test]
+fn a_stranger_is_refused_and_so_is_a_known_name_elsewhere() {
+    let world = World::new("127.0.9.20");
+    let mut stranger = world.device("nobody-knows-me", "127.0.9.20", &[]);
+    assert_eq!(stranger.hear("registered")["code"], "4.03");
+    let mut impostor = world.device(ID, "127.0.9.21", &[]);
+    assert_eq!(impostor.hear("registered")["code"], "4.03");
+    let refused = world.caller.try_action(ID, &read("/3/0/0")).expect(409);
+    assert_eq!(
+        refused["errors"][0]["code"], "DEVICE_NOT_REGISTERED",
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_device_that_left_cannot_be_asked_now() {
+    let world = World::new("127.0.9.22");
+    let mut device = world.registered();
+    device.say("deregister");
+    assert_eq!(device.hear("deregistered")["code"], "2.02");
+    let refused = world.caller.try_action(ID, &read("/3/0/0")).expect(409);
+    assert_eq!(
+        refused["errors"][0]["code"], "DEVICE_NOT_REGISTERED",
+        "{refused}"
+    );
+}
+
+#[test]
+fn the_first_contact_is_written_down_once() {
+    let world = World::new("127.0.9.23");
+    for _ in 0..2 {
+        let mut device = world.registered();
+        device.say("deregister");
+        device.hear("deregistered");
+    }
+    let _device = world.registered();
+    let first = |message: &String| message == "Lifecycle[DeviceFirstTimeRegistered]";
+    let messages = until("first contact in the log", || {
+        let messages = world.caller.log_messages();
+        messages.iter().any(first).then_some(messages)
+    });
+    assert_eq!(messages.into_iter().filter(first).count(), 1);
+}
+
+const ID: &str = "8944000000000000001";
+
+/// A service, a caller of its API and one device it knows.
+struct World {
+    service: Service,
+    caller: Caller,
+    address: String,
+}
+
+impl World {
+    fn new(address: &str) -> Self {
+        let service = Service::start();
+        let caller = Caller::of_new_customer(&service, "Lamp Works");
+        caller.create_device(ID, address);
+        Self {
+            service,
+            caller,
+            address: address.to_owned(),
+        }
+    }
+
+    /// The device the service knows, once it is registered.
+    fn registered(&self) -> Device {
+        let mut device = self.device(ID, &self.address, &[]);
+        let registered = device.hear("registered");
+        assert_eq!(registered["code"], "2.01", "{registered}");
+        device
+    }
+
+    fn device(&self, endpoint: &str, address: &str, arguments: &[&str]) -> Device {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let python = root.join("target/interop/venv/bin/python");
+        assert!(
+            python.exists(),
+            "`cargo xtask prepare` makes {}",
+            python.display()
+        );
+        let mut command = Command::new(python);
+        command.arg(root.join("tests/interop/aiocoap_device.py"));
+        command.args(["--endpoint", endpoint, "--bind", address]);
+        command
+            .arg("--server")
+            .arg(format!("coap://{}", self.service.coap))
+            .args(arguments);
+        Device {
+            program: Program::start(&mut command),
+        }
+    }
+}
+
+/// A running `aiocoap_device.py`.
+struct Device {
+    program: Program,
+}
+
+impl Device {
+    fn say(&mut self, command: &str) {
+        self.program.say(command);
+    }
+
+    /// The next event of this name; others are passed over.
+    fn hear(&mut self, event: &str) -> Value {
+        self.program.hear(event, |line| {
+            let told: Value = serde_json::from_str(line).ok()?;
+            (told["event"] == event).then_some(told)
+        })
+    }
+
+    /// How many requests by this method it has told of since it started.
+    fn received(&mut self, method: &str) -> usize {
+        let told = self.program.printed().iter();
+        let told = told.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        told.filter(|told| told["event"] == "received" && told["method"] == method)
+            .count()
+    }
+}

@@ -1,0 +1,119 @@
+//! How does a test speak HTTP: one request, one connection, one answer?
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use serde_json::Value;
+
+use super::poll::PATIENCE;
+
+/// A request in the making.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    head: String,
+    body: String,
+}
+
+/// What came back.
+#[derive(Clone, Debug)]
+pub(crate) struct Response {
+    /// The status code.
+    pub(crate) status: u16,
+    head: String,
+    body: String,
+}
+
+impl Request {
+    /// A request without a body.
+    pub(crate) fn new(method: &str, path: &str) -> Self {
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n");
+        Self {
+            head,
+            body: String::new(),
+        }
+    }
+
+    /// Adds a header.
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
+        self.head.push_str(&format!("{name}: {value}\r\n"));
+        self
+    }
+
+    /// Adds a JSON body.
+    pub(crate) fn json(self, body: &Value) -> Self {
+        self.text("application/json", &body.to_string())
+    }
+
+    /// Adds a body of any type.
+    pub(crate) fn text(self, content_type: &str, body: &str) -> Self {
+        let mut request = self.header("content-type", content_type);
+        request.body = body.to_owned();
+        request
+    }
+
+    /// Sends it and waits for the answer; an error of the network is for the caller to judge.
+    pub(crate) fn try_send(&self, to: SocketAddr) -> std::io::Result<Response> {
+        let mut stream = TcpStream::connect_timeout(&to, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let length = self.body.len();
+        let text = format!("{}content-length: {length}\r\n\r\n{}", self.head, self.body);
+        stream.write_all(text.as_bytes())?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer)?;
+        Response::read(&answer).ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
+    }
+
+    /// Sends it and waits for the answer.
+    pub(crate) fn send(&self, to: SocketAddr) -> Response {
+        self.try_send(to)
+            .unwrap_or_else(|error| panic!("{}\n{error}", self.head))
+    }
+}
+
+impl Response {
+    /// The whole answer, or None if the connection broke before its end.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let text = String::from_utf8_lossy(bytes);
+        let (head, body) = text.split_once("\r\n\r\n")?;
+        let status = head.split(' ').nth(1)?.parse().ok()?;
+        let response = Self {
+            status,
+            head: head.to_owned(),
+            body: body.to_owned(),
+        };
+        assert!(
+            response.header("transfer-encoding").is_none(),
+            "bodies here have a length"
+        );
+        let length = response
+            .header("content-length")
+            .map(|length| length.parse().unwrap());
+        let is_whole = length.is_none_or(|length: usize| length == response.body.len());
+        is_whole.then_some(response)
+    }
+
+    /// A header's value.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().skip(1).find_map(|line| {
+            let (found, value) = line.split_once(':')?;
+            found.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    }
+
+    /// The body's text.
+    pub(crate) fn text(&self) -> &str {
+        &self.body
+    }
+
+    /// The body as JSON.
+    pub(crate) fn json(&self) -> Value {
+        let parsed = serde_json::from_str(&self.body);
+        parsed.unwrap_or_else(|error| panic!("{error}: {} {}", self.status, self.body))
+    }
+
+    /// The body as JSON, if the status is the expected one.
+    pub(crate) fn expect(&self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}", self.body);
+        self.json()
+    }
+}

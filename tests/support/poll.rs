@@ -1,0 +1,25 @@
+//! How does a test wait for something that happens elsewhere?
+//!
+//! It looks again until a deadline. This is the one place where a test may pause.
+
+use std::time::{Duration, Instant};
+
+/// Long enough for a loaded machine; a test that passes never waits for it.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Looks until there is something to see, and fails after [`PATIENCE`] with what was awaited.
+pub(crate) fn until<T>(awaited: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(seen) = look() {
+            return seen;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "not within {PATIENCE:?}: {awaited}"
+        );
+        std::thread::sleep(PAUSE);
+    }
+}

@@ -1,0 +1,102 @@
+//! How does a test start the real service, kill it and start it again on the same data?
+
+use std::fs;
+use std::net::SocketAddr;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::program::Program;
+
+/// A running service on a data directory of its own and ports of its own.
+pub(crate) struct Service {
+    program: Program,
+    data: TempDir,
+    settings: Vec<(String, String)>,
+    /// Where its API listens.
+    pub(crate) http: SocketAddr,
+    /// Where devices reach it.
+    pub(crate) coap: SocketAddr,
+}
+
+impl Service {
+    /// Starts one with default settings.
+    pub(crate) fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts one with settings from the environment.
+    pub(crate) fn start_with(settings: &[(&str, &str)]) -> Self {
+        let data = TempDir::new().unwrap();
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let settings: Vec<(String, String)> = settings.iter().map(own).collect();
+        let any = "127.0.0.1:0".parse().unwrap();
+        let (program, http, coap) = launch(&data, &settings, any);
+        Self {
+            program,
+            data,
+            settings,
+            http,
+            coap,
+        }
+    }
+
+    /// Ends it without a word, as a crash would.
+    pub(crate) fn kill(&mut self) {
+        self.program.kill();
+    }
+
+    /// Starts it again on its data, where its devices know it.
+    pub(crate) fn start_again(&mut self) {
+        let (program, http, coap) = launch(&self.data, &self.settings, self.coap);
+        self.program = program;
+        self.http = http;
+        self.coap = coap;
+    }
+
+    /// The operator's token, which the service made at its first start.
+    pub(crate) fn operator_token(&self) -> String {
+        let token = fs::read_to_string(self.data.path().join("operator-token")).unwrap();
+        token.trim().to_owned()
+    }
+}
+
+fn launch(
+    data: &TempDir,
+    settings: &[(String, String)],
+    coap: SocketAddr,
+) -> (Program, SocketAddr, SocketAddr) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_signalbox"));
+    command
+        .arg("serve")
+        .args(["--http", "127.0.0.1:0"])
+        .arg("--coap")
+        .arg(coap.to_string());
+    command.arg("--data-dir").arg(data.path());
+    command
+        .env("SIGNALBOX_COAPS", "127.0.0.1:0")
+        .env("SIGNALBOX_UDP", "127.0.0.1:0");
+    command.env("RUST_BACKTRACE", "1");
+    for (name, value) in settings {
+        command.env(name, value);
+    }
+    let mut program = Program::start(&mut command);
+    let mut http = None;
+    let mut coap = None;
+    while http.is_none() || coap.is_none() {
+        let (name, address) = program.hear("where it listens", listening);
+        match name.as_str() {
+            "http" => http = Some(address),
+            "coap" => coap = Some(address),
+            _ => {}
+        }
+    }
+    let both = http.zip(coap).expect("the loop ends when both are known");
+    (program, both.0, both.1)
+}
+
+/// `listening http=127.0.0.1:8080` as a name and an address.
+fn listening(line: &str) -> Option<(String, SocketAddr)> {
+    let (name, address) = line.strip_prefix("listening ")?.split_once('=')?;
+    Some((name.to_owned(), address.trim().parse().ok()?))
+}

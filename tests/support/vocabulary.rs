@@ -1,0 +1,12 @@
+//! In which words do black-box tests speak: a service, a caller, other programs, patience?
+//!
+//! A test program says `#[path = "../support/vocabulary.rs"] mod vocabulary;`.
+
+#![allow(dead_code, reason = "each test program uses its part")]
+
+pub(crate) mod caller;
+pub(crate) mod http;
+pub(crate) mod lwm2m;
+pub(crate) mod poll;
+pub(crate) mod program;
+pub(crate) mod service;
