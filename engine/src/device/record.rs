@@ -45,6 +45,39 @@ pub struct Registration {
     pub links: Arc<ObjectLinks>,
 }
 
+/// The parts whose types belong to the protocol, as text: what a store keeps of them.
+impl Registration {
+    /// The enabler version, as [`Registration::parse_version`] reads it.
+    pub fn version_text(&self) -> String {
+        self.version.to_string()
+    }
+
+    /// The binding, as [`Registration::parse_binding`] reads it.
+    pub fn binding_text(&self) -> String {
+        self.binding.to_string()
+    }
+
+    /// The object links, as [`Registration::parse_links`] reads them.
+    pub fn links_text(&self) -> String {
+        self.links.encode()
+    }
+
+    /// Reads an enabler version.
+    pub fn parse_version(text: &str) -> Option<EnablerVersion> {
+        EnablerVersion::parse(text).ok()
+    }
+
+    /// Reads a binding.
+    pub fn parse_binding(text: &str) -> Option<Binding> {
+        Binding::parse(text)
+    }
+
+    /// Reads object links.
+    pub fn parse_links(text: &str) -> Option<Arc<ObjectLinks>> {
+        ObjectLinks::decode(text.as_bytes()).ok().map(Arc::new)
+    }
+}
+
 /// Everything needed to bring a device back: what its machine restores from.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Restored {

@@ -1,0 +1,422 @@
+//! Where does a row lie? The only place where keys are built and read.
+//!
+//! A key is one byte for its table and then its parts, so that the order of keys is the order of
+//! what they mean: numbers are big-endian, and a text that is not the last part ends with a zero
+//! byte, which no id contains. Ids sort by the time of their making (UUID version 7, RFC 9562
+//! section 5.7): their first six bytes are the milliseconds.
+
+pub(crate) mod log;
+
+use engine::action::{Protocol, Status};
+use engine::change::{Counter, Name};
+use engine::customer::SecretDigest;
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceId, DeviceKey, Shard};
+use engine::moment::Timestamp;
+use engine::setting::SettingName;
+
+use crate::record::code;
+
+/// The bytes of a key, or of the part that a range of keys begins with.
+pub(crate) type Key = Vec<u8>;
+
+/// How many milliseconds the first six bytes of an id can say.
+const ID_MS_MAX: i64 = (1 << 48) - 1;
+
+/// A kind of row. The number is the first byte of its keys and never changes its meaning.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum Table {
+    Format = 1,
+    Epoch = 2,
+    Counter = 3,
+    Customer = 4,
+    Client = 5,
+    ClientOfCustomer = 6,
+    Token = 7,
+    TokenOfClient = 8,
+    TokenByExpiry = 9,
+    Setting = 10,
+    Name = 11,
+    Device = 12,
+    DeviceOfCustomer = 13,
+    Record = 14,
+    Registered = 15,
+    Pending = 16,
+    Action = 17,
+    ActionOfCustomer = 18,
+    ActionOfDevice = 19,
+    Final = 20,
+    Entry = 21,
+    EntryOfIccid = 22,
+    EntryByAge = 23,
+    RemovedLog = 24,
+    Piece = 25,
+}
+
+/// A key under construction.
+struct Builder(Key);
+
+impl Builder {
+    fn of(table: Table) -> Self {
+        let mut key = Vec::with_capacity(48);
+        key.push(table as u8);
+        Self(key)
+    }
+
+    /// A text with more parts behind it.
+    fn text(self, text: &str) -> Self {
+        self.bytes(text.as_bytes()).byte(0)
+    }
+
+    fn byte(mut self, byte: u8) -> Self {
+        self.0.push(byte);
+        self
+    }
+
+    fn bytes(mut self, bytes: &[u8]) -> Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    /// An instant; the flipped sign bit makes times before the epoch sort first.
+    fn instant(self, at: Timestamp) -> Self {
+        let ordered = at.as_ms().cast_unsigned() ^ (1 << 63);
+        self.bytes(&ordered.to_be_bytes())
+    }
+
+    fn end(self) -> Key {
+        self.0
+    }
+}
+
+/// The row that says which format the whole store has.
+pub(crate) fn format() -> Key {
+    Builder::of(Table::Format).end()
+}
+
+/// The newest epoch begun; the keys of the shards' epochs begin so.
+pub(crate) fn epoch_begun() -> Key {
+    Builder::of(Table::Epoch).end()
+}
+
+/// The epoch in which a shard was last written.
+pub(crate) fn epoch(shard: Shard) -> Key {
+    append(epoch_begun(), &shard.0.to_be_bytes())
+}
+
+/// A count.
+pub(crate) fn counter(counter: &Counter) -> Key {
+    match counter {
+        Counter::CustomerActions {
+            customer,
+            protocol,
+            status,
+        } => Builder::of(Table::Counter)
+            .byte(1)
+            .text(customer.as_str())
+            .byte(code::of_protocol(*protocol))
+            .byte(code::of_status(*status))
+            .end(),
+        Counter::DeviceActions {
+            device,
+            protocol,
+            status,
+        } => Builder::of(Table::Counter)
+            .byte(2)
+            .bytes(device.as_bytes())
+            .byte(code::of_protocol(*protocol))
+            .byte(code::of_status(*status))
+            .end(),
+        Counter::Devices(customer) => Builder::of(Table::Counter)
+            .byte(3)
+            .text(customer.as_str())
+            .end(),
+    }
+}
+
+/// The count of customers, which the store keeps by itself.
+pub(crate) fn customers_counted() -> Key {
+    Builder::of(Table::Counter).byte(4).end()
+}
+
+/// A customer.
+pub(crate) fn customer(id: &CustomerId) -> Key {
+    Builder::of(Table::Customer)
+        .bytes(id.as_str().as_bytes())
+        .end()
+}
+
+/// What every customer's key begins with.
+pub(crate) fn customers() -> Key {
+    Builder::of(Table::Customer).end()
+}
+
+/// An API client.
+pub(crate) fn client(id: &ClientId) -> Key {
+    Builder::of(Table::Client)
+        .bytes(id.as_str().as_bytes())
+        .end()
+}
+
+/// That a customer has an API client.
+pub(crate) fn client_of(customer: &CustomerId, client: &ClientId) -> Key {
+    append(clients_of(customer), client.as_str().as_bytes())
+}
+
+/// What the keys of a customer's API clients begin with.
+pub(crate) fn clients_of(customer: &CustomerId) -> Key {
+    Builder::of(Table::ClientOfCustomer)
+        .text(customer.as_str())
+        .end()
+}
+
+/// An access token.
+pub(crate) fn token(digest: &SecretDigest) -> Key {
+    Builder::of(Table::Token).bytes(digest.as_bytes()).end()
+}
+
+/// That an API client has an access token.
+pub(crate) fn token_of(client: &ClientId, digest: &SecretDigest) -> Key {
+    append(tokens_of(client), digest.as_bytes())
+}
+
+/// What the keys of an API client's access tokens begin with.
+pub(crate) fn tokens_of(client: &ClientId) -> Key {
+    Builder::of(Table::TokenOfClient)
+        .text(client.as_str())
+        .end()
+}
+
+/// That an access token expires.
+pub(crate) fn token_expiring(at: Timestamp, digest: &SecretDigest) -> Key {
+    append(tokens_expiring_from(at), digest.as_bytes())
+}
+
+/// Where the access tokens that expire at an instant or later begin.
+pub(crate) fn tokens_expiring_from(at: Timestamp) -> Key {
+    Builder::of(Table::TokenByExpiry).instant(at).end()
+}
+
+/// Where the access tokens begin, ordered by their expiry.
+pub(crate) fn tokens_by_expiry() -> Key {
+    Builder::of(Table::TokenByExpiry).end()
+}
+
+/// A setting.
+pub(crate) fn setting(customer: &CustomerId, name: SettingName) -> Key {
+    append(settings_of(customer), &[code::of_setting(name)])
+}
+
+/// What the keys of a customer's settings begin with.
+pub(crate) fn settings_of(customer: &CustomerId) -> Key {
+    Builder::of(Table::Setting).text(customer.as_str()).end()
+}
+
+/// The row that is there while somebody bears the name. For a customer, an API client or a device
+/// that is its own row.
+pub(crate) fn name(name: &Name) -> Key {
+    match name {
+        Name::Customer(id) => customer(id),
+        Name::Client(id) => client(id),
+        Name::Device(key) => device(*key),
+        Name::Iccid(iccid) => device_name(1, iccid.as_str()),
+        Name::Imsi(imsi) => device_name(2, imsi.as_str()),
+        Name::Msisdn(msisdn) => device_name(3, msisdn.as_str()),
+        Name::Endpoint(endpoint) => device_name(4, endpoint.as_str()),
+        Name::PskIdentity(identity) => device_name(5, identity),
+    }
+}
+
+/// A device.
+pub(crate) fn device(key: DeviceKey) -> Key {
+    Builder::of(Table::Device).bytes(key.as_bytes()).end()
+}
+
+/// What the keys of the devices with this first half begin with.
+pub(crate) fn devices_at(prefix: [u8; 8]) -> Key {
+    Builder::of(Table::Device).bytes(&prefix).end()
+}
+
+/// That a customer has a device.
+pub(crate) fn device_of(customer: &CustomerId, device: &DeviceId) -> Key {
+    append(devices_of(customer), device.as_str().as_bytes())
+}
+
+/// What the keys of a customer's devices begin with.
+pub(crate) fn devices_of(customer: &CustomerId) -> Key {
+    Builder::of(Table::DeviceOfCustomer)
+        .text(customer.as_str())
+        .end()
+}
+
+/// What a device's actor saved of it.
+pub(crate) fn record(device: DeviceKey) -> Key {
+    Builder::of(Table::Record).bytes(device.as_bytes()).end()
+}
+
+/// That a device has a registration.
+pub(crate) fn registered(device: DeviceKey) -> Key {
+    append(all_registered(), device.as_bytes())
+}
+
+/// What the keys of registered devices begin with.
+pub(crate) fn all_registered() -> Key {
+    Builder::of(Table::Registered).end()
+}
+
+/// That a device has a request that is not final.
+pub(crate) fn pending(device: DeviceKey, action: ActionId) -> Key {
+    append(pending_of(device), action.as_bytes())
+}
+
+/// What the keys of a device's requests that are not final begin with.
+pub(crate) fn pending_of(device: DeviceKey) -> Key {
+    append(all_pending(), device.as_bytes())
+}
+
+/// What the keys of all requests that are not final begin with.
+pub(crate) fn all_pending() -> Key {
+    Builder::of(Table::Pending).end()
+}
+
+/// An action request.
+pub(crate) fn action(id: ActionId) -> Key {
+    Builder::of(Table::Action).bytes(id.as_bytes()).end()
+}
+
+/// That a customer has an action request of a protocol in a status.
+pub(crate) fn action_of_customer(
+    customer: &CustomerId,
+    protocol: Protocol,
+    status: Status,
+    id: ActionId,
+) -> Key {
+    append(
+        actions_of_customer(customer, protocol, status),
+        id.as_bytes(),
+    )
+}
+
+/// What the keys of a customer's action requests of a protocol in a status begin with.
+pub(crate) fn actions_of_customer(
+    customer: &CustomerId,
+    protocol: Protocol,
+    status: Status,
+) -> Key {
+    Builder::of(Table::ActionOfCustomer)
+        .text(customer.as_str())
+        .byte(code::of_protocol(protocol))
+        .byte(code::of_status(status))
+        .end()
+}
+
+/// That a device has an action request of a protocol in a status.
+pub(crate) fn action_of_device(
+    device: DeviceKey,
+    protocol: Protocol,
+    status: Status,
+    id: ActionId,
+) -> Key {
+    append(actions_of_device(device, protocol, status), id.as_bytes())
+}
+
+/// What the keys of a device's action requests of a protocol in a status begin with.
+pub(crate) fn actions_of_device(device: DeviceKey, protocol: Protocol, status: Status) -> Key {
+    Builder::of(Table::ActionOfDevice)
+        .bytes(device.as_bytes())
+        .byte(code::of_protocol(protocol))
+        .byte(code::of_status(status))
+        .end()
+}
+
+/// That an action request is final.
+pub(crate) fn final_action(id: ActionId) -> Key {
+    append(final_actions(), id.as_bytes())
+}
+
+/// What the keys of final action requests begin with; their order is that of creation.
+pub(crate) fn final_actions() -> Key {
+    Builder::of(Table::Final).end()
+}
+
+/// A further piece of a value that is too large for one row.
+pub(crate) fn piece(of: &[u8], number: u16) -> Key {
+    Builder::of(Table::Piece)
+        .bytes(of)
+        .bytes(&number.to_be_bytes())
+        .end()
+}
+
+/// Where the ids made at an instant or later begin, behind a part that is the same for all.
+pub(crate) fn ids_from(prefix: Key, at: Timestamp) -> Key {
+    let ms = at.as_ms().clamp(0, ID_MS_MAX).cast_unsigned();
+    append(prefix, &ms.to_be_bytes()[2..])
+}
+
+/// Where the ids made after an instant begin.
+pub(crate) fn ids_after(prefix: Key, at: Timestamp) -> Key {
+    if at.as_ms() >= ID_MS_MAX {
+        return behind(prefix);
+    }
+    ids_from(prefix, at.plus_ms(1))
+}
+
+/// The first key behind all keys that begin with these bytes.
+pub(crate) fn behind(mut prefix: Key) -> Key {
+    while let Some(last) = prefix.pop() {
+        if let Some(next) = last.checked_add(1) {
+            prefix.push(next);
+            break;
+        }
+    }
+    prefix
+}
+
+/// A part that stands behind others.
+pub(crate) fn append(mut key: Key, part: &[u8]) -> Key {
+    key.extend_from_slice(part);
+    key
+}
+
+/// What stands in a key behind its beginning; nothing if it is shorter.
+pub(crate) fn rest_of<'k>(key: &'k [u8], beginning: &[u8]) -> &'k [u8] {
+    key.get(beginning.len()..).unwrap_or_default()
+}
+
+/// The 16 bytes of an id at the end of a key.
+pub(crate) fn last_id(key: &[u8]) -> Option<[u8; 16]> {
+    key.last_chunk().copied()
+}
+
+/// The 16 bytes of an id at the start of what stands behind the beginning of a key.
+pub(crate) fn first_id(rest: &[u8]) -> Option<[u8; 16]> {
+    rest.first_chunk().copied()
+}
+
+/// An access token's key, from the key that says whose it is.
+pub(crate) fn token_from_client(of_client: &[u8], tokens: &[u8]) -> Key {
+    Builder::of(Table::Token)
+        .bytes(rest_of(of_client, tokens))
+        .end()
+}
+
+/// An access token's key, from the key that orders it by its expiry.
+pub(crate) fn token_from_expiry(expiring: &[u8]) -> Key {
+    let beginning = tokens_expiring_from(Timestamp::default());
+    Builder::of(Table::Token)
+        .bytes(rest_of(expiring, &beginning))
+        .end()
+}
+
+/// An API client, from the key that says whose it is.
+pub(crate) fn client_from_customer(of_customer: &[u8], clients: &[u8]) -> Option<ClientId> {
+    let text = std::str::from_utf8(rest_of(of_customer, clients)).ok()?;
+    ClientId::parse(text).ok()
+}
+
+fn device_name(kind: u8, text: &str) -> Key {
+    Builder::of(Table::Name)
+        .byte(kind)
+        .bytes(text.as_bytes())
+        .end()
+}

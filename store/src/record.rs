@@ -1,0 +1,71 @@
+//! How does a thing become the bytes of a row, and the bytes a thing again?
+//!
+//! Each kind of row has a file here with its format: a type named for the format, written as a
+//! CBOR array (RFC 8949) by field number, so that a field can be added behind the last without a
+//! new version. The first byte of a value is the version of its format. Rows that only say that
+//! something is there have an empty value.
+
+pub(crate) mod action;
+pub(crate) mod code;
+pub(crate) mod customer;
+pub(crate) mod device;
+pub(crate) mod entry;
+pub(crate) mod number;
+pub(crate) mod profile;
+
+use minicbor::{Decode, Encode};
+
+/// Why the bytes of a row are no thing of the wanted kind.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub(crate) enum Unreadable {
+    /// A newer version of signalbox wrote them.
+    #[error("written in format {found} by a newer version; this one reads up to {known}")]
+    Newer {
+        /// The version of the format found.
+        found: u8,
+        /// The newest version known.
+        known: u8,
+    },
+    /// They are not what was written.
+    #[error("damaged: {0}")]
+    Damaged(&'static str),
+}
+
+/// Writes a value: the version of its format, then the record.
+pub(crate) fn write<T: Encode<()>>(version: u8, record: &T) -> Vec<u8> {
+    write_behind(vec![version], record)
+}
+
+/// Writes a record behind what its value begins with.
+pub(crate) fn write_behind<T: Encode<()>>(mut value: Vec<u8>, record: &T) -> Vec<u8> {
+    minicbor::encode(record, &mut value).expect("writing to memory cannot fail");
+    value
+}
+
+/// Reads a value of a format with a single version.
+pub(crate) fn read<'b, T: Decode<'b, ()>>(version: u8, value: &'b [u8]) -> Result<T, Unreadable> {
+    read_record(check_version(version, value)?)
+}
+
+/// What stands behind the version, if this version is known.
+pub(crate) fn check_version(known: u8, value: &[u8]) -> Result<&[u8], Unreadable> {
+    match value.split_first() {
+        Some((found, rest)) if *found == known => Ok(rest),
+        Some((found, _)) if *found > known => Err(Unreadable::Newer {
+            found: *found,
+            known,
+        }),
+        Some(_) => Err(Unreadable::Damaged("a format that never was")),
+        None => Err(Unreadable::Damaged("an empty value")),
+    }
+}
+
+/// Reads a record.
+pub(crate) fn read_record<'b, T: Decode<'b, ()>>(bytes: &'b [u8]) -> Result<T, Unreadable> {
+    minicbor::decode(bytes).map_err(|_| Unreadable::Damaged("not the record expected"))
+}
+
+/// A field that does not hold what its kind allows.
+pub(crate) fn damaged<E>(what: &'static str) -> impl FnOnce(E) -> Unreadable {
+    move |_| Unreadable::Damaged(what)
+}

@@ -1,0 +1,194 @@
+//! How is an action request kept?
+//!
+//! Its status stands right behind the version, so that compare-and-set reads it without decoding.
+
+use std::net::IpAddr;
+
+use engine::action::{Action, Addressee, Lwm2mRequest, Outcome, Request, Status};
+use engine::ids::{ActionId, DeviceKey, Imsi, TraceId};
+use engine::moment::Timestamp;
+use minicbor::bytes::ByteArray;
+use minicbor::{Decode, Encode};
+
+use super::customer::customer_id;
+use super::profile::{device_id, iccid, imsi};
+use super::{Unreadable, check_version, code, damaged, read_record, write_behind};
+
+const VERSION: u8 = 1;
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct ActionV1<'a> {
+    #[n(0)]
+    id: ByteArray<16>,
+    #[b(1)]
+    customer: &'a str,
+    #[n(2)]
+    device: ByteArray<16>,
+    #[b(3)]
+    request: RequestV1<'a>,
+    #[n(4)]
+    mode: u8,
+    #[n(5)]
+    attempts_permitted: u8,
+    #[n(6)]
+    attempts_made: u8,
+    #[n(7)]
+    created_at_ms: i64,
+    #[n(8)]
+    updated_at_ms: i64,
+    #[n(9)]
+    expires_at_ms: i64,
+    #[b(10)]
+    addressee: AddresseeV1<'a>,
+    #[n(11)]
+    trace: ByteArray<16>,
+    #[b(12)]
+    outcome: Option<OutcomeV1<'a>>,
+}
+
+#[derive(Decode, Encode)]
+enum RequestV1<'a> {
+    #[n(0)]
+    #[cbor(array)]
+    Lwm2m {
+        #[n(0)]
+        operation: u8,
+        #[n(1)]
+        path: String,
+        #[b(2)]
+        data: Option<&'a str>,
+    },
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct AddresseeV1<'a> {
+    #[b(0)]
+    device: &'a str,
+    #[b(1)]
+    iccid: &'a str,
+    #[b(2)]
+    imsi: Option<&'a str>,
+    #[n(3)]
+    ip: Option<IpAddr>,
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct OutcomeV1<'a> {
+    #[b(0)]
+    code: Option<&'a str>,
+    #[b(1)]
+    payload: Option<&'a str>,
+    #[n(2)]
+    payload_type: Option<u8>,
+    #[b(3)]
+    error: Option<&'a str>,
+}
+
+/// Writes an action request.
+pub(crate) fn write_action(action: &Action) -> Vec<u8> {
+    let record = ActionV1 {
+        id: ByteArray::from(*action.id.as_bytes()),
+        customer: action.customer.as_str(),
+        device: ByteArray::from(*action.device.as_bytes()),
+        request: request_record(&action.request),
+        mode: code::of_mode(action.mode),
+        attempts_permitted: action.attempts_permitted,
+        attempts_made: action.attempts_made,
+        created_at_ms: action.created_at.as_ms(),
+        updated_at_ms: action.updated_at.as_ms(),
+        expires_at_ms: action.expires_at.as_ms(),
+        addressee: AddresseeV1 {
+            device: action.addressee.device.as_str(),
+            iccid: action.addressee.iccid.as_str(),
+            imsi: action.addressee.imsi.as_ref().map(Imsi::as_str),
+            ip: action.addressee.ip,
+        },
+        trace: ByteArray::from(*action.trace.as_bytes()),
+        outcome: action.outcome.as_ref().map(outcome_record),
+    };
+    write_behind(vec![VERSION, code::of_status(action.status)], &record)
+}
+
+/// Reads an action request.
+pub(crate) fn read_action(value: &[u8]) -> Result<Action, Unreadable> {
+    let (status, bytes) = part_status(value)?;
+    let record: ActionV1<'_> = read_record(bytes)?;
+    Ok(Action {
+        id: ActionId::from_bytes(record.id.into()),
+        customer: customer_id(record.customer)?,
+        device: DeviceKey::from_bytes(record.device.into()),
+        request: read_request(record.request)?,
+        mode: code::mode(record.mode)?,
+        status,
+        attempts_permitted: record.attempts_permitted,
+        attempts_made: record.attempts_made,
+        created_at: Timestamp::from_ms(record.created_at_ms),
+        updated_at: Timestamp::from_ms(record.updated_at_ms),
+        expires_at: Timestamp::from_ms(record.expires_at_ms),
+        addressee: Addressee {
+            device: device_id(record.addressee.device)?,
+            iccid: iccid(record.addressee.iccid)?,
+            imsi: record.addressee.imsi.map(imsi).transpose()?,
+            ip: record.addressee.ip,
+        },
+        trace: TraceId::from_bytes(record.trace.into()),
+        outcome: record.outcome.map(read_outcome).transpose()?,
+    })
+}
+
+/// Reads the status alone, of a whole value or of its first piece.
+pub(crate) fn read_status(value: &[u8]) -> Result<Status, Unreadable> {
+    part_status(value).map(|(status, _)| status)
+}
+
+fn part_status(value: &[u8]) -> Result<(Status, &[u8]), Unreadable> {
+    let (status, bytes) = check_version(VERSION, value)?
+        .split_first()
+        .ok_or(Unreadable::Damaged("an action request without status"))?;
+    Ok((code::status(*status)?, bytes))
+}
+
+fn request_record(request: &Request) -> RequestV1<'_> {
+    match request {
+        Request::Lwm2m(request) => RequestV1::Lwm2m {
+            operation: code::of_operation(request.operation),
+            path: request.path.to_string(),
+            data: request.data.as_deref(),
+        },
+    }
+}
+
+fn read_request(record: RequestV1<'_>) -> Result<Request, Unreadable> {
+    match record {
+        RequestV1::Lwm2m {
+            operation,
+            path,
+            data,
+        } => Ok(Request::Lwm2m(Lwm2mRequest {
+            operation: code::operation(operation)?,
+            path: path.parse().map_err(damaged("no resource path"))?,
+            data: data.map(Into::into),
+        })),
+    }
+}
+
+fn outcome_record(outcome: &Outcome) -> OutcomeV1<'_> {
+    OutcomeV1 {
+        code: outcome.code.as_deref(),
+        payload: outcome.payload.as_deref(),
+        payload_type: outcome.payload_type.map(code::of_payload_type),
+        error: outcome.error.as_deref(),
+    }
+}
+
+fn read_outcome(record: OutcomeV1<'_>) -> Result<Outcome, Unreadable> {
+    Ok(Outcome {
+        code: record.code.map(Into::into),
+        payload: record.payload.map(Into::into),
+        payload_type: record.payload_type.map(code::payload_type).transpose()?,
+        error: record.error.map(Into::into),
+    })
+}

@@ -1,0 +1,51 @@
+//! Which number stands for which choice? Numbers never change their meaning.
+
+use engine::action::{Mode, Operation, PayloadType, Protocol, Status};
+use engine::admin_log::entry::{Category, Subject};
+use engine::setting::{SettingName, SettingState};
+
+use super::Unreadable;
+
+/// The number of this protocol. A request says of which protocol it is by its own kind, so that
+/// no record keeps the number.
+pub(crate) fn of_protocol(protocol: Protocol) -> u8 {
+    match protocol {
+        Protocol::Udp => 1,
+        Protocol::Coap => 2,
+        Protocol::Lwm2m => 3,
+    }
+}
+
+macro_rules! codes {
+    ($of:ident, $from:ident, $type:ident { $($variant:ident = $code:literal),+ $(,)? }) => {
+        #[doc = concat!("The number of this ", stringify!($type), ".")]
+        pub(crate) fn $of(choice: $type) -> u8 {
+            match choice {
+                $($type::$variant => $code,)+
+            }
+        }
+
+        #[doc = concat!("The ", stringify!($type), " of this number.")]
+        pub(crate) fn $from(code: u8) -> Result<$type, Unreadable> {
+            match code {
+                $($code => Ok($type::$variant),)+
+                _ => Err(Unreadable::Damaged(concat!("an unknown ", stringify!($type)))),
+            }
+        }
+    };
+}
+
+codes!(of_status, status, Status {
+    Scheduled = 1,
+    InProgress = 2,
+    Succeeded = 3,
+    Failed = 4,
+    Cancelled = 5,
+});
+codes!(of_mode, mode, Mode { SendNow = 1, SendWhenActive = 2 });
+codes!(of_operation, operation, Operation { Read = 1, Write = 2, Execute = 3 });
+codes!(of_payload_type, payload_type, PayloadType { Text = 1, Base64 = 2 });
+codes!(of_subject, subject, Subject { Device = 1, Lifecycle = 2, Integration = 3, General = 4 });
+codes!(of_category, category, Category { Error = 1, Info = 2 });
+codes!(of_setting, setting, SettingName { Lwm2mPassiveReporting = 1 });
+codes!(of_setting_state, setting_state, SettingState { Enabled = 1, Disabled = 2 });

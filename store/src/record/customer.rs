@@ -1,0 +1,161 @@
+//! How are customers, API clients, access tokens and settings kept?
+
+use engine::customer::{AccessToken, Client, Customer, Scopes, SecretDigest};
+use engine::ids::{ClientId, CustomerId};
+use engine::moment::Timestamp;
+use engine::setting::Setting;
+use minicbor::bytes::ByteArray;
+use minicbor::{Decode, Encode};
+
+use super::{Unreadable, code, damaged, read, write};
+
+const VERSION: u8 = 1;
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct CustomerV1<'a> {
+    #[b(0)]
+    id: &'a str,
+    #[n(1)]
+    number: u64,
+    #[b(2)]
+    name: &'a str,
+    #[n(3)]
+    created_at_ms: i64,
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct ClientV1<'a> {
+    #[b(0)]
+    id: &'a str,
+    #[b(1)]
+    customer: &'a str,
+    #[b(2)]
+    name: &'a str,
+    #[n(3)]
+    secret: ByteArray<32>,
+    #[n(4)]
+    scopes: u16,
+    #[n(5)]
+    created_at_ms: i64,
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct TokenV1<'a> {
+    #[n(0)]
+    digest: ByteArray<32>,
+    #[b(1)]
+    client: &'a str,
+    #[n(2)]
+    expires_at_ms: i64,
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct SettingV1<'a> {
+    #[b(0)]
+    customer: &'a str,
+    #[n(1)]
+    name: u8,
+    #[n(2)]
+    state: u8,
+}
+
+/// Writes a customer.
+pub(crate) fn write_customer(customer: &Customer) -> Vec<u8> {
+    let record = CustomerV1 {
+        id: customer.id.as_str(),
+        number: customer.number,
+        name: &customer.name,
+        created_at_ms: customer.created_at.as_ms(),
+    };
+    write(VERSION, &record)
+}
+
+/// Reads a customer.
+pub(crate) fn read_customer(value: &[u8]) -> Result<Customer, Unreadable> {
+    let record: CustomerV1<'_> = read(VERSION, value)?;
+    Ok(Customer {
+        id: customer_id(record.id)?,
+        number: record.number,
+        name: record.name.into(),
+        created_at: Timestamp::from_ms(record.created_at_ms),
+    })
+}
+
+/// Writes an API client.
+pub(crate) fn write_client(client: &Client) -> Vec<u8> {
+    let record = ClientV1 {
+        id: client.id.as_str(),
+        customer: client.customer.as_str(),
+        name: &client.name,
+        secret: ByteArray::from(*client.secret.as_bytes()),
+        scopes: client.scopes.bits(),
+        created_at_ms: client.created_at.as_ms(),
+    };
+    write(VERSION, &record)
+}
+
+/// Reads an API client.
+pub(crate) fn read_client(value: &[u8]) -> Result<Client, Unreadable> {
+    let record: ClientV1<'_> = read(VERSION, value)?;
+    Ok(Client {
+        id: client_id(record.id)?,
+        customer: customer_id(record.customer)?,
+        name: record.name.into(),
+        secret: SecretDigest::from_bytes(record.secret.into()),
+        scopes: Scopes::from_bits(record.scopes),
+        created_at: Timestamp::from_ms(record.created_at_ms),
+    })
+}
+
+/// Writes an access token.
+pub(crate) fn write_token(token: &AccessToken) -> Vec<u8> {
+    let record = TokenV1 {
+        digest: ByteArray::from(*token.digest.as_bytes()),
+        client: token.client.as_str(),
+        expires_at_ms: token.expires_at.as_ms(),
+    };
+    write(VERSION, &record)
+}
+
+/// Reads an access token.
+pub(crate) fn read_token(value: &[u8]) -> Result<AccessToken, Unreadable> {
+    let record: TokenV1<'_> = read(VERSION, value)?;
+    Ok(AccessToken {
+        digest: SecretDigest::from_bytes(record.digest.into()),
+        client: client_id(record.client)?,
+        expires_at: Timestamp::from_ms(record.expires_at_ms),
+    })
+}
+
+/// Writes a setting.
+pub(crate) fn write_setting(setting: &Setting) -> Vec<u8> {
+    let record = SettingV1 {
+        customer: setting.customer.as_str(),
+        name: code::of_setting(setting.name),
+        state: code::of_setting_state(setting.state),
+    };
+    write(VERSION, &record)
+}
+
+/// Reads a setting.
+pub(crate) fn read_setting(value: &[u8]) -> Result<Setting, Unreadable> {
+    let record: SettingV1<'_> = read(VERSION, value)?;
+    Ok(Setting {
+        customer: customer_id(record.customer)?,
+        name: code::setting(record.name)?,
+        state: code::setting_state(record.state)?,
+    })
+}
+
+/// Reads the id of a customer.
+pub(super) fn customer_id(text: &str) -> Result<CustomerId, Unreadable> {
+    CustomerId::parse(text).map_err(damaged("no customer id"))
+}
+
+fn client_id(text: &str) -> Result<ClientId, Unreadable> {
+    ClientId::parse(text).map_err(damaged("no client id"))
+}

@@ -1,0 +1,97 @@
+//! How is an entry of the administration log kept?
+
+use std::net::IpAddr;
+
+use engine::admin_log::entry::{AboutDevice, Entry};
+use engine::ids::{DeviceKey, EntryId, Imsi, TraceId};
+use engine::moment::Timestamp;
+use minicbor::bytes::ByteArray;
+use minicbor::{Decode, Encode};
+
+use super::customer::customer_id;
+use super::profile::{iccid, imsi};
+use super::{Unreadable, code, read, write};
+
+const VERSION: u8 = 1;
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct EntryV1<'a> {
+    #[n(0)]
+    id: ByteArray<16>,
+    #[b(1)]
+    customer: &'a str,
+    #[n(2)]
+    at_ms: i64,
+    #[n(3)]
+    subject: u8,
+    #[n(4)]
+    category: u8,
+    #[b(5)]
+    message: &'a str,
+    #[b(6)]
+    description: &'a str,
+    #[n(7)]
+    trace: ByteArray<16>,
+    #[b(8)]
+    about: Option<AboutV1<'a>>,
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct AboutV1<'a> {
+    #[n(0)]
+    device: ByteArray<16>,
+    #[b(1)]
+    iccid: &'a str,
+    #[b(2)]
+    imsi: Option<&'a str>,
+    #[n(3)]
+    ip: Option<IpAddr>,
+}
+
+/// Writes an entry.
+pub(crate) fn write_entry(entry: &Entry) -> Vec<u8> {
+    let record = EntryV1 {
+        id: ByteArray::from(*entry.id.as_bytes()),
+        customer: entry.customer.as_str(),
+        at_ms: entry.at.as_ms(),
+        subject: code::of_subject(entry.subject),
+        category: code::of_category(entry.category),
+        message: &entry.message,
+        description: &entry.description,
+        trace: ByteArray::from(*entry.trace.as_bytes()),
+        about: entry.about.as_ref().map(|about| AboutV1 {
+            device: ByteArray::from(*about.key.as_bytes()),
+            iccid: about.iccid.as_str(),
+            imsi: about.imsi.as_ref().map(Imsi::as_str),
+            ip: about.ip,
+        }),
+    };
+    write(VERSION, &record)
+}
+
+/// Reads an entry.
+pub(crate) fn read_entry(value: &[u8]) -> Result<Entry, Unreadable> {
+    let record: EntryV1<'_> = read(VERSION, value)?;
+    Ok(Entry {
+        id: EntryId::from_bytes(record.id.into()),
+        customer: customer_id(record.customer)?,
+        at: Timestamp::from_ms(record.at_ms),
+        subject: code::subject(record.subject)?,
+        category: code::category(record.category)?,
+        message: record.message.into(),
+        description: record.description.into(),
+        trace: TraceId::from_bytes(record.trace.into()),
+        about: record.about.map(read_about).transpose()?,
+    })
+}
+
+fn read_about(record: AboutV1<'_>) -> Result<AboutDevice, Unreadable> {
+    Ok(AboutDevice {
+        key: DeviceKey::from_bytes(record.device.into()),
+        iccid: iccid(record.iccid)?,
+        imsi: record.imsi.map(imsi).transpose()?,
+        ip: record.ip,
+    })
+}

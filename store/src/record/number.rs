@@ -1,0 +1,61 @@
+//! How are single numbers and keys kept: counts, epochs, a name's bearer, an end of a log?
+
+use engine::ids::{DeviceKey, EntryId};
+
+use super::{Unreadable, check_version};
+
+const VERSION: u8 = 1;
+
+/// Writes a count.
+pub(crate) fn write_count(count: i64) -> [u8; 9] {
+    behind_version(count.to_be_bytes())
+}
+
+/// Reads a count.
+pub(crate) fn read_count(value: &[u8]) -> Result<i64, Unreadable> {
+    exactly(value).map(i64::from_be_bytes)
+}
+
+/// Writes an epoch.
+pub(crate) fn write_epoch(epoch: u64) -> [u8; 9] {
+    behind_version(epoch.to_be_bytes())
+}
+
+/// Reads an epoch.
+pub(crate) fn read_epoch(value: &[u8]) -> Result<u64, Unreadable> {
+    exactly(value).map(u64::from_be_bytes)
+}
+
+/// Writes who bears a name.
+pub(crate) fn write_bearer(device: DeviceKey) -> [u8; 17] {
+    behind_version(*device.as_bytes())
+}
+
+/// Reads who bears a name.
+pub(crate) fn read_bearer(value: &[u8]) -> Result<DeviceKey, Unreadable> {
+    exactly(value).map(DeviceKey::from_bytes)
+}
+
+/// Writes the last entry of a log.
+pub(crate) fn write_last_entry(id: EntryId) -> [u8; 17] {
+    behind_version(*id.as_bytes())
+}
+
+/// Reads the last entry of a log.
+pub(crate) fn read_last_entry(value: &[u8]) -> Result<EntryId, Unreadable> {
+    exactly(value).map(EntryId::from_bytes)
+}
+
+fn behind_version<const N: usize, const M: usize>(bytes: [u8; N]) -> [u8; M] {
+    let mut value = [0; M];
+    value[0] = VERSION;
+    value[1..].copy_from_slice(&bytes);
+    value
+}
+
+fn exactly<const N: usize>(value: &[u8]) -> Result<[u8; N], Unreadable> {
+    let bytes = check_version(VERSION, value)?;
+    bytes
+        .try_into()
+        .map_err(|_| Unreadable::Damaged("a number of another size"))
+}

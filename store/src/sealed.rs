@@ -1,0 +1,191 @@
+//! How is a secret kept that must be read again: device keys, webhook keys, passwords?
+//!
+//! XChaCha20-Poly1305 under the master key, with a random nonce. The sealed form is a format byte,
+//! four bytes that tell which master key it was, the nonce, and the ciphertext with its tag. The
+//! context (what the secret belongs to) is authenticated with it, so that a secret moved to
+//! another record does not open.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use engine::sealed::Sealed;
+use sha2::{Digest, Sha256};
+
+const FORMAT: u8 = 1;
+const KEY_ID_BYTES: usize = 4;
+const NONCE_BYTES: usize = 24;
+
+/// The key that seals every secret of the store.
+pub struct MasterKey {
+    id: [u8; KEY_ID_BYTES],
+    cipher: XChaCha20Poly1305,
+}
+
+/// Why a sealed secret does not open.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum CannotOpen {
+    /// Another master key sealed it.
+    #[error("the secret was sealed with another master key")]
+    OtherKey,
+    /// It was changed, or it belongs to something else.
+    #[error("the sealed secret was tampered with or moved")]
+    Tampered,
+    /// A newer version of signalbox sealed it.
+    #[error("the secret was sealed by a newer version of signalbox")]
+    Newer,
+}
+
+/// Why the master key cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// The text is not 64 hexadecimal digits.
+    #[error("a master key is 64 hexadecimal digits")]
+    Malformed,
+    /// The file cannot be read or made.
+    #[error("the master key in {path} cannot be used: {source}")]
+    Io {
+        /// Where it should be.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
+}
+
+impl MasterKey {
+    /// The key with these bytes.
+    pub fn from_bytes(bytes: &[u8; 32]) -> Self {
+        let mut digest = Sha256::new();
+        digest.update(b"signalbox master key");
+        digest.update(bytes);
+        let digest: [u8; 32] = digest.finalize().into();
+        let mut id = [0; KEY_ID_BYTES];
+        id.copy_from_slice(&digest[..KEY_ID_BYTES]);
+        Self {
+            id,
+            cipher: XChaCha20Poly1305::new(bytes.into()),
+        }
+    }
+
+    /// Reads the key as an operator writes it: 64 hexadecimal digits.
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        let bytes = from_hex(text.trim()).ok_or(KeyError::Malformed)?;
+        Ok(Self::from_bytes(&bytes))
+    }
+
+    /// The key in the file `master-key` of a directory; it is made with a random key and mode
+    /// 0600 if it is not there.
+    pub fn load_or_make(data_dir: &Path) -> Result<Self, KeyError> {
+        let path = data_dir.join("master-key");
+        let text = read_or_make(&path).map_err(|source| KeyError::Io { path, source })?;
+        Self::parse(&text)
+    }
+
+    /// Seals a secret that belongs to `context`.
+    pub fn seal(&self, plain: &[u8], context: &[u8]) -> Sealed {
+        let nonce: [u8; NONCE_BYTES] = random();
+        let payload = Payload {
+            msg: plain,
+            aad: context,
+        };
+        let ciphertext = self
+            .cipher
+            .encrypt(&XNonce::from(nonce), payload)
+            .expect("a secret is far below the 256 GiB this cipher can take");
+        let mut sealed = Vec::with_capacity(1 + KEY_ID_BYTES + NONCE_BYTES + ciphertext.len());
+        sealed.push(FORMAT);
+        sealed.extend_from_slice(&self.id);
+        sealed.extend_from_slice(&nonce);
+        sealed.extend_from_slice(&ciphertext);
+        Sealed::from_bytes(sealed.into())
+    }
+
+    /// Opens a secret that belongs to `context`.
+    pub fn open(&self, sealed: &Sealed, context: &[u8]) -> Result<Vec<u8>, CannotOpen> {
+        let (format, rest) = sealed
+            .as_bytes()
+            .split_first()
+            .ok_or(CannotOpen::Tampered)?;
+        if *format > FORMAT {
+            return Err(CannotOpen::Newer);
+        }
+        let (id, rest) = rest.split_first_chunk().ok_or(CannotOpen::Tampered)?;
+        if *id != self.id {
+            return Err(CannotOpen::OtherKey);
+        }
+        let (nonce, ciphertext) = rest
+            .split_first_chunk::<NONCE_BYTES>()
+            .ok_or(CannotOpen::Tampered)?;
+        let payload = Payload {
+            msg: ciphertext,
+            aad: context,
+        };
+        self.cipher
+            .decrypt(&XNonce::from(*nonce), payload)
+            .map_err(|_| CannotOpen::Tampered)
+    }
+}
+
+fn read_or_make(path: &Path) -> io::Result<String> {
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        read => return read,
+    }
+    make(path)?;
+    // Another process may have been faster; its key is as good.
+    fs::read_to_string(path)
+}
+
+/// Makes the file whole or not at all, and never over one that is there.
+fn make(path: &Path) -> io::Result<()> {
+    let unfinished = path.with_extension(std::process::id().to_string());
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&unfinished)?;
+    let key: [u8; 32] = random();
+    writeln!(file, "{}", to_hex(&key))?;
+    file.sync_all()?;
+    let linked = fs::hard_link(&unfinished, path);
+    fs::remove_file(&unfinished)?;
+    match linked {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        Ok(()) | Err(_) => sync_directory_of(path),
+    }
+}
+
+fn sync_directory_of(path: &Path) -> io::Result<()> {
+    match path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+    {
+        Some(parent) => File::open(parent)?.sync_all(),
+        None => File::open(".")?.sync_all(),
+    }
+}
+
+fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the operating system has random bytes once it runs");
+    bytes
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex(text: &str) -> Option<[u8; 32]> {
+    if text.len() != 64 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    for (byte, at) in bytes.iter_mut().zip((0..64).step_by(2)) {
+        *byte = u8::from_str_radix(text.get(at..at + 2)?, 16).ok()?;
+    }
+    Some(bytes)
+}

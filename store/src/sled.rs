@@ -1,0 +1,253 @@
+//! What makes decisions durable on one machine: an embedded sled tree behind one committer.
+//!
+//! ```text
+//!  commit(batch) -> plan: rows and checks made on the caller's thread
+//!        -> bounded queue -> committer thread: check, apply a group as one sled batch, flush,
+//!                            fsync -> every receipt of the group
+//!  a question    -> bounded queue -> reader threads -> answer
+//! ```
+//!
+//! All that is written goes through the committer and is fsynced before it is acknowledged. sled's
+//! own flush does not survive a power cut (it ends in `sync_file_range`), so its file is fsynced
+//! through a handle of ours; its background flusher is off and `flush_async` is never called. A
+//! question may see a batch between its being applied and its being durable, never half of a row,
+//! and a list is not a snapshot.
+
+mod apply;
+mod ask;
+mod committer;
+mod disk;
+mod epochs;
+mod fault;
+mod gauge;
+mod kv;
+mod open;
+mod overlay;
+mod plan;
+mod readers;
+mod sweep;
+
+pub use self::open::{OpenError, Options};
+
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::thread::{Builder, JoinHandle};
+
+use engine::action::Action;
+use engine::admin_log::entry::Entry;
+use engine::change::{Batch, Name};
+use engine::customer::{AccessToken, Client, Customer, SecretDigest};
+use engine::device::record::{DeviceRecord, Restored};
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey};
+use engine::profile::Profile;
+use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
+use engine::setting::Setting;
+use tokio::sync::oneshot;
+
+use self::ask::{actions, customers, devices, entries};
+use self::committer::{Committer, Job, Reply, Waiting};
+use self::disk::{Disk, FreeBytes};
+use self::epochs::Epochs;
+use self::gauge::Gauge;
+use self::open::Opened;
+use self::plan::Plan;
+use self::readers::Readers;
+use self::sweep::SweepWanted;
+use crate::{Answer, CommitError, Pressure, Receipt, Retention, Store, Swept, Unavailable};
+
+/// The embedded store.
+///
+/// Dropping it commits what has queued, waits for its threads and closes its files.
+pub struct SledStore {
+    queue: Option<SyncSender<Job>>,
+    committer: Option<JoinHandle<()>>,
+    readers: Readers,
+    gauge: Arc<Gauge>,
+    /// Held until everything else is closed.
+    _lock: File,
+}
+
+impl SledStore {
+    /// Opens the store in a directory, making it if it is not there.
+    pub fn open(options: Options) -> Result<Self, OpenError> {
+        Self::open_with(options, disk::free_bytes())
+    }
+
+    fn open_with(options: Options, free_bytes: FreeBytes) -> Result<Self, OpenError> {
+        let Opened { db, file, lock } = open::open(&options)?;
+        let gauge = Arc::new(Gauge::new(options.queue_max));
+        let disk = Disk::new(&options.path, options.disk_reserve_bytes, free_bytes);
+        let (queue, jobs) = sync_channel(options.queue_max);
+        let epochs = Epochs::load(&db).map_err(|fault| OpenError::Damaged {
+            path: options.path.clone(),
+            detail: fault.to_string(),
+        })?;
+        let committer = Committer::new(db.clone(), file, disk, Arc::clone(&gauge), jobs, epochs);
+        let committer = Builder::new()
+            .name("store-committer".to_owned())
+            .spawn(move || committer.run())
+            .map_err(|source| OpenError::Io {
+                path: options.path.clone(),
+                source,
+            })?;
+        let readers = Readers::start(&db, &gauge).map_err(|source| OpenError::Io {
+            path: options.path.clone(),
+            source,
+        })?;
+        Ok(Self {
+            queue: Some(queue),
+            committer: Some(committer),
+            readers,
+            gauge,
+            _lock: lock,
+        })
+    }
+
+    /// Hands a batch to the committer, or says at once why not.
+    fn enqueue(&self, batch: &Batch, reply: Reply) -> Result<(), CommitError> {
+        if self.gauge.failed() {
+            return Err(CommitError::Unavailable);
+        }
+        let plan = Plan::of(batch);
+        let bytes = plan.bytes();
+        if !self.gauge.enter(bytes) {
+            return Err(CommitError::Full);
+        }
+        let waiting = Waiting { plan, reply };
+        self.send(Job::Commit(Box::new(waiting)))
+            .inspect_err(|_| self.gauge.leave(bytes))
+    }
+
+    /// Hands a job to the committer and waits for its answer.
+    fn answer_of<T: Send + 'static>(
+        &self,
+        job: Job,
+        answer: oneshot::Receiver<Result<T, Unavailable>>,
+    ) -> Answer<T> {
+        if self.gauge.failed() || self.send(job).is_err() {
+            return Box::pin(std::future::ready(Err(Unavailable)));
+        }
+        Box::pin(async move { answer.await.unwrap_or(Err(Unavailable)) })
+    }
+
+    fn send(&self, job: Job) -> Result<(), CommitError> {
+        let queue = self.queue.as_ref().ok_or(CommitError::Unavailable)?;
+        queue.try_send(job).map_err(|refused| match refused {
+            TrySendError::Full(_) => CommitError::Full,
+            TrySendError::Disconnected(_) => CommitError::Unavailable,
+        })
+    }
+}
+
+impl Drop for SledStore {
+    fn drop(&mut self) {
+        self.readers.stop();
+        self.queue = None;
+        if let Some(committer) = self.committer.take() {
+            // A committer that panicked has said so and refused everything since.
+            let _ = committer.join();
+        }
+    }
+}
+
+impl Store for SledStore {
+    fn commit(&self, batch: Batch) -> Receipt {
+        let (reply, verdict) = oneshot::channel();
+        if let Err(refused) = self.enqueue(&batch, reply) {
+            return Box::pin(std::future::ready(Err(refused)));
+        }
+        Box::pin(async move { verdict.await.unwrap_or(Err(CommitError::Unavailable)) })
+    }
+
+    fn take_over(&self) -> Answer<u64> {
+        let (reply, begun) = oneshot::channel();
+        self.answer_of(Job::TakeOver(reply), begun)
+    }
+
+    fn pressure(&self) -> Pressure {
+        self.gauge.pressure()
+    }
+
+    fn customer(&self, id: CustomerId) -> Answer<Option<Customer>> {
+        self.readers.ask(move |db| customers::customer(db, &id))
+    }
+
+    fn customers(&self, page: PageWanted) -> Answer<Page<Customer>> {
+        self.readers.ask(move |db| customers::customers(db, page))
+    }
+
+    fn client(&self, id: ClientId) -> Answer<Option<Client>> {
+        self.readers.ask(move |db| customers::client(db, &id))
+    }
+
+    fn clients_of(&self, customer: CustomerId) -> Answer<Vec<Client>> {
+        self.readers
+            .ask(move |db| customers::clients_of(db, &customer))
+    }
+
+    fn token(&self, digest: SecretDigest) -> Answer<Option<(AccessToken, Client)>> {
+        self.readers.ask(move |db| customers::token(db, &digest))
+    }
+
+    fn settings_of(&self, customer: CustomerId) -> Answer<Vec<Setting>> {
+        self.readers
+            .ask(move |db| customers::settings_of(db, &customer))
+    }
+
+    fn profile(&self, device: DeviceKey) -> Answer<Option<Profile>> {
+        self.readers.ask(move |db| devices::profile(db, device))
+    }
+
+    fn bearer(&self, name: Name) -> Answer<Option<DeviceKey>> {
+        self.readers.ask(move |db| devices::bearer(db, &name))
+    }
+
+    fn device_at(&self, prefix: [u8; 8]) -> Answer<Option<DeviceKey>> {
+        self.readers.ask(move |db| devices::device_at(db, prefix))
+    }
+
+    fn devices_of(&self, customer: CustomerId, page: PageWanted) -> Answer<Page<Profile>> {
+        self.readers
+            .ask(move |db| devices::devices_of(db, &customer, page))
+    }
+
+    fn record(&self, device: DeviceKey) -> Answer<Option<DeviceRecord>> {
+        self.readers.ask(move |db| devices::record(db, device))
+    }
+
+    fn restored(&self, device: DeviceKey) -> Answer<Option<Restored>> {
+        self.readers.ask(move |db| devices::restored(db, device))
+    }
+
+    fn live_devices(&self, after: Option<DeviceKey>, max: u32) -> Answer<Vec<DeviceKey>> {
+        self.readers
+            .ask(move |db| devices::live_devices(db, after, max))
+    }
+
+    fn action(&self, id: ActionId) -> Answer<Option<Action>> {
+        self.readers.ask(move |db| actions::action(db, id))
+    }
+
+    fn actions(&self, filter: ActionFilter, page: PageWanted) -> Answer<Page<Action>> {
+        self.readers
+            .ask(move |db| actions::actions(db, &filter, page))
+    }
+
+    fn entries(&self, filter: LogFilter, page: PageWanted) -> Answer<Page<Entry>> {
+        self.readers
+            .ask(move |db| entries::entries(db, &filter, page))
+    }
+
+    fn sweep(&self, retention: Retention, max: u32) -> Answer<Swept> {
+        let (reply, swept) = oneshot::channel();
+        self.answer_of(
+            Job::Sweep(SweepWanted {
+                retention,
+                max,
+                reply,
+            }),
+            swept,
+        )
+    }
+}

@@ -1,0 +1,212 @@
+//! What becomes of one batch of a group: fenced, in conflict, or done to the group's rows.
+
+use engine::action::{Protocol, Status};
+use engine::change::Counter;
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId};
+use sled::IVec;
+
+use super::epochs::Epochs;
+use super::fault::Fault;
+use super::kv::{self, Rows};
+use super::overlay::Overlay;
+use super::plan::{Check, Plan, Step};
+use crate::CommitError;
+use crate::key;
+use crate::record::{self, Unreadable, number};
+
+/// Checks a batch and does it, or says why not.
+pub(super) fn apply(
+    plan: Plan,
+    epochs: &mut Epochs,
+    rows: &mut Overlay<'_>,
+) -> Result<Result<(), CommitError>, Fault> {
+    if epochs.fence(plan.owner) {
+        return Ok(Err(CommitError::Fenced));
+    }
+    match all_hold(&plan.checks, rows) {
+        Ok(true) => {}
+        Ok(false) => return Ok(Err(CommitError::Conflict)),
+        Err(fault) if fault.is_fatal() => return Err(fault),
+        Err(fault) => {
+            tracing::error!(%fault, "a batch cannot be checked");
+            return Ok(Err(CommitError::Unavailable));
+        }
+    }
+    epochs.record(plan.owner, rows);
+    for step in plan.steps {
+        take(step, rows)?;
+    }
+    Ok(Ok(()))
+}
+
+/// Removes an action request with its index rows and counts it out.
+pub(super) fn remove_action(rows: &mut Overlay<'_>, indexed: &Indexed<'_>) -> Result<(), Fault> {
+    let Indexed {
+        id,
+        customer,
+        device,
+        protocol,
+        status,
+    } = *indexed;
+    rows.erase(key::action(id))?;
+    rows.remove(key::action_of_customer(customer, protocol, status, id));
+    rows.remove(key::action_of_device(device, protocol, status, id));
+    if status.is_pending() {
+        rows.remove(key::pending(device, id));
+    } else {
+        rows.remove(key::final_action(id));
+    }
+    let customer = customer.clone();
+    let of_customer = Counter::CustomerActions {
+        customer,
+        protocol,
+        status,
+    };
+    let of_device = Counter::DeviceActions {
+        device,
+        protocol,
+        status,
+    };
+    rows.add(IVec::from(key::counter(&of_customer)), -1)?;
+    rows.add(IVec::from(key::counter(&of_device)), -1)
+}
+
+/// What the index rows of an action request are made of.
+pub(super) struct Indexed<'a> {
+    /// The request.
+    pub(super) id: ActionId,
+    /// Whose it is.
+    pub(super) customer: &'a CustomerId,
+    /// The device it addresses.
+    pub(super) device: DeviceKey,
+    /// Of which protocol it is.
+    pub(super) protocol: Protocol,
+    /// The status it is indexed under.
+    pub(super) status: Status,
+}
+
+fn all_hold(checks: &[Check], rows: &Overlay<'_>) -> Result<bool, Fault> {
+    for check in checks {
+        if !holds(check, rows)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn holds(check: &Check, rows: &Overlay<'_>) -> Result<bool, Fault> {
+    match check {
+        Check::Absent(key) => Ok(rows.row(key)?.is_none()),
+        Check::Present(key) => Ok(rows.row(key)?.is_some()),
+        Check::Status(key, status) => match rows.row(key)? {
+            Some(head) => Ok(record::action::read_status(kv::beginning(&head))? == *status),
+            None => Ok(false),
+        },
+    }
+}
+
+fn take(step: Step, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    match step {
+        Step::Put(key, row) => rows.put(key, row),
+        Step::Mark(key) => {
+            if rows.row(&key)?.is_none() {
+                rows.put(key, IVec::default());
+            }
+        }
+        Step::Replace(key, value) => rows.replace(key, value)?,
+        Step::Remove(key) => rows.remove(key),
+        Step::Unmark(key) => {
+            if rows.row(&key)?.is_some() {
+                rows.remove(key);
+            }
+        }
+        Step::Erase(key) => {
+            rows.erase(key)?;
+        }
+        Step::Add(key, delta) => rows.add(key, delta)?,
+        Step::CountNew(key) => {
+            if rows.row(&key)?.is_none() {
+                rows.add(IVec::from(key::customers_counted()), 1)?;
+            }
+        }
+        Step::RemoveActions(customer, device) => remove_actions(&customer, device, rows)?,
+        Step::RemoveClient(client) => remove_client(&client, rows)?,
+        Step::RemoveCustomer(customer) => remove_customer(&customer, rows)?,
+    }
+    Ok(())
+}
+
+fn remove_actions(
+    customer: &CustomerId,
+    device: DeviceKey,
+    rows: &mut Overlay<'_>,
+) -> Result<(), Fault> {
+    for protocol in Protocol::ALL {
+        for status in Status::ALL {
+            let prefix = key::actions_of_device(device, protocol, status);
+            for key in rows.keys(&prefix, usize::MAX)? {
+                let id = key::last_id(&key).ok_or(Unreadable::Damaged("an index of actions"))?;
+                let id = ActionId::from_bytes(id);
+                remove_action(
+                    rows,
+                    &Indexed {
+                        id,
+                        customer,
+                        device,
+                        protocol,
+                        status,
+                    },
+                )?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn remove_client(client: &ClientId, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    let Some(value) = kv::load(rows, &key::client(client))? else {
+        return Ok(());
+    };
+    let customer = record::customer::read_client(&value)?.customer;
+    rows.erase(key::client(client))?;
+    rows.remove(key::client_of(&customer, client));
+    let tokens = key::tokens_of(client);
+    for of_client in rows.keys(&tokens, usize::MAX)? {
+        let token = key::token_from_client(&of_client, &tokens);
+        if let Some(value) = kv::load(rows, &token)? {
+            let kept = record::customer::read_token(&value)?;
+            rows.remove(key::token_expiring(kept.expires_at, &kept.digest));
+        }
+        rows.remove(token);
+        rows.remove(of_client);
+    }
+    Ok(())
+}
+
+fn remove_customer(customer: &CustomerId, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    let clients = key::clients_of(customer);
+    for of_customer in rows.keys(&clients, usize::MAX)? {
+        let client = key::client_from_customer(&of_customer, &clients)
+            .ok_or(Unreadable::Damaged("an index of clients"))?;
+        remove_client(&client, rows)?;
+    }
+    for setting in rows.keys(&key::settings_of(customer), usize::MAX)? {
+        rows.remove(setting);
+    }
+    if rows.erase(key::customer(customer))? {
+        rows.add(IVec::from(key::customers_counted()), -1)?;
+    }
+    end_log(customer, rows)
+}
+
+/// Marks what the log holds as removed. A customer that later has the same id begins behind it.
+fn end_log(customer: &CustomerId, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    let log = key::log::of_customer(customer);
+    let Some(last) = rows.last_key(&log)? else {
+        return Ok(());
+    };
+    let id = key::first_id(key::rest_of(&last, &log)).ok_or(Unreadable::Damaged("a log key"))?;
+    let row = number::write_last_entry(EntryId::from_bytes(id));
+    rows.put(IVec::from(key::log::removed_of(customer)), IVec::from(&row));
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! How are the questions answered that a store can be asked?
+
+pub(super) mod actions;
+pub(super) mod customers;
+pub(super) mod devices;
+pub(super) mod entries;
+
+use sled::{Db, IVec, Iter};
+
+use super::fault::Fault;
+use super::kv;
+use crate::key;
+use crate::record::{Unreadable, number};
+
+/// A thing under its key, if it is there.
+fn load<T>(
+    db: &Db,
+    key: &[u8],
+    read: impl FnOnce(&[u8]) -> Result<T, Unreadable>,
+) -> Result<Option<T>, Fault> {
+    match kv::load(&**db, key)? {
+        Some(value) => Ok(Some(read(&value)?)),
+        None => Ok(None),
+    }
+}
+
+/// A count; one that would be below zero is none.
+fn count(db: &Db, key: &[u8]) -> Result<u64, Fault> {
+    let count = match db.get(key)? {
+        Some(row) => number::read_count(&row)?,
+        None => 0,
+    };
+    Ok(u64::try_from(count).unwrap_or(0))
+}
+
+/// The rows whose keys begin so.
+fn rows_of(db: &Db, prefix: &[u8]) -> Iter {
+    db.range::<&[u8], _>(prefix..key::behind(prefix.to_vec()).as_slice())
+}
+
+/// The keys that begin so, on one page of them.
+fn page_of_keys(db: &Db, prefix: &[u8], skip: u64, size: u32) -> Result<Vec<IVec>, Fault> {
+    let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    let keys = rows_of(db, prefix).keys().skip(skip).take(size);
+    Ok(keys.collect::<Result<_, _>>()?)
+}

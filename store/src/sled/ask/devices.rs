@@ -1,0 +1,147 @@
+//! Which devices are there, and what is known of them?
+
+use std::iter::Peekable;
+
+use engine::change::{Counter, Name};
+use engine::device::record::{DeviceRecord, Restored};
+use engine::ids::{ActionId, CustomerId, DeviceKey};
+use engine::profile::Profile;
+use engine::query::{Page, PageWanted};
+use sled::Db;
+
+use super::{actions, count, load, rows_of};
+use crate::key::{self, Key};
+use crate::record::Unreadable;
+use crate::record::device::read_device;
+use crate::record::number::read_bearer;
+use crate::record::profile::read_profile;
+use crate::sled::fault::Fault;
+
+/// A device.
+pub(in crate::sled) fn profile(db: &Db, device: DeviceKey) -> Result<Option<Profile>, Fault> {
+    load(db, &key::device(device), read_profile)
+}
+
+/// The device that bears a name.
+pub(in crate::sled) fn bearer(db: &Db, name: &Name) -> Result<Option<DeviceKey>, Fault> {
+    match name {
+        Name::Customer(_) | Name::Client(_) => Ok(None),
+        Name::Device(device) => Ok(db.contains_key(key::device(*device))?.then_some(*device)),
+        Name::Iccid(_)
+        | Name::Imsi(_)
+        | Name::Msisdn(_)
+        | Name::Endpoint(_)
+        | Name::PskIdentity(_) => load(db, &key::name(name), read_bearer),
+    }
+}
+
+/// The device whose key begins so.
+pub(in crate::sled) fn device_at(db: &Db, prefix: [u8; 8]) -> Result<Option<DeviceKey>, Fault> {
+    match rows_of(db, &key::devices_at(prefix)).keys().next() {
+        Some(found) => Ok(Some(device_in(key::last_id(&found?))?)),
+        None => Ok(None),
+    }
+}
+
+/// A page of the devices of a customer.
+pub(in crate::sled) fn devices_of(
+    db: &Db,
+    customer: &CustomerId,
+    page: PageWanted,
+) -> Result<Page<Profile>, Fault> {
+    let total = count(db, &key::counter(&Counter::Devices(customer.clone())))?;
+    let mut items = Vec::new();
+    if page.skip() < total {
+        let skip = usize::try_from(page.skip()).unwrap_or(usize::MAX);
+        let size = usize::try_from(page.size).unwrap_or(usize::MAX);
+        let rows = rows_of(db, &key::devices_of(customer));
+        for bearer in rows.values().skip(skip).take(size) {
+            items.extend(profile(db, read_bearer(&bearer?)?)?);
+        }
+    }
+    Ok(Page { items, total })
+}
+
+/// What a device's actor saved of it.
+pub(in crate::sled) fn record(db: &Db, device: DeviceKey) -> Result<Option<DeviceRecord>, Fault> {
+    load(db, &key::record(device), read_device)
+}
+
+/// Everything needed to bring a device back.
+pub(in crate::sled) fn restored(db: &Db, device: DeviceKey) -> Result<Option<Restored>, Fault> {
+    let Some(profile) = profile(db, device)? else {
+        return Ok(None);
+    };
+    let record = record(db, device)?.unwrap_or_default();
+    let mut pending = Vec::new();
+    for of_device in rows_of(db, &key::pending_of(device)).keys() {
+        let id = key::last_id(&of_device?).ok_or(Unreadable::Damaged("an index of actions"))?;
+        let action = actions::action(db, ActionId::from_bytes(id))?;
+        pending.extend(action.filter(|action| action.status.is_pending()));
+    }
+    Ok(Some(Restored {
+        profile,
+        record,
+        pending,
+    }))
+}
+
+/// The devices that have a registration or a pending request, behind one of them.
+pub(in crate::sled) fn live_devices(
+    db: &Db,
+    after: Option<DeviceKey>,
+    max: u32,
+) -> Result<Vec<DeviceKey>, Fault> {
+    let max = usize::try_from(max).unwrap_or(usize::MAX);
+    let mut registered = devices_behind(db, &key::all_registered(), after);
+    let mut pending = devices_behind(db, &key::all_pending(), after);
+    let mut live: Vec<DeviceKey> = Vec::new();
+    while live.len() < max {
+        let Some(next) = smaller(&mut registered, &mut pending) else {
+            break;
+        };
+        let next = next?;
+        if live.last() != Some(&next) {
+            live.push(next);
+        }
+    }
+    Ok(live)
+}
+
+/// The next device of two ascending rows of devices.
+fn smaller(
+    one: &mut Peekable<impl Iterator<Item = Result<DeviceKey, Fault>>>,
+    other: &mut Peekable<impl Iterator<Item = Result<DeviceKey, Fault>>>,
+) -> Option<Result<DeviceKey, Fault>> {
+    match (one.peek(), other.peek()) {
+        (Some(Ok(first)), Some(Ok(second))) if second < first => other.next(),
+        (None, Some(_)) => other.next(),
+        (Some(_), _) => one.next(),
+        (None, None) => None,
+    }
+}
+
+/// The devices that the keys of an index begin with, behind the prefix of the index.
+fn devices_behind(
+    db: &Db,
+    prefix: &[u8],
+    after: Option<DeviceKey>,
+) -> Peekable<impl Iterator<Item = Result<DeviceKey, Fault>> + use<>> {
+    let first: Key = match after {
+        Some(device) => key::behind(key::append(prefix.to_vec(), device.as_bytes())),
+        None => prefix.to_vec(),
+    };
+    let end = key::behind(prefix.to_vec());
+    let prefix = prefix.to_vec();
+    // An index whose last device is `after` has its beginning at its end.
+    let rows = (first < end).then(|| db.range::<&[u8], _>(first.as_slice()..end.as_slice()));
+    rows.into_iter()
+        .flat_map(|rows| rows.keys())
+        .map(move |found| device_in(key::first_id(key::rest_of(&found?, &prefix))))
+        .peekable()
+}
+
+fn device_in(bytes: Option<[u8; 16]>) -> Result<DeviceKey, Fault> {
+    let bytes = bytes.ok_or(Unreadable::Damaged("a key without device"))?;
+    Ok(DeviceKey::from_bytes(bytes))
+}

@@ -1,0 +1,254 @@
+//! Who writes? One thread, group by group: check, apply as one, flush, fsync, answer.
+
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use sled::Db;
+use tokio::sync::oneshot;
+
+use super::apply;
+use super::disk::Disk;
+use super::epochs::Epochs;
+use super::fault::Fault;
+use super::gauge::Gauge;
+use super::overlay::Overlay;
+use super::plan::Plan;
+use super::sweep::{self, SweepWanted};
+use crate::{CommitError, Retention, Swept, Unavailable};
+
+/// The most batches in a group: far more than there are writers, and few enough that the first of
+/// them does not wait long for the last.
+const GROUP_BATCHES_MAX: usize = 1_024;
+
+/// The most bytes in a group, so that one sled batch stays a few segments long.
+const GROUP_BYTES_MAX: usize = 4 * 1_024 * 1_024;
+
+/// How often a full disk is looked at while nobody asks for anything.
+const DISK_RECHECK: Duration = Duration::from_secs(1);
+
+/// What the committer is asked to do.
+pub(super) enum Job {
+    /// Make a batch durable.
+    Commit(Box<Waiting>),
+    /// Remove what is too old.
+    Sweep(SweepWanted),
+    /// Begin an epoch.
+    TakeOver(oneshot::Sender<Result<u64, Unavailable>>),
+}
+
+/// The only writer of the tree.
+pub(super) struct Committer {
+    db: Db,
+    file: File,
+    disk: Disk,
+    gauge: Arc<Gauge>,
+    jobs: Receiver<Job>,
+    epochs: Epochs,
+}
+
+/// A batch and where the verdict on it goes.
+pub(super) struct Waiting {
+    /// The batch as rows.
+    pub(super) plan: Plan,
+    /// Where the verdict goes.
+    pub(super) reply: Reply,
+}
+
+/// What becomes of a batch.
+pub(super) type Verdict = Result<(), CommitError>;
+
+/// Where the verdict on a batch goes.
+pub(super) type Reply = oneshot::Sender<Verdict>;
+
+impl Committer {
+    /// The committer of a tree whose bytes are in this file.
+    pub(super) fn new(
+        db: Db,
+        file: File,
+        disk: Disk,
+        gauge: Arc<Gauge>,
+        jobs: Receiver<Job>,
+        epochs: Epochs,
+    ) -> Self {
+        Self {
+            db,
+            file,
+            disk,
+            gauge,
+            jobs,
+            epochs,
+        }
+    }
+
+    /// Works until nobody can ask for anything any more and all that was asked for is done.
+    pub(super) fn run(mut self) {
+        let _tell = TellPanic(Arc::clone(&self.gauge));
+        while let Some(first) = self.wait() {
+            let mut next = Some(first);
+            while let Some(job) = next.take() {
+                match job {
+                    Job::Commit(first) => next = self.commit(*first),
+                    Job::Sweep(wanted) => self.sweep(wanted),
+                    Job::TakeOver(reply) => self.take_over(reply),
+                }
+            }
+        }
+    }
+
+    /// The next job. While the disk is full, it is looked at again and again.
+    fn wait(&self) -> Option<Job> {
+        while self.gauge.disk_full() {
+            match self.jobs.recv_timeout(DISK_RECHECK) {
+                Ok(job) => return Some(job),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) if self.disk.has_room() => self.gauge.free_disk(),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+        self.jobs.recv().ok()
+    }
+
+    /// Commits a batch with all that has queued behind it; gives back the job that is no commit.
+    fn commit(&mut self, first: Waiting) -> Option<Job> {
+        let (group, next) = self.gather(first);
+        let count = group.len();
+        let (plans, callers): (Vec<_>, Vec<_>) = group
+            .into_iter()
+            .map(|Waiting { plan, reply }| (plan.bytes(), plan, reply))
+            .map(|(bytes, plan, reply)| (plan, (bytes, reply)))
+            .unzip();
+        let verdicts = match self.refusal() {
+            Some(refusal) => vec![Err(refusal); count],
+            None => self.decide(plans),
+        };
+        for ((bytes, reply), verdict) in callers.into_iter().zip(verdicts) {
+            self.gauge.leave(bytes);
+            // Who no longer waits does not need to know.
+            let _ = reply.send(verdict);
+        }
+        next
+    }
+
+    fn gather(&self, first: Waiting) -> (Vec<Waiting>, Option<Job>) {
+        let mut bytes = first.plan.bytes();
+        let mut group = vec![first];
+        while group.len() < GROUP_BATCHES_MAX && bytes < GROUP_BYTES_MAX {
+            match self.jobs.try_recv() {
+                Ok(Job::Commit(waiting)) => {
+                    bytes += waiting.plan.bytes();
+                    group.push(*waiting);
+                }
+                Ok(other @ (Job::Sweep(_) | Job::TakeOver(_))) => return (group, Some(other)),
+                Err(_) => break,
+            }
+        }
+        (group, None)
+    }
+
+    /// Why nothing can be written now.
+    fn refusal(&self) -> Option<CommitError> {
+        if self.gauge.failed() {
+            return Some(CommitError::Unavailable);
+        }
+        if self.disk.has_room() {
+            self.gauge.free_disk();
+            return None;
+        }
+        if !self.gauge.disk_full() {
+            tracing::warn!("less of the disk is free than the reserve: commits are refused");
+        }
+        self.gauge.fill_disk();
+        Some(CommitError::Full)
+    }
+
+    /// What becomes of each batch of a group. All is told only once all is durable: even a
+    /// conflict may be with something that is not yet.
+    fn decide(&mut self, plans: Vec<Plan>) -> Vec<Verdict> {
+        let count = plans.len();
+        self.write(plans).unwrap_or_else(|fault| {
+            self.fail(&fault);
+            vec![Err(CommitError::Unavailable); count]
+        })
+    }
+
+    fn write(&mut self, plans: Vec<Plan>) -> Result<Vec<Verdict>, Fault> {
+        let mut rows = Overlay::new(&self.db);
+        let verdicts = plans
+            .into_iter()
+            .map(|plan| apply::apply(plan, &mut self.epochs, &mut rows))
+            .collect::<Result<_, _>>()?;
+        self.persist(rows)?;
+        Ok(verdicts)
+    }
+
+    fn sweep(&self, wanted: SweepWanted) {
+        let SweepWanted {
+            retention,
+            max,
+            reply,
+        } = wanted;
+        let swept = self.remove_old(&retention, max);
+        let _ = reply.send(swept);
+    }
+
+    fn take_over(&mut self, reply: oneshot::Sender<Result<u64, Unavailable>>) {
+        let begun = if self.refusal().is_none() {
+            self.begin_epoch()
+        } else {
+            Err(Unavailable)
+        };
+        let _ = reply.send(begun);
+    }
+
+    fn begin_epoch(&mut self) -> Result<u64, Unavailable> {
+        let mut rows = Overlay::new(&self.db);
+        let begun = self.epochs.begin(&mut rows);
+        self.persist(rows).map(|()| begun).map_err(|fault| {
+            self.fail(&fault);
+            Unavailable
+        })
+    }
+
+    fn remove_old(&self, retention: &Retention, max: u32) -> Result<Swept, Unavailable> {
+        if self.gauge.failed() || !self.disk.has_room_to_remove() {
+            return Err(Unavailable);
+        }
+        let mut rows = Overlay::new(&self.db);
+        let swept = sweep::sweep(retention, max, &mut rows)
+            .and_then(|swept| self.persist(rows).map(|()| swept));
+        swept.map_err(|fault| {
+            self.fail(&fault);
+            Unavailable
+        })
+    }
+
+    /// Makes rows durable. sled's flush hands everything to the kernel and waits only for
+    /// `sync_file_range`; the second step is what survives a power cut.
+    fn persist(&self, rows: Overlay<'_>) -> Result<(), Fault> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        self.db.apply_batch(rows.into_batch())?;
+        self.db.flush()?;
+        self.file.sync_data().map_err(Fault::Sync)
+    }
+
+    fn fail(&self, fault: &Fault) {
+        tracing::error!(%fault, "the store cannot be written and answers nothing any more");
+        self.gauge.fail();
+    }
+}
+
+/// Says that nothing can be promised any more when the thread panics.
+pub(super) struct TellPanic(pub(super) Arc<Gauge>);
+
+impl Drop for TellPanic {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.fail();
+        }
+    }
+}

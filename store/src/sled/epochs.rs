@@ -1,0 +1,75 @@
+//! Which owners were superseded?
+
+use std::collections::HashMap;
+
+use engine::change::Owner;
+use engine::ids::Shard;
+use sled::{IVec, Tree};
+
+use super::fault::Fault;
+use super::overlay::Overlay;
+use crate::key;
+use crate::record::{Unreadable, number};
+
+/// The newest epochs there are.
+pub(super) struct Epochs {
+    /// The newest one begun; owners of an earlier one are fenced off.
+    begun: u64,
+    /// The newest one in which each shard was written.
+    of_shard: HashMap<Shard, u64>,
+}
+
+impl Epochs {
+    /// The epochs a tree knows.
+    pub(super) fn load(tree: &Tree) -> Result<Self, Fault> {
+        let mut epochs = Self {
+            begun: 0,
+            of_shard: HashMap::new(),
+        };
+        let prefix = key::epoch_begun();
+        for row in tree.scan_prefix(&prefix) {
+            let (key, row) = row?;
+            let epoch = number::read_epoch(&row)?;
+            match key::rest_of(&key, &prefix) {
+                [] => epochs.begun = epoch,
+                [high, low] => {
+                    let shard = Shard(u16::from_be_bytes([*high, *low]));
+                    epochs.of_shard.insert(shard, epoch);
+                }
+                _ => return Err(Unreadable::Damaged("an epoch of no shard").into()),
+            }
+        }
+        Ok(epochs)
+    }
+
+    /// Begins an epoch later than any before.
+    pub(super) fn begin(&mut self, rows: &mut Overlay<'_>) -> u64 {
+        let newest = self.of_shard.values().copied().fold(self.begun, u64::max);
+        self.begun = newest.saturating_add(1);
+        rows.put(key::epoch_begun().into(), epoch_row(self.begun));
+        self.begun
+    }
+
+    /// Whether an owner of a later epoch is known.
+    pub(super) fn fence(&self, owner: Owner) -> bool {
+        let Owner::Shard { shard, epoch } = owner else {
+            return false;
+        };
+        let newest = self.of_shard.get(&shard).copied().unwrap_or_default();
+        epoch < newest.max(self.begun)
+    }
+
+    /// Remembers the epoch of an owner that writes.
+    pub(super) fn record(&mut self, owner: Owner, rows: &mut Overlay<'_>) {
+        let Owner::Shard { shard, epoch } = owner else {
+            return;
+        };
+        if self.of_shard.insert(shard, epoch) != Some(epoch) {
+            rows.put(key::epoch(shard).into(), epoch_row(epoch));
+        }
+    }
+}
+
+fn epoch_row(epoch: u64) -> IVec {
+    IVec::from(&number::write_epoch(epoch))
+}

@@ -1,0 +1,108 @@
+//! How much is queued, and is the store still to be trusted?
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crate::Pressure;
+
+/// The bytes of all batches that wait: what a burst may cost in memory. One more is refused.
+const QUEUED_BYTES_MAX: usize = 64 * 1_024 * 1_024;
+
+/// What the committer and everyone who hands it work know of each other.
+pub(super) struct Gauge {
+    /// From how many waiting batches on new work is unwelcome: what was accepted still has to
+    /// finish, so room is left for it.
+    batches_high: usize,
+    batches: AtomicUsize,
+    bytes: AtomicUsize,
+    disk_full: AtomicBool,
+    failed: AtomicBool,
+}
+
+impl Gauge {
+    /// A gauge of an empty queue that holds so many batches.
+    pub(super) fn new(queue_max: usize) -> Self {
+        Self {
+            batches_high: (queue_max / 4 * 3).max(1),
+            batches: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+            disk_full: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+        }
+    }
+
+    /// Counts a batch in, unless there is no room for its bytes.
+    pub(super) fn enter(&self, bytes: usize) -> bool {
+        let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if before > 0 && before.saturating_add(bytes) > QUEUED_BYTES_MAX {
+            self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+            return false;
+        }
+        self.batches.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
+    /// Counts a batch out.
+    pub(super) fn leave(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.batches.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Says that the disk is full.
+    pub(super) fn fill_disk(&self) {
+        self.disk_full.store(true, Ordering::Relaxed);
+    }
+
+    /// Says that the disk has room.
+    pub(super) fn free_disk(&self) {
+        self.disk_full.store(false, Ordering::Relaxed);
+    }
+
+    /// Says that nothing can be promised from now on.
+    pub(super) fn fail(&self) {
+        self.failed.store(true, Ordering::Release);
+    }
+
+    /// Whether the disk was full when last looked at.
+    pub(super) fn disk_full(&self) -> bool {
+        self.disk_full.load(Ordering::Relaxed)
+    }
+
+    /// Whether nothing can be promised any more.
+    pub(super) fn failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
+    /// Whether new work is welcome.
+    pub(super) fn pressure(&self) -> Pressure {
+        let full = self.disk_full()
+            || self.failed()
+            || self.batches.load(Ordering::Relaxed) >= self.batches_high
+            || self.bytes.load(Ordering::Relaxed) >= QUEUED_BYTES_MAX / 4 * 3;
+        if full { Pressure::Full } else { Pressure::Open }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_work_is_unwelcome_before_the_queue_is_full() {
+        let gauge = Gauge::new(4);
+        assert!(gauge.enter(1) && gauge.enter(1));
+        assert_eq!(gauge.pressure(), Pressure::Open);
+        assert!(gauge.enter(1));
+        assert_eq!(gauge.pressure(), Pressure::Full);
+        gauge.leave(1);
+        assert_eq!(gauge.pressure(), Pressure::Open);
+    }
+
+    #[test]
+    fn bytes_are_bounded_but_one_batch_always_has_room() {
+        let gauge = Gauge::new(100);
+        assert!(gauge.enter(QUEUED_BYTES_MAX + 1));
+        assert!(!gauge.enter(1));
+        gauge.leave(QUEUED_BYTES_MAX + 1);
+        assert!(gauge.enter(1));
+    }
+}

@@ -1,0 +1,254 @@
+//! How is a store opened, and what keeps it from being opened?
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind};
+use std::panic::{self, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use sled::{Db, IVec};
+
+use crate::key;
+use crate::record::number;
+
+/// The format of the whole store: which tables there are and what their keys mean. A store of a
+/// newer format is refused; records have versions of their own.
+const FORMAT: u64 = 1;
+
+/// What sled keeps in memory of the tree: enough for the indexes of a million devices, and fixed,
+/// because sled's own default of 1 GiB is more than a small machine has.
+const CACHE_BYTES: u64 = 256 * 1_024 * 1_024;
+
+/// Batches that may wait for the committer: a quarter of a second of its work. One more is
+/// refused, and new work is before that.
+const QUEUE_MAX: usize = 8_192;
+
+/// What stays free on the disk: the segments a group may open, the page table sled writes when it
+/// is opened again, and room for an operator to work in.
+const DISK_RESERVE_BYTES: u64 = 256 * 1_024 * 1_024;
+
+/// sled's threads may hold its file for a moment after it was closed in this process.
+const LINGER_MAX: Duration = Duration::from_secs(10);
+
+/// Where the store is and how much it may take.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Options {
+    /// The directory of the store, and of nothing else.
+    pub path: PathBuf,
+    /// What of it is kept in memory.
+    pub cache_bytes: u64,
+    /// How many batches may wait to be committed.
+    pub queue_max: usize,
+    /// How much of the disk stays free: with less, commits are refused.
+    pub disk_reserve_bytes: u64,
+}
+
+impl Options {
+    /// The defaults, for a store in this directory.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            cache_bytes: CACHE_BYTES,
+            queue_max: QUEUE_MAX,
+            disk_reserve_bytes: DISK_RESERVE_BYTES,
+        }
+    }
+}
+
+/// Why a store cannot be opened. Nothing in it was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has it open.
+    #[error("the store in {path} is in use by another process")]
+    Held {
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// A newer version of signalbox wrote it.
+    #[error(
+        "the store in {path} was written by a newer version of signalbox: it has format {found} \
+         and this version reads up to {known}"
+    )]
+    Newer {
+        /// Where it is.
+        path: PathBuf,
+        /// Its format.
+        found: u64,
+        /// The newest format known.
+        known: u64,
+    },
+    /// Its files are not what was written.
+    #[error("the store in {path} is damaged: {detail}")]
+    Damaged {
+        /// Where it is.
+        path: PathBuf,
+        /// What was found.
+        detail: String,
+    },
+    /// The process may not use the directory.
+    #[error("no permission to use {path} as a store")]
+    Forbidden {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// There is something else.
+    #[error("{path} is not a directory, so no store can be there")]
+    NotADirectory {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// The operating system says no.
+    #[error("the store in {path} cannot be opened: {source}")]
+    Io {
+        /// Where it should be.
+        path: PathBuf,
+        /// What it says.
+        source: io::Error,
+    },
+}
+
+/// The files of a store that is open.
+pub(super) struct Opened {
+    /// The tree.
+    pub(super) db: Db,
+    /// The file that holds its bytes, to be fsynced.
+    pub(super) file: File,
+    /// Keeps others out while it is open.
+    pub(super) lock: File,
+}
+
+/// Opens the files of a store, making them if they are not there.
+pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
+    let path = options.path.as_path();
+    let refused = |source| refusal(path, source);
+    fs::create_dir_all(path).map_err(refused)?;
+    let lock = lock(path)?;
+    let rows = path.join("rows");
+    remove_unfinished_snapshots(&rows).map_err(refused)?;
+    let db = open_tree(path, &rows, options.cache_bytes)?;
+    let file = File::open(rows.join("db")).map_err(refused)?;
+    check_format(path, &db)?;
+    file.sync_all().map_err(refused)?;
+    sync_directories(path, &rows).map_err(refused)?;
+    Ok(Opened { db, file, lock })
+}
+
+fn lock(path: &Path) -> Result<File, OpenError> {
+    let refused = |source| refusal(path, source);
+    let lock = File::create(path.join("lock")).map_err(refused)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(OpenError::Held {
+            path: path.to_path_buf(),
+        }),
+        Err(TryLockError::Error(source)) => Err(refused(source)),
+    }
+}
+
+/// Removes what sled was writing when it was stopped while opening. It would take such a file for
+/// its newest snapshot and call the store corrupt; the snapshot before, or the log, has it all.
+fn remove_unfinished_snapshots(rows: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(rows) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with("snap.") && name.ends_with(".generating") {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn open_tree(path: &Path, rows: &Path, cache_bytes: u64) -> Result<Db, OpenError> {
+    let config = sled::Config::new()
+        .path(rows)
+        .cache_capacity(cache_bytes)
+        .flush_every_ms(None);
+    let deadline = Instant::now() + LINGER_MAX;
+    loop {
+        // sled may panic over bytes it did not write.
+        let opened = panic::catch_unwind(AssertUnwindSafe(|| config.open()))
+            .map_err(|_| damaged(path, "its log cannot be read"))?;
+        match opened {
+            Ok(db) => return Ok(db),
+            Err(sled::Error::Io(error)) if is_held(&error) => {
+                if Instant::now() >= deadline {
+                    return Err(OpenError::Held {
+                        path: path.to_path_buf(),
+                    });
+                }
+                thread::sleep(Duration::from_millis(5));
+            }
+            Err(sled::Error::Io(error)) => return Err(refusal(path, error)),
+            Err(error) => return Err(damaged(path, &error.to_string())),
+        }
+    }
+}
+
+/// sled has no error of its own for a file that somebody else has locked.
+fn is_held(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::Other && error.to_string().contains("could not acquire lock")
+}
+
+fn check_format(path: &Path, db: &Db) -> Result<(), OpenError> {
+    let unreadable = |error: sled::Error| damaged(path, &error.to_string());
+    let Some(row) = db.get(key::format()).map_err(unreadable)? else {
+        if db.iter().next().is_some() {
+            return Err(damaged(path, "its format is missing"));
+        }
+        let row = IVec::from(&number::write_epoch(FORMAT));
+        db.insert(key::format(), row).map_err(unreadable)?;
+        db.flush().map_err(unreadable)?;
+        return Ok(());
+    };
+    let found = number::read_epoch(&row).map_err(|error| damaged(path, &error.to_string()))?;
+    if found > FORMAT {
+        return Err(OpenError::Newer {
+            path: path.to_path_buf(),
+            found,
+            known: FORMAT,
+        });
+    }
+    Ok(())
+}
+
+/// A file is only there after a power cut if its directory says so.
+fn sync_directories(path: &Path, rows: &Path) -> io::Result<()> {
+    File::open(rows)?.sync_all()?;
+    File::open(path)?.sync_all()?;
+    match path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+    {
+        Some(parent) => File::open(parent)?.sync_all(),
+        None => File::open(".")?.sync_all(),
+    }
+}
+
+fn refusal(path: &Path, source: io::Error) -> OpenError {
+    let path = path.to_path_buf();
+    let kind = source.kind();
+    if matches!(
+        kind,
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
+    ) {
+        OpenError::Forbidden { path }
+    } else if matches!(kind, ErrorKind::NotADirectory | ErrorKind::AlreadyExists) {
+        OpenError::NotADirectory { path }
+    } else {
+        OpenError::Io { path, source }
+    }
+}
+
+fn damaged(path: &Path, detail: &str) -> OpenError {
+    OpenError::Damaged {
+        path: path.to_path_buf(),
+        detail: detail.to_owned(),
+    }
+}

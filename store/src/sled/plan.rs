@@ -1,0 +1,296 @@
+//! Which rows does a batch mean? Made on the caller's thread, so that the committer only checks
+//! and writes.
+
+use engine::action::{Action, Status};
+use engine::admin_log::entry::Entry;
+use engine::change::{Batch, Change, Expect, Name, Owner};
+use engine::customer::{AccessToken, Client, Customer};
+use engine::device::record::DeviceRecord;
+use engine::ids::{ClientId, CustomerId, DeviceKey};
+use engine::profile::Profile;
+use engine::setting::Setting;
+use sled::IVec;
+
+use super::kv::Value;
+use crate::key::{self, Key};
+use crate::record;
+
+/// A batch as rows.
+pub(super) struct Plan {
+    /// Who changes them.
+    pub(super) owner: Owner,
+    /// What must hold.
+    pub(super) checks: Vec<Check>,
+    /// What is done, in this order.
+    pub(super) steps: Vec<Step>,
+    bytes: usize,
+}
+
+/// What must hold of a row.
+pub(super) enum Check {
+    /// It is not there.
+    Absent(Key),
+    /// It is there.
+    Present(Key),
+    /// It is an action request in this status.
+    Status(Key, Status),
+}
+
+/// What is done to rows.
+pub(super) enum Step {
+    /// Puts a row, whatever was there.
+    Put(IVec, IVec),
+    /// Puts a row without value, unless it is there.
+    Mark(IVec),
+    /// Puts a value over what was there.
+    Replace(IVec, Value),
+    /// Removes a row.
+    Remove(IVec),
+    /// Removes a row without value, if it is there.
+    Unmark(IVec),
+    /// Removes a value.
+    Erase(IVec),
+    /// Counts.
+    Add(IVec, i64),
+    /// Counts a row that is not there yet.
+    CountNew(IVec),
+    /// Removes the action requests of a device.
+    RemoveActions(CustomerId, DeviceKey),
+    /// Removes an API client with its tokens.
+    RemoveClient(ClientId),
+    /// Removes a customer with its API clients, tokens and settings, and marks its log removed.
+    RemoveCustomer(CustomerId),
+}
+
+impl Plan {
+    /// The rows of a batch.
+    pub(super) fn of(batch: &Batch) -> Self {
+        let mut steps = Steps(Vec::with_capacity(
+            8 * batch.changes.len() + batch.adds.len(),
+        ));
+        for change in &batch.changes {
+            steps.change(change);
+        }
+        for add in &batch.adds {
+            steps
+                .0
+                .push(Step::Add(IVec::from(key::counter(&add.counter)), add.delta));
+        }
+        let bytes = steps.0.iter().map(Step::bytes).sum();
+        let checks = batch.expects.iter().map(Check::of).collect();
+        Self {
+            owner: batch.owner,
+            checks,
+            steps: steps.0,
+            bytes,
+        }
+    }
+
+    /// The size of all that waits with it, roughly.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Check {
+    fn of(expect: &Expect) -> Self {
+        match expect {
+            Expect::Free(name) => Self::Absent(key::name(name)),
+            Expect::Taken(name) => Self::Present(key::name(name)),
+            Expect::Status { action, is } => Self::Status(key::action(*action), *is),
+        }
+    }
+}
+
+impl Step {
+    fn bytes(&self) -> usize {
+        /// What a step costs besides its rows.
+        const STEP: usize = 64;
+        STEP + match self {
+            Self::Put(key, row) => key.len() + row.len(),
+            Self::Replace(key, value) => key.len() + value.bytes(),
+            Self::Mark(key)
+            | Self::Remove(key)
+            | Self::Unmark(key)
+            | Self::Erase(key)
+            | Self::Add(key, _)
+            | Self::CountNew(key) => key.len(),
+            Self::RemoveActions(..) | Self::RemoveClient(_) | Self::RemoveCustomer(_) => 0,
+        }
+    }
+}
+
+/// The steps of a batch under construction.
+struct Steps(Vec<Step>);
+
+impl Steps {
+    fn change(&mut self, change: &Change) {
+        match change {
+            Change::PutCustomer(customer) => self.put_customer(customer),
+            Change::RemoveCustomer(id) => self.0.push(Step::RemoveCustomer(id.clone())),
+            Change::PutClient(client) => self.put_client(client),
+            Change::RemoveClient(id) => self.0.push(Step::RemoveClient(id.clone())),
+            Change::PutToken(token) => self.put_token(token),
+            Change::PutSetting(setting) => self.put_setting(setting),
+            Change::PutDevice { was, profile } => self.put_device(was.as_deref(), profile),
+            Change::RemoveDevice(profile) => self.remove_device(profile),
+            Change::PutRecord { device, record } => self.put_record(*device, record),
+            Change::PutAction { was, action } => self.put_action(*was, action),
+            Change::AppendEntry(entry) => self.append_entry(entry),
+        }
+    }
+
+    fn put_customer(&mut self, customer: &Customer) {
+        let key = key::customer(&customer.id);
+        self.0.push(Step::CountNew(IVec::from(key.as_slice())));
+        self.replace(key, &record::customer::write_customer(customer));
+    }
+
+    fn put_client(&mut self, client: &Client) {
+        self.replace(
+            key::client(&client.id),
+            &record::customer::write_client(client),
+        );
+        self.mark(key::client_of(&client.customer, &client.id));
+    }
+
+    fn put_token(&mut self, token: &AccessToken) {
+        self.insert(
+            key::token(&token.digest),
+            &record::customer::write_token(token),
+        );
+        self.put(key::token_of(&token.client, &token.digest), &[]);
+        self.put(key::token_expiring(token.expires_at, &token.digest), &[]);
+    }
+
+    fn put_setting(&mut self, setting: &Setting) {
+        let key = key::setting(&setting.customer, setting.name);
+        self.insert(key, &record::customer::write_setting(setting));
+    }
+
+    /// A device's key is made of its customer and its id, which never change.
+    fn put_device(&mut self, was: Option<&Profile>, profile: &Profile) {
+        if let Some(was) = was {
+            self.free_names(was);
+        }
+        let bearer = record::number::write_bearer(profile.key());
+        for name in shared_names(profile) {
+            self.put(key::name(&name), &bearer);
+        }
+        self.replace(
+            key::device(profile.key()),
+            &record::profile::write_profile(profile),
+        );
+        self.put(key::device_of(&profile.customer, &profile.device), &bearer);
+    }
+
+    fn remove_device(&mut self, profile: &Profile) {
+        let device = profile.key();
+        self.free_names(profile);
+        self.0.push(Step::Erase(key::device(device).into()));
+        self.0.push(Step::Remove(
+            key::device_of(&profile.customer, &profile.device).into(),
+        ));
+        self.0.push(Step::Erase(key::record(device).into()));
+        self.0.push(Step::Unmark(key::registered(device).into()));
+        self.0
+            .push(Step::RemoveActions(profile.customer.clone(), device));
+    }
+
+    fn free_names(&mut self, profile: &Profile) {
+        for name in shared_names(profile) {
+            self.0.push(Step::Remove(key::name(&name).into()));
+        }
+    }
+
+    fn put_record(&mut self, device: DeviceKey, record: &DeviceRecord) {
+        self.replace(key::record(device), &record::device::write_device(record));
+        let registered = key::registered(device);
+        match record.registration {
+            Some(_) => self.mark(registered),
+            None => self.0.push(Step::Unmark(registered.into())),
+        }
+    }
+
+    fn put_action(&mut self, was: Option<Status>, action: &Action) {
+        let value = record::action::write_action(action);
+        match was {
+            None => self.insert(key::action(action.id), &value),
+            Some(_) => self.replace(key::action(action.id), &value),
+        }
+        if was == Some(action.status) {
+            return;
+        }
+        if let Some(was) = was {
+            self.0
+                .push(Step::Remove(index_of_customer(action, was).into()));
+            self.0
+                .push(Step::Remove(index_of_device(action, was).into()));
+        }
+        self.put(index_of_customer(action, action.status), &[]);
+        self.put(index_of_device(action, action.status), &[]);
+        let pending = key::pending(action.device, action.id);
+        let done = key::final_action(action.id);
+        match (was.map(Status::is_pending), action.status.is_pending()) {
+            (None, true) => self.put(pending, &[]),
+            (None, false) => self.put(done, &[]),
+            (Some(true), false) => {
+                self.0.push(Step::Remove(pending.into()));
+                self.put(done, &[]);
+            }
+            (Some(false), true) => {
+                self.0.push(Step::Remove(done.into()));
+                self.put(pending, &[]);
+            }
+            (Some(true), true) | (Some(false), false) => {}
+        }
+    }
+
+    fn append_entry(&mut self, entry: &Entry) {
+        self.insert(key::log::entry(entry), &record::entry::write_entry(entry));
+        if let Some(about) = &entry.about {
+            self.put(key::log::entry_of_iccid(entry, &about.iccid), &[]);
+        }
+        self.put(key::log::entry_by_age(entry), &[]);
+    }
+
+    /// Puts a value where there was none.
+    fn insert(&mut self, key: Key, value: &[u8]) {
+        let value = Value::cut(&key, value);
+        self.0.extend(
+            value
+                .pieces
+                .into_iter()
+                .map(|(key, piece)| Step::Put(key, piece)),
+        );
+        self.0.push(Step::Put(key.into(), value.head));
+    }
+
+    fn replace(&mut self, key: Key, value: &[u8]) {
+        let value = Value::cut(&key, value);
+        self.0.push(Step::Replace(key.into(), value));
+    }
+
+    fn put(&mut self, key: Key, row: &[u8]) {
+        self.0.push(Step::Put(key.into(), IVec::from(row)));
+    }
+
+    fn mark(&mut self, key: Key) {
+        self.0.push(Step::Mark(key.into()));
+    }
+}
+
+/// The names of a device that have rows of their own.
+fn shared_names(profile: &Profile) -> impl Iterator<Item = Name> {
+    Name::all_of(profile)
+        .into_iter()
+        .filter(|name| !matches!(name, Name::Device(_)))
+}
+
+fn index_of_customer(action: &Action, status: Status) -> Key {
+    key::action_of_customer(&action.customer, action.protocol(), status, action.id)
+}
+
+fn index_of_device(action: &Action, status: Status) -> Key {
+    key::action_of_device(action.device, action.protocol(), status, action.id)
+}

@@ -1,0 +1,162 @@
+//! What is removed for its age, and what is left of removed customers?
+
+use engine::action::Action;
+use engine::admin_log::entry::Entry;
+use engine::ids::{ActionId, EntryId};
+use sled::IVec;
+use tokio::sync::oneshot;
+
+use super::apply::{Indexed, remove_action};
+use super::fault::Fault;
+use super::kv::{self, Rows};
+use super::overlay::Overlay;
+use crate::key::{self, Key};
+use crate::record::{self, Unreadable, number};
+use crate::{Retention, Swept, Unavailable};
+
+/// The most one sweep removes, however much is asked for: commits wait that long, some
+/// milliseconds. The caller asks again.
+const SWEEP_MAX: usize = 1_000;
+
+/// A sweep that was asked for.
+pub(super) struct SweepWanted {
+    /// What is too old.
+    pub(super) retention: Retention,
+    /// How much to remove at most.
+    pub(super) max: u32,
+    /// Where the answer goes.
+    pub(super) reply: oneshot::Sender<Result<Swept, Unavailable>>,
+}
+
+/// Removes what is due from the rows.
+pub(super) fn sweep(
+    retention: &Retention,
+    max: u32,
+    rows: &mut Overlay<'_>,
+) -> Result<Swept, Fault> {
+    let max = usize::try_from(max).map_or(SWEEP_MAX, |max| max.min(SWEEP_MAX));
+    let mut left = max;
+    left -= sweep_tokens(retention, left, rows)?;
+    left -= sweep_actions(retention, left, rows)?;
+    left -= sweep_entries(retention, left, rows)?;
+    left -= sweep_removed_logs(left, rows)?;
+    let removed = u64::try_from(max - left).expect("a bounded count");
+    Ok(Swept {
+        removed,
+        more: left == 0,
+    })
+}
+
+fn sweep_tokens(retention: &Retention, max: usize, rows: &mut Overlay<'_>) -> Result<usize, Fault> {
+    let first = key::tokens_by_expiry();
+    let end = key::tokens_expiring_from(retention.tokens_before);
+    let due = rows.keys_between(&first, &end, max)?;
+    for expiring in &due {
+        let token = key::token_from_expiry(expiring);
+        if let Some(value) = kv::load(rows, &token)? {
+            let kept = record::customer::read_token(&value)?;
+            rows.remove(key::token_of(&kept.client, &kept.digest));
+        }
+        rows.remove(token);
+        rows.remove(expiring.clone());
+    }
+    Ok(due.len())
+}
+
+fn sweep_actions(
+    retention: &Retention,
+    max: usize,
+    rows: &mut Overlay<'_>,
+) -> Result<usize, Fault> {
+    let first = key::final_actions();
+    let end = key::ids_from(first.clone(), retention.actions_before);
+    let due = rows.keys_between(&first, &end, max)?;
+    for final_action in &due {
+        let id = key::last_id(final_action).ok_or(Unreadable::Damaged("an index of actions"))?;
+        match load_action(ActionId::from_bytes(id), rows)? {
+            Some(action) => remove_action(rows, &indexed(&action))?,
+            None => rows.remove(final_action.clone()),
+        }
+    }
+    Ok(due.len())
+}
+
+fn sweep_entries(
+    retention: &Retention,
+    max: usize,
+    rows: &mut Overlay<'_>,
+) -> Result<usize, Fault> {
+    let first = key::log::by_age();
+    let end = key::ids_from(first.clone(), retention.entries_before);
+    let due = rows.keys_between(&first, &end, max)?;
+    for by_age in &due {
+        let entry =
+            key::log::entry_from_age(by_age).ok_or(Unreadable::Damaged("an index of logs"))?;
+        remove_entry(&entry, rows)?;
+        rows.remove(by_age.clone());
+    }
+    Ok(due.len())
+}
+
+fn sweep_removed_logs(max: usize, rows: &mut Overlay<'_>) -> Result<usize, Fault> {
+    let mut removed = 0;
+    // A log that is already empty costs one row, so looking at so many is bounded as well.
+    for mark in rows.keys(&key::log::removed(), max)? {
+        removed += sweep_removed_log(mark, max - removed, rows)?;
+        if removed == max {
+            break;
+        }
+    }
+    Ok(removed)
+}
+
+fn sweep_removed_log(mark: IVec, max: usize, rows: &mut Overlay<'_>) -> Result<usize, Fault> {
+    let Some(row) = rows.row(&mark)? else {
+        return Ok(0);
+    };
+    let first = key::log::of_removed(&mark);
+    let end = end_of_removed(&first, number::read_last_entry(&row)?);
+    let due = rows.keys_between(&first, &end, max)?;
+    for entry in &due {
+        remove_entry(entry, rows)?;
+    }
+    if due.len() < max {
+        rows.remove(mark);
+    }
+    Ok(due.len())
+}
+
+/// The first key behind the last entry of a removed log.
+fn end_of_removed(log: &[u8], last: EntryId) -> Key {
+    key::behind(key::append(log.to_vec(), last.as_bytes()))
+}
+
+fn remove_entry(key: &[u8], rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    let Some(value) = kv::load(rows, key)? else {
+        return Ok(());
+    };
+    let entry: Entry = record::entry::read_entry(&value)?;
+    if let Some(about) = &entry.about {
+        rows.remove(key::log::entry_of_iccid(&entry, &about.iccid));
+    }
+    rows.remove(key::log::entry_by_age(&entry));
+    rows.erase(key)?;
+    Ok(())
+}
+
+fn load_action(id: ActionId, rows: &Overlay<'_>) -> Result<Option<Action>, Fault> {
+    match kv::load(rows, &key::action(id))? {
+        Some(value) => Ok(Some(record::action::read_action(&value)?)),
+        None => Ok(None),
+    }
+}
+
+fn indexed(action: &Action) -> Indexed<'_> {
+    Indexed {
+        id: action.id,
+        customer: &action.customer,
+        device: action.device,
+        protocol: action.protocol(),
+        status: action.status,
+    }
+}
