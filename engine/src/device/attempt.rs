@@ -14,7 +14,7 @@ use protocol::lwm2m::version::EnablerVersion;
 
 use crate::action::{Action, Lwm2mRequest, Operation, Outcome, Request, Status};
 use crate::device::Device;
-use crate::device::queue::Failure;
+use crate::device::queue::{Failure, Pending};
 use crate::device::snapshot::Presence;
 use crate::effect::{Effect, Effects};
 use crate::ids::ActionId;
@@ -38,7 +38,8 @@ impl Device {
     /// device does not listen.
     pub(super) fn begin_attempt(&mut self, m: &mut Moment, out: &mut Effects) {
         while self.attempt.is_none() && self.presence(m.now()) == Presence::Awake {
-            let Some(index) = self.pending.iter().position(|pending| pending.ready) else {
+            let may_begin = |pending: &Pending| pending.may_begin(m.now());
+            let Some(index) = self.pending.iter().position(may_begin) else {
                 return;
             };
             self.begin_attempt_of(m, index, out);

@@ -66,6 +66,12 @@ impl Pending {
             ready: untried,
         }
     }
+
+    /// Whether an attempt may begin. Here alone it is decided, because the device may be heard
+    /// before the wake-up that fails what expired or was interrupted.
+    pub(super) fn may_begin(&self, now: Timestamp) -> bool {
+        self.ready && self.action.attempts_left() > 0 && now < self.action.expires_at
+    }
 }
 
 /// Why a request failed for ever; each kind has its own entry in the customer's log.
