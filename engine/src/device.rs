@@ -213,6 +213,8 @@ impl Device {
     pub fn presence(&self, now: Timestamp) -> Presence {
         match &self.record.registration {
             None => Presence::Unregistered,
+            // The wake-up that ends it may come late.
+            Some(r) if r.expires_at <= now => Presence::Unregistered,
             Some(r) if r.binding.queue_mode() && now >= self.awake_until => Presence::Asleep,
             Some(_) => Presence::Awake,
         }

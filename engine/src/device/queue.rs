@@ -105,7 +105,7 @@ impl Device {
         new: NewAction,
         out: &mut Effects,
     ) -> Result<Accepted, SubmitRefusal> {
-        self.check_room(&new)?;
+        self.check_room(m.now(), &new)?;
         let action = self.action_of(m, new);
         let accepted = Accepted {
             id: action.id,
@@ -252,11 +252,11 @@ impl Device {
             .position(|pending| pending.action.id == id)
     }
 
-    fn check_room(&self, new: &NewAction) -> Result<(), SubmitRefusal> {
+    fn check_room(&self, now: Timestamp, new: &NewAction) -> Result<(), SubmitRefusal> {
         let limits = &self.rules.limits;
         let in_flight = self.action_in_flight();
         let (max, waits): (u32, fn(&Action) -> bool) = match new.mode {
-            Mode::SendNow if self.record.registration.is_none() => {
+            Mode::SendNow if self.presence(now) == Presence::Unregistered => {
                 return Err(SubmitRefusal::NotRegistered);
             }
             Mode::SendNow => (limits.waiting_max, |a| a.mode == Mode::SendNow),
