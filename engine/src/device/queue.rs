@@ -111,15 +111,15 @@ impl Device {
             id: action.id,
             status: action.status,
         };
-        out.save_action(None, &action);
         match self.value_of(&action) {
             Ok(_) => {
+                out.save_action(None, &action);
                 let awake = self.presence(m.now()) == Presence::Awake;
                 let ready = action.mode == Mode::SendNow && awake;
                 self.pending.push(Pending { action, ready });
                 self.begin_attempt(m, out);
             }
-            Err(why) => self.fail(m, action, Failure::Unfit, Outcome::failure(&why), out),
+            Err(why) => self.fail_new(m, action, &why, out),
         }
         Ok(accepted)
     }
@@ -207,6 +207,14 @@ impl Device {
         waits.then_some(pending.action.expires_at)
     }
 
+    /// Saves a new request as failed: a batch can expect nothing of what it makes itself.
+    fn fail_new(&self, m: &mut Moment, mut action: Action, why: &str, out: &mut Effects) {
+        action.status = Status::Failed;
+        action.outcome = Some(Outcome::failure(why));
+        out.save_action(None, &action);
+        self.log_failure(m, &action, Failure::Unfit, why, out);
+    }
+
     /// Ends a request as failed for ever and tells the customer.
     pub(super) fn fail(
         &self,
@@ -219,15 +227,26 @@ impl Device {
         let why = outcome.error.clone().unwrap_or_default();
         action.outcome = Some(outcome);
         let action = Self::conclude(m, action, Status::Failed, out);
+        self.log_failure(m, &action, failure, &why, out);
+    }
+
+    fn log_failure(
+        &self,
+        m: &mut Moment,
+        action: &Action,
+        failure: Failure,
+        why: &str,
+        out: &mut Effects,
+    ) {
         let at = self.record.peer.map(|peer| peer.ip());
         let seen = Seen {
             profile: &self.profile,
             at,
         };
         let entry = match failure {
-            Failure::Refused => Entry::action_failed(m, seen, &action, &why),
-            Failure::Unfit => Entry::invalid_data_type(m, seen, &action, &why),
-            Failure::Expired => Entry::action_expired(m, seen, &action, &why),
+            Failure::Refused => Entry::action_failed(m, seen, action, why),
+            Failure::Unfit => Entry::invalid_data_type(m, seen, action, why),
+            Failure::Expired => Entry::action_expired(m, seen, action, why),
         };
         out.push(Effect::Log(Box::new(entry)));
     }
