@@ -98,10 +98,10 @@ impl Device {
                 }
             }
             Expiry::GaveUp(GiveUp::NotAcknowledged) => {
-                self.attempt_failed(m, "the device did not acknowledge the message", out);
+                self.attempt_unanswered(m, "the device did not acknowledge the message", out);
             }
             Expiry::GaveUp(GiveUp::NotAnswered) => {
-                self.attempt_failed(m, "the device did not answer in time", out);
+                self.attempt_unanswered(m, "the device did not answer in time", out);
             }
         }
     }
@@ -116,15 +116,32 @@ impl Device {
         match code {
             Code::REQUEST_ENTITY_INCOMPLETE
             | Code::TOO_MANY_REQUESTS
-            | Code::SERVICE_UNAVAILABLE => self.end_attempt(m, Some(code), &why, out),
+            | Code::SERVICE_UNAVAILABLE => self.attempt_rejected(m, Some(code), &why, out),
             _ => self.attempt_refused(m, code, &why, out),
         }
     }
 
-    /// Ends the attempt in flight, if there is one, without an answer: the next is due when the
-    /// device is next heard.
-    pub(super) fn attempt_failed(&mut self, m: &mut Moment, why: &str, out: &mut Effects) {
-        self.end_attempt(m, None, why, out);
+    /// Ends the attempt in flight, if there is one, in silence: the next is due when the device is
+    /// next heard.
+    pub(super) fn attempt_unanswered(&mut self, m: &mut Moment, why: &str, out: &mut Effects) {
+        if let Some(attempt) = self.attempt.take() {
+            self.note_silence(attempt.begun_at);
+            self.end_attempt(m, &attempt, refusal(None, why), out);
+        }
+    }
+
+    /// Ends the attempt in flight because the device does not take the request now: the next is
+    /// due when the device is next heard, but it is there for other requests.
+    pub(super) fn attempt_rejected(
+        &mut self,
+        m: &mut Moment,
+        code: Option<Code>,
+        why: &str,
+        out: &mut Effects,
+    ) {
+        if let Some(attempt) = self.attempt.take() {
+            self.end_attempt(m, &attempt, refusal(code, why), out);
+        }
     }
 
     /// Ends the attempt in flight with an answer that no repetition would change.
@@ -160,23 +177,20 @@ impl Device {
         }
     }
 
-    fn end_attempt(&mut self, m: &mut Moment, code: Option<Code>, why: &str, out: &mut Effects) {
-        let Some(attempt) = self.attempt.take() else {
-            return;
+    fn end_attempt(
+        &mut self,
+        m: &mut Moment,
+        attempt: &Attempt,
+        outcome: Outcome,
+        out: &mut Effects,
+    ) {
+        let has_no_more = |pending: &mut Pending| {
+            pending.action.id == attempt.action && pending.action.attempts_left() == 0
         };
-        self.note_silence(attempt.begun_at);
-        let Some(index) = self.position_of(attempt.action) else {
-            return;
-        };
-        if self
-            .pending
-            .get(index)
-            .is_some_and(|pending| pending.action.attempts_left() > 0)
-        {
-            return;
+        let ended: Vec<Pending> = self.pending.extract_if(.., has_no_more).collect();
+        for pending in ended {
+            self.fail(m, pending.action, Failure::Refused, outcome.clone(), out);
         }
-        let pending = self.pending.remove(index);
-        self.fail(m, pending.action, Failure::Refused, refusal(code, why), out);
     }
 
     /// A device that was not heard since the attempt began is gone: what was to follow the

@@ -116,7 +116,10 @@ impl Device {
             }
             Reception::NotMine => {}
             Reception::Acknowledged => self.note_awake(m.now()),
-            Reception::Reset => self.attempt_failed(m, "the device rejected the message", out),
+            Reception::Reset => {
+                self.note_awake(m.now());
+                self.attempt_rejected(m, None, "the device rejected the message", out);
+            }
             Reception::Unusable { option, reset } => {
                 let why = format!("the answer has the critical option {option}, not supported");
                 self.attempt_refused(m, message.code, &why, out);

@@ -147,7 +147,7 @@ impl Device {
         let from = self.bound_peer();
         self.record.registration = None;
         self.save_record(m.now(), out);
-        self.attempt_failed(m, why, out);
+        self.attempt_unanswered(m, why, out);
         out.push(Effect::Rebind { from, to: None });
     }
 
