@@ -71,11 +71,7 @@ impl Device {
         code: Code,
         out: &mut Effects,
     ) {
-        if self.record.peer == Some(datagram.peer) {
-            let remembered = Remembered::Answered(code);
-            self.recent
-                .remember(m.now().as_ms(), &datagram.message, remembered);
-        }
+        self.remember(m, datagram, Remembered::Answered(code));
         let response = self.respond(&datagram.message, code);
         Self::send(datagram.peer, &response, out);
     }
@@ -95,10 +91,18 @@ impl Device {
     /// Rejects a message nobody here can process: a confirmable one must be, and any other may
     /// be, so that a device stops sending notifications nobody asked for (RFC 7641 section 3.6).
     fn reject(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) {
-        let message = &datagram.message;
-        self.recent
-            .remember(m.now().as_ms(), message, Remembered::Rejected);
-        Self::send(datagram.peer, &Message::reset(message.message_id), out);
+        self.remember(m, datagram, Remembered::Rejected);
+        let reset = Message::reset(datagram.message.message_id);
+        Self::send(datagram.peer, &reset, out);
+    }
+
+    /// Message ids belong to an address: what another than the device's own says is not
+    /// remembered.
+    fn remember(&mut self, m: &Moment, datagram: &Datagram, what: Remembered) {
+        if self.record.peer == Some(datagram.peer) {
+            self.recent
+                .remember(m.now().as_ms(), &datagram.message, what);
+        }
     }
 
     fn take_answer(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) {
@@ -130,9 +134,8 @@ impl Device {
             Reception::Answered { acknowledge } => {
                 self.note_awake(m.now());
                 self.attempt_answered(m, message, out);
+                self.remember(m, datagram, Remembered::Acknowledged);
                 if let Some(id) = acknowledge {
-                    self.recent
-                        .remember(now_ms, message, Remembered::Acknowledged);
                     Self::send(datagram.peer, &Message::acknowledgement(id), out);
                 }
             }
