@@ -259,6 +259,12 @@ impl Device {
     fn outcome_of(&self, action: &Action, answer: &Message) -> Result<Outcome, String> {
         let Request::Lwm2m(request) = &action.request;
         let payload = match request.operation {
+            Operation::Read if answer.block2().is_some_and(|block| block.has_more()) => {
+                return Err(
+                    "the answer cannot be read: it comes in several blocks, which is not supported"
+                        .to_owned(),
+                );
+            }
             Operation::Read => {
                 let data_type = self.data_type_of(request);
                 let format = answer.content_format();
