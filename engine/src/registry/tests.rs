@@ -1,1 +1,312 @@
-//! Which datagram goes where.
+//! Which datagram goes where, and what those are told that go nowhere.
+
+use protocol::coap::block::Block;
+use protocol::coap::code::Code;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::option;
+use protocol::coap::token::Token;
+
+use super::{AfterPanic, Fate, Panics, Sorted, overloaded, sort};
+use super::{unknown_endpoint, unknown_location, unknown_peer};
+use crate::datagram::Datagram;
+use crate::ids::{CustomerId, DeviceId, DeviceKey};
+use crate::limits::{PANIC_WINDOW_MS, PANICS_MAX};
+use crate::location::Location;
+use crate::moment::Timestamp;
+use crate::peer::Peer;
+
+#[test]
+fn a_registration_goes_to_the_device_that_bears_the_name() {
+    let message = request(Code::POST, &["rd"]).with_uri_query(["lwm2m=1.1", "ep=meter", "lt=60"]);
+    assert_eq!(sorted(&message), "to endpoint meter: CON 0.02");
+    let message = non(message);
+    assert_eq!(sorted(&message), "to endpoint meter: NON 0.02");
+}
+
+#[test]
+fn a_registration_without_a_name_is_a_bad_request() {
+    let long = format!("ep={}", "x".repeat(252));
+    let queries: [&[&str]; 5] = [&[], &["lt=60"], &["ep="], &["ep=a\tb"], &["endpoint=meter"]];
+    for query in queries {
+        let message = request(Code::POST, &["rd"]).with_uri_query(query);
+        assert_eq!(
+            sorted(&message),
+            "ACK 4.00 to 7, UnknownEndpoint",
+            "{query:?}"
+        );
+    }
+    let message = request(Code::POST, &["rd"]).with_uri_query([long]);
+    assert!(
+        sorted(&message).starts_with("to endpoint xxx"),
+        "what fits an option is a name"
+    );
+    let message = non(request(Code::POST, &["rd"]));
+    assert_eq!(sorted(&message), "ignored, UnknownEndpoint");
+}
+
+#[test]
+fn an_update_and_a_deregistration_go_to_the_device_at_the_location() {
+    let location = location();
+    for code in [Code::POST, Code::DELETE, Code::GET] {
+        let message = request(code, &["rd", &location.to_string()]);
+        assert_eq!(
+            sorted(&message),
+            format!("to location {location}: CON {code}")
+        );
+    }
+}
+
+#[test]
+fn a_location_that_is_none_of_ours_is_not_found() {
+    for segment in ["5a3f", "", "AAAAAAAAAAAAAAAAA"] {
+        let message = request(Code::POST, &["rd", segment]);
+        assert_eq!(
+            sorted(&message),
+            "ACK 4.04 to 7, UnknownLocation",
+            "{segment:?}"
+        );
+        assert_eq!(sorted(&non(message)), "ignored, UnknownLocation");
+    }
+}
+
+#[test]
+fn everything_else_goes_to_the_device_behind_the_peer() {
+    let token = Token::new(&[1]).unwrap();
+    let cases = [
+        (request(Code::GET, &["rd"]), "CON 0.01"),
+        (request(Code::POST, &["rd", "a", "b"]), "CON 0.02"),
+        (request(Code::POST, &["dp"]), "CON 0.02"),
+        (request(Code::POST, &[]), "CON 0.02"),
+        (Message::ping(ID), "CON 0.00"),
+        (Message::acknowledgement(ID), "ACK 0.00"),
+        (Message::reset(ID), "RST 0.00"),
+        (
+            Message::separate(Kind::NonConfirmable, Code::CONTENT, ID, token),
+            "NON 2.05",
+        ),
+        (
+            Message::separate(Kind::Confirmable, Code::CONTENT, ID, token),
+            "CON 2.05",
+        ),
+    ];
+    for (message, told) in cases {
+        assert_eq!(sorted(&message), format!("to peer: {told}"));
+    }
+}
+
+#[test]
+fn noise_is_ignored_and_a_malformed_confirmable_message_is_reset() {
+    let cases: [(&[u8], &str); 7] = [
+        (&[], "ignored, Malformed(TooShort)"),
+        (b"GET", "ignored, Malformed(TooShort)"),
+        (&[0x80, 1, 0, 7], "ignored, Malformed(UnknownVersion(2))"),
+        (&[0x50, 0, 0, 7], "ignored, Malformed(EmptyNonConfirmable)"),
+        (
+            &[0x60, 1, 0, 7],
+            "ignored, Malformed(RequestInAcknowledgement)",
+        ),
+        (
+            &[0x49, 1, 0, 7],
+            "RST 0.00 to 7, Malformed(ReservedTokenLength(9))",
+        ),
+        (
+            &[0x40, 1, 0, 7, 0xff],
+            "RST 0.00 to 7, Malformed(PayloadMissing)",
+        ),
+    ];
+    for (bytes, told) in cases {
+        assert_eq!(told_of(sort(peer(), bytes)), told);
+    }
+}
+
+#[test]
+fn a_request_with_an_unknown_critical_option_is_refused() {
+    let block = request(Code::POST, &["rd"])
+        .with_uri_query(["ep=meter"])
+        .with_block1(Block::from_value(0b1000));
+    assert_eq!(sorted(&block), "ACK 4.02 to 7, UnknownOption");
+    assert_eq!(sorted(&non(block)), "ignored, UnknownOption");
+    let proxy = request(Code::GET, &[]).with_option(option::PROXY_URI, b"coap://elsewhere");
+    assert_eq!(sorted(&proxy), "ACK 4.02 to 7, UnknownOption");
+}
+
+#[test]
+fn options_a_device_may_use_are_known() {
+    let message = request(Code::POST, &["rd"])
+        .with_uri_query(["ep=meter"])
+        .with_option(option::URI_HOST, b"box.example")
+        .with_option(option::URI_PORT, &[0x16, 0x33])
+        .with_option(option::IF_NONE_MATCH, &[])
+        .with_option(option::ACCEPT, &[])
+        .with_observe(0)
+        .with_max_age(60);
+    assert_eq!(sorted(&message), "to endpoint meter: CON 0.02");
+}
+
+#[test]
+fn an_answer_with_an_unknown_critical_option_still_reaches_its_device() {
+    let token = Token::new(&[1]).unwrap();
+    let answer = Message::separate(Kind::Confirmable, Code::CONTENT, ID, token).with_option(9, &[]);
+    assert_eq!(sorted(&answer), "to peer: CON 2.05");
+}
+
+#[test]
+fn those_who_belong_to_nobody_are_told_so() {
+    let token = Token::new(&[1]).unwrap();
+    let notification = Message::separate(Kind::NonConfirmable, Code::CONTENT, ID, token);
+    let cases: [(Tell, Message, &str); 11] = [
+        (
+            unknown_endpoint,
+            request(Code::POST, &["rd"]),
+            "ACK 4.03 to 7, UnknownEndpoint",
+        ),
+        (
+            unknown_endpoint,
+            non(request(Code::POST, &["rd"])),
+            "ignored, UnknownEndpoint",
+        ),
+        (
+            unknown_location,
+            request(Code::POST, &["rd", "x"]),
+            "ACK 4.04 to 7, UnknownLocation",
+        ),
+        (
+            unknown_peer,
+            Message::ping(ID),
+            "RST 0.00 to 7, UnknownPeer",
+        ),
+        (
+            unknown_peer,
+            Message::acknowledgement(ID),
+            "ignored, UnknownPeer",
+        ),
+        (unknown_peer, Message::reset(ID), "ignored, UnknownPeer"),
+        (
+            unknown_peer,
+            notification.clone(),
+            "RST 0.00 to 7, UnknownPeer",
+        ),
+        (
+            unknown_peer,
+            request(Code::POST, &[]),
+            "ACK 4.01 to 7, UnknownPeer",
+        ),
+        (
+            unknown_peer,
+            request(Code::POST, &["dp"]),
+            "ACK 4.04 to 7, UnknownPeer",
+        ),
+        (
+            unknown_peer,
+            non(request(Code::POST, &["dp"])),
+            "ignored, UnknownPeer",
+        ),
+        (overloaded, notification, "ignored, Overloaded"),
+    ];
+    for (tell, message, told) in cases {
+        let datagram = Datagram {
+            peer: peer(),
+            message,
+        };
+        assert_eq!(told_of(tell(&datagram)), told);
+    }
+}
+
+#[test]
+fn an_overloaded_service_says_when_to_come_back() {
+    let message = request(Code::POST, &["rd"]).with_uri_query(["ep=meter"]);
+    let Sorted::Answered { datagram, fate } = overloaded(&Datagram {
+        peer: peer(),
+        message,
+    }) else {
+        panic!("a confirmable request is answered");
+    };
+    let answer = Message::decode(&datagram).unwrap();
+    assert_eq!(
+        (answer.kind, answer.code),
+        (Kind::Acknowledgement, Code::SERVICE_UNAVAILABLE)
+    );
+    assert_eq!((answer.message_id, answer.max_age()), (ID, Some(10)));
+    assert_eq!(fate, Fate::Overloaded);
+}
+
+#[test]
+fn an_actor_that_panics_now_and_then_is_restored_and_one_that_goes_on_is_parked() {
+    let at = |ms| Timestamp::from_ms(1_700_000_000_000 + ms);
+    let mut panics = Panics::default();
+    for ms in 0..i64::from(PANICS_MAX) {
+        assert_eq!(panics.note(at(ms)), AfterPanic::Restore);
+    }
+    assert_eq!(
+        panics.note(at(PANIC_WINDOW_MS)),
+        AfterPanic::Park,
+        "within the window"
+    );
+
+    let mut panics = Panics::default();
+    for ms in 0..i64::from(PANICS_MAX) {
+        assert_eq!(panics.note(at(ms)), AfterPanic::Restore);
+    }
+    assert_eq!(
+        panics.note(at(PANIC_WINDOW_MS + 1)),
+        AfterPanic::Restore,
+        "a new window"
+    );
+    assert_eq!(panics.note(at(PANIC_WINDOW_MS + 2)), AfterPanic::Restore);
+}
+
+// The vocabulary of these tests.
+
+type Tell = fn(&Datagram) -> Sorted;
+
+const ID: MessageId = MessageId(7);
+
+fn peer() -> Peer {
+    Peer::plain("10.0.0.1:5683".parse().unwrap())
+}
+
+fn location() -> Location {
+    let customer = CustomerId::parse("acme").unwrap();
+    let device = DeviceId::parse("8931").unwrap();
+    Location::new(DeviceKey::of(&customer, &device), 17)
+}
+
+fn request(code: Code, path: &[&str]) -> Message {
+    Message::request(Kind::Confirmable, code, ID, Token::EMPTY).with_uri_path(path)
+}
+
+fn non(mut message: Message) -> Message {
+    message.kind = Kind::NonConfirmable;
+    message
+}
+
+fn sorted(message: &Message) -> String {
+    told_of(sort(peer(), &message.encode()))
+}
+
+fn told_of(sorted: Sorted) -> String {
+    match sorted {
+        Sorted::ToEndpoint(endpoint, datagram) => {
+            format!("to endpoint {endpoint}: {}", head(&datagram.message))
+        }
+        Sorted::ToLocation(location, datagram) => {
+            format!("to location {location}: {}", head(&datagram.message))
+        }
+        Sorted::ToPeer(datagram) => format!("to peer: {}", head(&datagram.message)),
+        Sorted::Answered { datagram, fate } => {
+            let answer = Message::decode(&datagram).unwrap();
+            format!("{} to {}, {fate:?}", head(&answer), answer.message_id.0)
+        }
+        Sorted::Ignored(fate) => format!("ignored, {fate:?}"),
+    }
+}
+
+fn head(message: &Message) -> String {
+    let kind = match message.kind {
+        Kind::Confirmable => "CON",
+        Kind::NonConfirmable => "NON",
+        Kind::Acknowledgement => "ACK",
+        Kind::Reset => "RST",
+    };
+    format!("{kind} {}", message.code)
+}

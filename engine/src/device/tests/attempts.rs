@@ -1,0 +1,180 @@
+//! How often a request leaves, in which order, and one at a time.
+
+use protocol::coap::code::Code;
+use protocol::coap::message::Message;
+
+use super::vocabulary::{
+    Bench, HOME, HOUR, Lines, MINUTE, S, all, created, ended, execute, moved, read, sent,
+};
+use crate::action::Status::{InProgress, Scheduled, Succeeded};
+
+#[test]
+fn an_unacknowledged_request_is_repeated_four_times_within_one_attempt() {
+    let mut bench = Bench::registered();
+    let id = bench.ask(read("/3/0/9").attempts(2));
+    let mut sent_at = Vec::new();
+    loop {
+        let effects = bench.next_deadline();
+        if effects.is_empty() {
+            break;
+        }
+        assert_eq!(
+            effects,
+            sent("CON GET /3/0/9 accept 0 m1"),
+            "the very same message"
+        );
+        sent_at.push(bench.now_s());
+    }
+    assert_eq!(sent_at, [2, 6, 14, 30]);
+    assert_eq!(bench.now_s(), 62);
+    assert_eq!(bench.kept(id).attempts_made, 1);
+}
+
+#[test]
+fn requests_go_out_one_by_one_and_the_oldest_first() {
+    let mut bench = Bench::registered();
+    for path in ["/3/0/9", "/3/0/13", "/3/0/14"] {
+        bench.ask(read(path).when_active());
+    }
+    let mut effects = bench.update();
+    assert_eq!(effects.remove(0), "send 10.0.0.1:5683: ACK 2.04 to 102");
+    for (number, path, payload) in [(1, "9", "87"), (2, "13", "0"), (3, "14", "+00:00")] {
+        let name = format!("#{number}");
+        let begun = all([
+            moved(&name, Scheduled, InProgress, "1/1"),
+            sent(&format!("CON GET /3/0/{path} accept 0 m{number}")),
+        ]);
+        assert_eq!(effects, begun);
+        assert_eq!(bench.timeout(), Lines::new(), "one exchange is in flight");
+        effects = bench.answer(Code::CONTENT, payload);
+        assert!(effects[5].starts_with(&format!("save {name} InProgress -> Succeeded")));
+        effects.drain(..6);
+    }
+    assert_eq!(effects, Lines::new());
+}
+
+#[test]
+fn a_request_to_be_sent_now_waits_for_the_exchange_in_flight() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0/9"));
+    let (_, effects) = bench.submit(execute("/3/0/4"));
+    assert_eq!(effects, created("#2", InProgress, "0/1"));
+    let expected = all([
+        ended("#1", Succeeded, r#"1/1 "205" "87""#),
+        moved("#2", InProgress, InProgress, "1/1"),
+        sent("CON POST /3/0/4 m2"),
+    ]);
+    assert_eq!(bench.answer(Code::CONTENT, "87"), expected);
+}
+
+#[test]
+fn a_request_leaves_as_often_as_permitted_and_no_more() {
+    let mut bench = Bench::registered();
+    let id = bench.ask(execute("/3/0/4").when_active().attempts(3));
+    for attempt in 1..=3 {
+        let effects = bench.at(attempt * MINUTE).update();
+        assert!(
+            effects.iter().any(|line| line.contains("CON POST /3/0/4")),
+            "{effects:?}"
+        );
+        bench.answer(Code::SERVICE_UNAVAILABLE, "");
+    }
+    assert_eq!(bench.at(4 * MINUTE).update(), sent("ACK 2.04 to 105"));
+    assert_eq!(bench.kept(id).attempts_made, 3);
+}
+
+#[test]
+fn an_update_during_an_attempt_is_not_the_activity_it_waits_for() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0/9").attempts(2));
+    assert_eq!(bench.at(S).update(), sent("ACK 2.04 to 102"));
+    assert_eq!(bench.answer(Code::SERVICE_UNAVAILABLE, ""), Lines::new());
+    assert_eq!(bench.timeout(), Lines::new());
+    let effects = bench.at(5 * S).update();
+    assert!(effects.contains(&"send 10.0.0.1:5683: CON GET /3/0/9 accept 0 m2".to_owned()));
+}
+
+#[test]
+fn what_follows_an_attempt_that_ended_in_silence_waits_for_the_device_too() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0/9").when_active().attempts(2));
+    let second = bench.ask(read("/3/0/13").when_active());
+    bench.update();
+    let_pass(&mut bench);
+    assert_eq!(bench.kept(second).status, Scheduled);
+    assert_eq!(bench.timeout(), Lines::new());
+
+    let expected = all([
+        sent("ACK 2.04 to 103"),
+        moved("#1", InProgress, InProgress, "2/2"),
+        sent("CON GET /3/0/9 accept 0 m2"),
+    ]);
+    assert_eq!(
+        bench.at(HOUR - S).update(),
+        expected,
+        "the oldest goes first again"
+    );
+}
+
+#[test]
+fn what_follows_an_attempt_goes_out_if_the_device_was_heard_meanwhile() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0/9").when_active().attempts(2));
+    bench.ask(read("/3/0/13").when_active());
+    bench.update();
+    bench.at(50 * S).update();
+    let expected = all([
+        moved("#2", Scheduled, InProgress, "1/1"),
+        sent("CON GET /3/0/13 accept 0 m2"),
+    ]);
+    let_pass_until(&mut bench, &expected);
+}
+
+#[test]
+fn what_follows_an_attempt_goes_out_if_the_device_rejected_it() {
+    let ends: [fn(&mut Bench) -> Message; 2] = [
+        |bench| bench.piggybacked(Code::SERVICE_UNAVAILABLE),
+        |bench| Message::reset(bench.asked().message_id),
+    ];
+    for end in ends {
+        let mut bench = Bench::registered();
+        bench.ask(read("/3/0/9").when_active().attempts(2));
+        bench.ask(read("/3/0/13").when_active());
+        bench.update();
+        let message = end(&mut bench);
+        let expected = all([
+            moved("#2", Scheduled, InProgress, "1/1"),
+            sent("CON GET /3/0/13 accept 0 m2"),
+        ]);
+        assert_eq!(
+            bench.at(S).hears(HOME, &message),
+            expected,
+            "the device is there"
+        );
+    }
+}
+
+#[test]
+fn a_late_wake_up_repeats_nothing_that_could_be_obeyed_twice() {
+    let mut bench = Bench::registered();
+    let id = bench.ask(execute("/3/0/4").attempts(2));
+    for late in [3 * HOUR, 4 * HOUR, 5 * HOUR] {
+        assert_eq!(bench.at(late).timeout(), Lines::new());
+    }
+    assert_eq!(bench.kept(id).attempts_made, 1);
+}
+
+/// Lets the attempt in flight end in silence.
+fn let_pass(bench: &mut Bench) {
+    while !bench.next_deadline().is_empty() {}
+}
+
+fn let_pass_until(bench: &mut Bench, expected: &Lines) {
+    loop {
+        let effects = bench.next_deadline();
+        if effects == *expected {
+            return;
+        }
+        assert_eq!(effects, sent("CON GET /3/0/9 accept 0 m1"));
+    }
+}

@@ -1,0 +1,86 @@
+//! The device's own requests that are no registration, and messages that come twice.
+
+use protocol::coap::code::Code;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::token::Token;
+
+use super::vocabulary::{Bench, HOME, Lines, S, read, sent};
+
+#[test]
+fn a_ping_is_answered_with_a_reset() {
+    let mut bench = Bench::registered();
+    let ping = Message::ping(MessageId(500));
+    assert_eq!(bench.hears(HOME, &ping), sent("RST to 500"));
+    assert_eq!(bench.hears(HOME, &ping), sent("RST to 500"));
+}
+
+#[test]
+fn a_request_for_something_that_is_not_there_is_answered_so() {
+    let cases: [(Code, &[&str], &str); 5] = [
+        (Code::GET, &["rd"], "4.05"),
+        (Code::PUT, &["rd", "5a3f"], "4.05"),
+        (Code::POST, &["rd", "5a3f"], "4.04"),
+        (Code::GET, &["elsewhere"], "4.04"),
+        (Code::POST, &[], "4.04"),
+    ];
+    for (code, path, answer) in cases {
+        let mut bench = Bench::registered();
+        let request = bench.request(code, path);
+        assert_eq!(
+            bench.hears(HOME, &request),
+            sent(&format!("ACK {answer} to 102"))
+        );
+        assert_eq!(
+            bench.hears(HOME, &request),
+            sent(&format!("ACK {answer} to 102"))
+        );
+    }
+}
+
+#[test]
+fn a_non_confirmable_request_is_answered_with_a_message_of_our_own_and_once() {
+    let mut bench = Bench::registered();
+    let token = Token::new(&[1]).unwrap();
+    let request = Message::request(Kind::NonConfirmable, Code::GET, MessageId(9), token)
+        .with_uri_path(["elsewhere"]);
+    let effects = bench.hears(HOME, &request);
+    assert_eq!(effects.len(), 1);
+    assert!(
+        effects[0].starts_with("send 10.0.0.1:5683: NON 4.04 to "),
+        "{effects:?}"
+    );
+    assert_eq!(bench.at(S).hears(HOME, &request), Lines::new());
+}
+
+#[test]
+fn a_message_id_used_again_for_something_else_is_new() {
+    let mut bench = Bench::registered();
+    let first = bench.updating(&[], "");
+    bench.hears(HOME, &first);
+    let mut second = bench.updating(&["lt=60"], "");
+    second.message_id = first.message_id;
+    let effects = bench.at(S).hears(HOME, &second);
+    assert!(
+        effects[0].starts_with("save record: registered until 61000"),
+        "{effects:?}"
+    );
+}
+
+#[test]
+fn a_message_repeated_after_its_lifetime_is_new() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0/9").when_active());
+    let update = bench.updating(&[], "");
+    bench.hears(HOME, &update);
+    assert_eq!(
+        bench.at(246 * S).hears(HOME, &update),
+        sent("ACK 2.04 to 102")
+    );
+    bench.answer(Code::CONTENT, "87");
+    bench.ask(read("/3/0/9").when_active());
+    let effects = bench.at(248 * S).hears(HOME, &update);
+    assert!(
+        effects.iter().any(|line| line.contains("CON GET")),
+        "{effects:?}"
+    );
+}

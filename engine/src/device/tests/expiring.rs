@@ -1,0 +1,138 @@
+//! What time ends: requests, and what is in flight when their time comes.
+
+use protocol::coap::code::Code;
+
+use super::vocabulary::{
+    Bench, HOUR, Lines, S, all, created, ended, logged, moved, read, recorded, sent,
+};
+use crate::action::Status::{Failed, InProgress, Scheduled, Succeeded};
+
+#[test]
+fn a_request_may_have_an_expiry_of_its_own() {
+    let mut bench = Bench::new();
+    let (_, effects) = bench.submit(read("/3/0/9").when_active().expiring_in_s(90));
+    assert_eq!(effects, created("#1", Scheduled, "0/1"));
+    assert_eq!(bench.deadline(), Some(90 * S));
+    assert_eq!(
+        bench.next_deadline(),
+        expired(Scheduled, "0/1", "22:14:50", "was heard")
+    );
+}
+
+#[test]
+fn a_request_that_expired_is_not_sent_though_the_device_is_heard_first() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0/9").when_active().expiring_in_s(90));
+    bench.at(100 * S);
+    assert_eq!(
+        bench.update(),
+        sent("ACK 2.04 to 102"),
+        "the wake-up comes late"
+    );
+    assert_eq!(
+        bench.timeout(),
+        expired(Scheduled, "0/1", "22:14:50", "was heard")
+    );
+}
+
+#[test]
+fn an_attempt_in_flight_is_not_cut_off_when_its_request_expires() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0/9").expiring_in_s(1));
+    assert_eq!(bench.at(S).timeout(), Lines::new());
+    assert_eq!(
+        bench.deadline(),
+        Some(2 * S),
+        "the deadline is the exchange's"
+    );
+    let expected = ended("#1", Succeeded, r#"1/1 "205" "87""#);
+    assert_eq!(bench.at(3 * S).answer(Code::CONTENT, "87"), expected);
+}
+
+#[test]
+fn a_request_that_expired_during_its_attempt_is_not_tried_again() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0/9").attempts(5).expiring_in_s(1));
+    assert_eq!(
+        bench.at(3 * S).answer(Code::SERVICE_UNAVAILABLE, ""),
+        Lines::new()
+    );
+    assert!(bench.deadline() <= Some(3 * S), "it is due at once");
+    assert_eq!(
+        bench.timeout(),
+        expired(InProgress, "1/5", "22:13:21", "answered")
+    );
+}
+
+#[test]
+fn a_request_that_expired_during_its_attempt_is_not_tried_again_by_an_update_either() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0/9").attempts(5).expiring_in_s(1));
+    bench.at(3 * S).answer(Code::SERVICE_UNAVAILABLE, "");
+    assert_eq!(bench.update(), sent("ACK 2.04 to 102"));
+}
+
+#[test]
+fn what_expires_at_once_fails_at_once_and_each_is_logged() {
+    let mut bench = Bench::new();
+    for _ in 0..2 {
+        bench.ask(read("/3/0/9").when_active().expiring_in_s(90));
+    }
+    bench.ask(read("/3/0/9").when_active().expiring_in_s(91));
+    let effects = bench.at(90 * S).timeout();
+    let expected = all([
+        expired(Scheduled, "0/1", "22:14:50", "was heard"),
+        named("#2", expired(Scheduled, "0/1", "22:14:50", "was heard")),
+    ]);
+    assert_eq!(effects, expected);
+    assert_eq!(bench.deadline(), Some(91 * S));
+}
+
+#[test]
+fn an_expired_registration_ends_the_attempt_in_flight() {
+    let mut bench = Bench::new();
+    bench.register_with(&["lwm2m=1.1", "lt=60"], "</3/0>");
+    bench.at(50 * S).ask(read("/3/0/9"));
+    while bench.deadline() < Some(60 * S) {
+        assert_eq!(bench.next_deadline(), sent("CON GET /3/0/9 accept 0 m1"));
+    }
+    let why = "the registration of the device expired before it answered";
+    let expected = all([
+        recorded("unregistered, seen at 0 from 10.0.0.1:5683"),
+        ended("#1", Failed, &format!("1/1 {why:?}")),
+        logged(&format!(
+            "DeviceController[ActionRequestFailed] Error: Action request #1 failed: {why}."
+        )),
+        vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
+    ]);
+    assert_eq!(bench.at(60 * S).timeout(), expected);
+}
+
+#[test]
+fn a_request_in_progress_survives_its_device_s_registration() {
+    let mut bench = Bench::new();
+    bench.register_with(&["lwm2m=1.1", "lt=60"], "</3/0>");
+    bench.at(50 * S).ask(read("/3/0/9").attempts(2));
+    bench.at(60 * S).timeout();
+    assert_eq!(bench.timeout(), Lines::new(), "nobody is there");
+    let effects = bench.at(HOUR).register();
+    let again = all([
+        moved("#1", InProgress, InProgress, "2/2"),
+        sent("CON GET /3/0/9 accept 0 m2"),
+    ]);
+    assert!(effects.ends_with(&again), "{effects:?}");
+}
+
+fn expired(was: crate::action::Status, progress: &str, at: &str, before: &str) -> Lines {
+    let why = format!("it expired at 2023-11-14T{at}.000Z before the device {before}");
+    all([
+        moved("#1", was, Failed, &format!("{progress} {why:?}")),
+        logged(&format!(
+            "DeviceController[ActionRequestExpired] Error: Action request #1 failed: {why}."
+        )),
+    ])
+}
+
+fn named(name: &str, lines: Lines) -> Lines {
+    lines.iter().map(|line| line.replace("#1", name)).collect()
+}

@@ -1,0 +1,114 @@
+//! Devices that sleep: what is asked of them waits until they are heard.
+
+use protocol::coap::code::Code;
+use protocol::coap::message::Message;
+
+use super::vocabulary::{
+    Bench, HOME, Lines, OBJECTS, S, all, created, ended, moved, read, recorded, sent,
+};
+use crate::action::Status::{InProgress, Succeeded};
+use crate::device::snapshot::Presence;
+
+#[test]
+fn a_queue_mode_device_is_awake_for_a_while_after_it_was_heard() {
+    let mut bench = Bench::registered_for_queue_mode();
+    assert_eq!(bench.at(93 * S - 1).snapshot().presence, Presence::Awake);
+    assert_eq!(bench.at(93 * S).snapshot().presence, Presence::Asleep);
+    bench.at(500 * S).update();
+    assert_eq!(bench.at(593 * S - 1).snapshot().presence, Presence::Awake);
+    assert_eq!(bench.at(593 * S).snapshot().presence, Presence::Asleep);
+}
+
+#[test]
+fn a_device_without_queue_mode_is_always_awake() {
+    let mut bench = Bench::registered();
+    assert_eq!(
+        bench.at(86_400 * S - 1).snapshot().presence,
+        Presence::Awake
+    );
+    assert_eq!(
+        bench.at(86_400 * S).snapshot().presence,
+        Presence::Unregistered
+    );
+}
+
+#[test]
+fn a_request_to_be_sent_now_goes_out_to_a_device_that_is_awake() {
+    let mut bench = Bench::registered_for_queue_mode();
+    let (_, effects) = bench.at(92 * S).submit(read("/3/0/9"));
+    let expected = all([
+        created("#1", InProgress, "0/1"),
+        moved("#1", InProgress, InProgress, "1/1"),
+        sent("CON GET /3/0/9 accept 0 m1"),
+    ]);
+    assert_eq!(effects, expected);
+}
+
+#[test]
+fn a_request_to_be_sent_now_waits_for_a_device_that_sleeps() {
+    let mut bench = Bench::registered_for_queue_mode();
+    let (_, effects) = bench.at(93 * S).submit(read("/3/0/9"));
+    assert_eq!(effects, created("#1", InProgress, "0/1"));
+    assert_eq!(bench.timeout(), Lines::new());
+    let expected = all([
+        sent("ACK 2.04 to 102"),
+        moved("#1", InProgress, InProgress, "1/1"),
+        sent("CON GET /3/0/9 accept 0 m1"),
+    ]);
+    assert_eq!(bench.at(500 * S).update(), expected);
+}
+
+#[test]
+fn an_answer_keeps_the_device_awake_for_the_next_request() {
+    let mut bench = Bench::registered_for_queue_mode();
+    bench.at(90 * S).ask(read("/3/0/9"));
+    bench.at(92 * S).ask(read("/3/0/13"));
+    let expected = all([
+        ended("#1", Succeeded, r#"1/1 "205" "87""#),
+        moved("#2", InProgress, InProgress, "1/1"),
+        sent("CON GET /3/0/13 accept 0 m2"),
+    ]);
+    assert_eq!(bench.at(95 * S).answer(Code::CONTENT, "87"), expected);
+}
+
+#[test]
+fn an_acknowledgement_keeps_the_device_awake() {
+    let mut bench = Bench::registered_for_queue_mode();
+    bench.at(90 * S).ask(read("/3/0/9"));
+    let acknowledgement = Message::acknowledgement(bench.asked().message_id);
+    assert_eq!(bench.hears(HOME, &acknowledgement), Lines::new());
+    assert_eq!(bench.at(182 * S).snapshot().presence, Presence::Awake);
+    assert_eq!(bench.at(183 * S).snapshot().presence, Presence::Asleep);
+}
+
+#[test]
+fn what_is_ready_when_the_device_falls_asleep_waits_until_it_is_heard() {
+    let mut bench = Bench::registered_for_queue_mode();
+    bench.at(60 * S).ask(read("/3/0/9").attempts(1));
+    bench.ask(read("/3/0/13"));
+    bench.at(100 * S).timeout();
+    while bench.deadline() < Some(1_000 * S) {
+        let effects = bench.next_deadline();
+        assert!(
+            effects.iter().all(|line| !line.contains("/3/0/13")),
+            "{effects:?}"
+        );
+    }
+    let effects = bench.at(500 * S).update();
+    assert!(effects.contains(&"send 10.0.0.1:5683: CON GET /3/0/13 accept 0 m2".to_owned()));
+}
+
+#[test]
+fn queue_mode_of_the_first_enabler_is_a_letter_of_the_binding() {
+    let mut bench = Bench::new();
+    bench.register_with(&["lwm2m=1.0", "lt=86400", "b=UQ"], OBJECTS);
+    assert_eq!(bench.at(93 * S).snapshot().presence, Presence::Asleep);
+
+    let message = bench.updating(&["b=U"], "");
+    let expected = all([
+        recorded("registered until 86493000, seen at 93000 from 10.0.0.1:5683"),
+        sent("ACK 2.04 to 102"),
+    ]);
+    assert_eq!(bench.hears(HOME, &message), expected);
+    assert_eq!(bench.at(500 * S).snapshot().presence, Presence::Awake);
+}

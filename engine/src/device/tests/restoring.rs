@@ -1,0 +1,200 @@
+//! What a restart leaves of a device: everything promised, and no attempt twice.
+
+use protocol::coap::code::Code;
+use protocol::coap::message::Kind;
+
+use super::vocabulary::{
+    Bench, HOME, HOUR, Lines, MINUTE, OBJECTS, S, all, ended, execute, logged, moved, peer, read,
+    recorded, sent,
+};
+use crate::action::Status::{Failed, InProgress, Scheduled};
+
+const INTERRUPTED: &str =
+    "the service was interrupted during the last attempt; the device may have done it";
+
+#[test]
+fn a_scheduled_request_waits_across_a_restart_and_goes_out_once() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0/9").when_active());
+    bench.restart();
+    assert_eq!(bench.timeout(), Lines::new());
+    let expected = all([
+        sent("ACK 2.04 to 102"),
+        moved("#1", Scheduled, InProgress, "1/1"),
+        sent("CON GET /3/0/9 accept 0 m1"),
+    ]);
+    assert_eq!(bench.at(S).update(), expected);
+}
+
+#[test]
+fn an_attempt_in_flight_at_a_restart_counts_as_made() {
+    let mut bench = Bench::registered();
+    let id = bench.ask(execute("/3/0/4").attempts(2));
+    bench.restart();
+    assert_eq!(
+        bench.timeout(),
+        Lines::new(),
+        "it waits for the device to be heard"
+    );
+    assert_eq!(bench.kept(id).attempts_left(), 1);
+    let expected = all([
+        sent("ACK 2.04 to 102"),
+        moved("#1", InProgress, InProgress, "2/2"),
+        sent("CON POST /3/0/4 m2"),
+    ]);
+    assert_eq!(bench.at(S).update(), expected);
+}
+
+#[test]
+fn a_last_attempt_in_flight_at_a_restart_fails_as_interrupted() {
+    let mut bench = Bench::registered();
+    bench.ask(execute("/3/0/4"));
+    bench.restart();
+    assert_eq!(
+        bench.deadline().map(|at| at < 0),
+        Some(true),
+        "it is due at once"
+    );
+    assert_eq!(bench.timeout(), interrupted());
+    assert_eq!(bench.timeout(), Lines::new());
+}
+
+#[test]
+fn a_last_attempt_is_not_made_again_though_the_device_is_heard_first() {
+    let mut bench = Bench::registered();
+    bench.ask(execute("/3/0/4"));
+    bench.restart();
+    let effects = bench.at(S).update();
+    assert!(
+        effects.iter().all(|line| !line.contains("CON POST")),
+        "{effects:?}"
+    );
+    assert_eq!(bench.timeout(), interrupted());
+}
+
+#[test]
+fn attempts_never_exceed_what_was_permitted_across_any_number_of_restarts() {
+    let mut bench = Bench::registered();
+    bench.ask(execute("/3/0/4").when_active().attempts(3));
+    let mut attempts = 0;
+    for minute in 1..10 {
+        bench.restart();
+        let effects = [bench.at(minute * MINUTE).timeout(), bench.update()].concat();
+        attempts += effects
+            .iter()
+            .filter(|line| line.contains("CON POST"))
+            .count();
+    }
+    assert_eq!(attempts, 3);
+}
+
+#[test]
+fn a_request_to_be_sent_now_that_was_never_tried_goes_out_after_a_restart() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0/9").attempts(2));
+    bench.ask(read("/3/0/13"));
+    bench.restart();
+    let expected = all([
+        moved("#2", InProgress, InProgress, "1/1"),
+        sent("CON GET /3/0/13 accept 0 m2"),
+    ]);
+    assert_eq!(bench.at(S).timeout(), expected);
+}
+
+#[test]
+fn a_late_answer_to_the_time_before_a_restart_is_reset() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0/9"));
+    let answer = bench
+        .separate(Kind::Confirmable, Code::CONTENT)
+        .with_payload("87");
+    bench.restart();
+    bench.timeout();
+    assert_eq!(bench.hears(HOME, &answer), sent("RST to 102"));
+}
+
+#[test]
+fn a_registration_survives_a_restart_with_its_location_and_its_address() {
+    let mut bench = Bench::registered();
+    bench.restart();
+    assert_eq!(bench.device().bound_peer(), Some(peer(HOME)));
+    assert_eq!(bench.update(), sent("ACK 2.04 to 102"));
+}
+
+#[test]
+fn a_registration_gets_what_may_have_gone_unsaved_but_not_more_than_its_lifetime() {
+    // Saved at the start, updated in memory until the restart at 50 minutes.
+    let cases = [
+        (60, 50 * 60 + 60),
+        (86_400, 86_400 + 3_000),
+        (7_200, 7_200 + 3_000),
+    ];
+    for (lifetime_s, expires_at_s) in cases {
+        let mut bench = Bench::new();
+        bench.register_with(&["lwm2m=1.1", &format!("lt={lifetime_s}")], OBJECTS);
+        bench.at(50 * MINUTE).restart();
+        bench.timeout();
+        assert_eq!(bench.deadline(), Some(expires_at_s * S), "{lifetime_s}");
+    }
+}
+
+#[test]
+fn a_registration_that_lapsed_while_the_service_was_down_ends_at_the_restart() {
+    let mut bench = Bench::new();
+    bench.register_with(&["lwm2m=1.1", "lt=60"], OBJECTS);
+    bench.at(2 * HOUR).restart();
+    let expected = all([
+        recorded("unregistered, seen at 0 from 10.0.0.1:5683"),
+        vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
+    ]);
+    assert_eq!(bench.timeout(), expected);
+}
+
+#[test]
+fn a_request_that_expired_while_the_service_was_down_is_not_sent() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0/9").when_active().expiring_in_s(60));
+    bench.at(2 * MINUTE).restart();
+    assert_eq!(bench.update(), sent("ACK 2.04 to 102"));
+    let effects = bench.timeout();
+    assert!(
+        effects[5].starts_with("save #1 Scheduled -> Failed"),
+        "{effects:?}"
+    );
+}
+
+#[test]
+fn requests_keep_their_order_across_a_restart() {
+    let mut bench = Bench::registered();
+    for path in ["/3/0/13", "/3/0/9", "/3/0/14"] {
+        bench.at(bench_time(path)).ask(read(path).when_active());
+    }
+    bench.at(MINUTE).restart();
+    let effects = bench.update();
+    assert!(
+        effects.last().unwrap().contains("GET /3/0/13"),
+        "{effects:?}"
+    );
+    let effects = bench.answer(Code::CONTENT, "0");
+    assert!(
+        effects.last().unwrap().contains("GET /3/0/9"),
+        "{effects:?}"
+    );
+}
+
+fn bench_time(path: &str) -> i64 {
+    match path {
+        "/3/0/13" => S,
+        "/3/0/9" => 2 * S,
+        _ => 3 * S,
+    }
+}
+
+fn interrupted() -> Lines {
+    all([
+        ended("#1", Failed, &format!("1/1 {INTERRUPTED:?}")),
+        logged(&format!(
+            "DeviceController[ActionRequestFailed] Error: Action request #1 failed: {INTERRUPTED}."
+        )),
+    ])
+}

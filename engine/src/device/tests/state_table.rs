@@ -1,0 +1,246 @@
+//! Every row of the table of an action request's states.
+
+use protocol::coap::code::Code;
+use protocol::coap::message::Message;
+
+use super::vocabulary::{
+    Bench, HOME, HOUR, Lines, S, all, created, ended, execute, logged, moved, read, recorded, sent,
+    write,
+};
+use crate::action::Status::{Cancelled, Failed, InProgress, Scheduled, Succeeded};
+
+#[test]
+fn a_request_to_be_sent_now_is_in_progress_and_goes_out_at_once() {
+    let mut bench = Bench::registered();
+    let (accepted, effects) = bench.submit(read("/3/0/9"));
+    assert_eq!(accepted.unwrap().status, InProgress);
+    let expected = all([
+        created("#1", InProgress, "0/1"),
+        moved("#1", InProgress, InProgress, "1/1"),
+        sent("CON GET /3/0/9 accept 0 m1"),
+    ]);
+    assert_eq!(effects, expected);
+}
+
+#[test]
+fn a_request_to_be_sent_when_active_is_scheduled_and_goes_nowhere() {
+    let mut bench = Bench::registered();
+    let (accepted, effects) = bench.submit(read("/3/0/9").when_active());
+    assert_eq!(accepted.unwrap().status, Scheduled);
+    assert_eq!(effects, created("#1", Scheduled, "0/1"));
+    assert_eq!(bench.timeout(), Lines::new());
+}
+
+#[test]
+fn a_scheduled_request_is_in_progress_from_the_device_s_registration_on() {
+    let mut bench = Bench::new();
+    bench.ask(read("/3/0/9").when_active());
+    let effects = bench.register();
+    let expected = all([
+        recorded("registered until 86400000, seen at 0 from 10.0.0.1:5683"),
+        logged(
+            "Lifecycle[DeviceFirstTimeRegistered] Info: \
+             The device registered for the first time as meter.",
+        ),
+        vec!["rebind nowhere -> 10.0.0.1:5683".to_owned()],
+        sent("ACK 2.01 L1 to 101"),
+        moved("#1", Scheduled, InProgress, "1/1"),
+        sent("CON GET /3/0/9 accept 0 m1"),
+    ]);
+    assert_eq!(effects, expected);
+}
+
+#[test]
+fn a_scheduled_request_is_in_progress_from_the_device_s_update_on() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0/9").when_active());
+    let expected = all([
+        sent("ACK 2.04 to 102"),
+        moved("#1", Scheduled, InProgress, "1/1"),
+        sent("CON GET /3/0/9 accept 0 m1"),
+    ]);
+    assert_eq!(bench.at(5 * S).update(), expected);
+}
+
+#[test]
+fn a_scheduled_request_that_is_cancelled_ends_there() {
+    let mut bench = Bench::registered();
+    let id = bench.ask(read("/3/0/9").when_active());
+    let (cancelled, effects) = bench.at(S).cancel(id);
+    assert_eq!(cancelled, Ok(()));
+    assert_eq!(effects, moved("#1", Scheduled, Cancelled, "0/1"));
+    assert_eq!(bench.update(), sent("ACK 2.04 to 102"));
+}
+
+#[test]
+fn a_scheduled_request_fails_after_two_days() {
+    let mut bench = Bench::new();
+    bench.ask(read("/3/0/9").when_active());
+    assert_eq!(bench.deadline(), Some(48 * HOUR));
+    assert_eq!(bench.at(48 * HOUR - 1).timeout(), Lines::new());
+    let why = "it expired at 2023-11-16T22:13:20.000Z before the device was heard";
+    let expected = all([
+        moved("#1", Scheduled, Failed, &format!("0/1 {why:?}")),
+        logged(&format!(
+            "DeviceController[ActionRequestExpired] Error: Action request #1 failed: {why}."
+        )),
+    ]);
+    assert_eq!(bench.at(48 * HOUR).timeout(), expected);
+    assert_eq!(bench.deadline(), None);
+}
+
+#[test]
+fn a_request_succeeds_with_any_answer_of_class_two() {
+    let cases = [
+        (read("/3/0/9"), Code::CONTENT, "87", r#"1/1 "205" "87""#),
+        (read("/3/0/9"), Code::VALID, "87", r#"1/1 "203" "87""#),
+        (
+            write("/3/0/14", "+01:00"),
+            Code::CHANGED,
+            "",
+            r#"1/1 "204""#,
+        ),
+        (
+            write("/3/0/14", "+01:00"),
+            Code::CREATED,
+            "",
+            r#"1/1 "201""#,
+        ),
+        (execute("/3/0/4"), Code::CHANGED, "", r#"1/1 "204""#),
+    ];
+    for (request, code, payload, progress) in cases {
+        let mut bench = Bench::registered();
+        bench.ask(request);
+        let effects = bench.at(S).answer(code, payload);
+        assert_eq!(effects, ended("#1", Succeeded, progress), "{code}");
+    }
+}
+
+#[test]
+fn a_request_without_result_is_tried_again_when_the_device_is_next_heard() {
+    for (what, end) in fruitless_ends() {
+        let mut bench = Bench::registered();
+        let id = bench.ask(read("/3/0/9").attempts(2));
+        assert_eq!(
+            end(&mut bench),
+            Lines::new(),
+            "{what} saves nothing and says nothing"
+        );
+        assert_eq!(bench.kept(id).status, InProgress, "{what}");
+        assert_eq!(bench.kept(id).attempts_left(), 1, "{what}");
+        assert_eq!(bench.timeout(), Lines::new(), "{what} waits for the device");
+
+        let expected = all([
+            sent("ACK 2.04 to 102"),
+            moved("#1", InProgress, InProgress, "2/2"),
+            sent("CON GET /3/0/9 accept 0 m2"),
+        ]);
+        assert_eq!(bench.at(HOUR - S).update(), expected, "{what}");
+    }
+}
+
+#[test]
+fn a_request_without_result_and_attempts_fails_and_is_logged() {
+    for (what, end) in fruitless_ends() {
+        let mut bench = Bench::registered();
+        let id = bench.ask(read("/3/0/9"));
+        let effects = end(&mut bench);
+        let outcome = bench.kept(id).outcome.clone().unwrap();
+        let code = outcome
+            .code
+            .map(|code| format!(" {code:?}"))
+            .unwrap_or_default();
+        let why = outcome.error.expect("a failure says why");
+        let expected = all([
+            ended("#1", Failed, &format!("1/1{code} {why:?}")),
+            logged(&format!(
+                "DeviceController[ActionRequestFailed] Error: Action request #1 failed: {why}."
+            )),
+        ]);
+        assert_eq!(effects, expected, "{what}");
+        assert_eq!(
+            bench.at(HOUR - S).update(),
+            sent("ACK 2.04 to 102"),
+            "{what}: for ever"
+        );
+    }
+}
+
+#[test]
+fn a_request_that_the_device_refuses_fails_although_attempts_are_left() {
+    let refusals = [
+        Code::BAD_REQUEST,
+        Code::UNAUTHORIZED,
+        Code::BAD_OPTION,
+        Code::FORBIDDEN,
+        Code::NOT_FOUND,
+        Code::METHOD_NOT_ALLOWED,
+        Code::NOT_ACCEPTABLE,
+        Code::UNSUPPORTED_CONTENT_FORMAT,
+        Code::INTERNAL_SERVER_ERROR,
+        Code::NOT_IMPLEMENTED,
+        Code::GATEWAY_TIMEOUT,
+    ];
+    for code in refusals {
+        let mut bench = Bench::registered();
+        bench.ask(read("/3/0/9").attempts(5));
+        let why = format!("the device answered {code}");
+        let expected = all([
+            ended("#1", Failed, &format!("1/5 {:?} {why:?}", code.digits())),
+            logged(&format!(
+                "DeviceController[ActionRequestFailed] Error: Action request #1 failed: {why}."
+            )),
+        ]);
+        assert_eq!(bench.answer(code, ""), expected);
+        assert_eq!(bench.update(), sent("ACK 2.04 to 102"));
+    }
+}
+
+#[test]
+fn a_request_waiting_for_its_next_attempt_fails_after_two_days() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0/9").attempts(5));
+    bench.answer(Code::SERVICE_UNAVAILABLE, "");
+    let why = "it expired at 2023-11-16T22:13:20.000Z before the device answered";
+    bench.at(24 * HOUR).timeout();
+    let expected = all([
+        ended("#1", Failed, &format!("1/5 {why:?}")),
+        logged(&format!(
+            "DeviceController[ActionRequestExpired] Error: Action request #1 failed: {why}."
+        )),
+    ]);
+    assert_eq!(bench.at(48 * HOUR).timeout(), expected);
+}
+
+type End = fn(&mut Bench) -> Lines;
+
+/// The ways in which an attempt ends without a result that would stay the same next time.
+fn fruitless_ends() -> [(&'static str, End); 6] {
+    [
+        ("no acknowledgement", |bench| {
+            while bench.deadline() < Some(62 * S) {
+                assert_eq!(bench.next_deadline(), sent("CON GET /3/0/9 accept 0 m1"));
+            }
+            bench.next_deadline()
+        }),
+        ("no answer after the acknowledgement", |bench| {
+            let acknowledgement = Message::acknowledgement(bench.asked().message_id);
+            assert_eq!(bench.at(S).hears(HOME, &acknowledgement), Lines::new());
+            assert_eq!(bench.deadline(), Some(94 * S));
+            bench.next_deadline()
+        }),
+        ("a reset", |bench| {
+            let reset = Message::reset(bench.asked().message_id);
+            bench.at(S).hears(HOME, &reset)
+        }),
+        ("4.08", |bench| {
+            bench.at(S).answer(Code::REQUEST_ENTITY_INCOMPLETE, "")
+        }),
+        ("4.29", |bench| {
+            bench.at(S).answer(Code::TOO_MANY_REQUESTS, "")
+        }),
+        ("5.03", |bench| {
+            bench.at(S).answer(Code::SERVICE_UNAVAILABLE, "")
+        }),
+    ]
+}

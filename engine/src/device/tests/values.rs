@@ -1,0 +1,240 @@
+//! Values: each of the eight types, as callers write them and as they travel; what does not fit.
+
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+
+use super::vocabulary::{
+    Bench, HOME, Lines, OBJECTS, S, all, created, ended, execute, logged, moved, read, sent, write,
+};
+use crate::action::Status::{Failed, InProgress, Scheduled, Succeeded};
+
+#[test]
+fn each_type_is_written_as_a_device_expects_it() {
+    let cases = [
+        (
+            "TIME",
+            "/3/0/13",
+            "2023-11-14T22:13:20Z",
+            r#"format 0 "1700000000""#,
+        ),
+        ("TIME", "/3/0/13", "1700000000", r#"format 0 "1700000000""#),
+        ("STRING", "/3/0/14", "+01:00", r#"format 0 "+01:00""#),
+        ("BOOLEAN", "/3306/0/5850", "true", r#"format 0 "1""#),
+        ("INTEGER", "/1/0/1", "300", r#"format 0 "300""#),
+        ("FLOAT", "/3308/0/5900", "2.15e1", r#"format 0 "21.5""#),
+        ("UNSIGNED_INTEGER", "/3387/0/805", "007", r#"format 0 "7""#),
+        ("OBJLINK", "/1/0/10", "11:0", r#"format 0 "11:0""#),
+        ("OPAQUE", "/5/0/0", "QUJD", r#"format 42 "ABC""#),
+    ];
+    for (data_type, path, data, told) in cases {
+        let mut bench = Bench::registered();
+        let effects = bench.submit(write(path, data)).1;
+        let expected = sent(&format!("CON PUT {path} {told} m1"));
+        assert!(effects.ends_with(&expected), "{data_type}: {effects:?}");
+    }
+}
+
+#[test]
+fn each_type_is_read_as_a_caller_is_shown_it() {
+    let cases = [
+        ("TIME", "/3/0/13", "1700000000", "2023-11-14T22:13:20Z"),
+        ("STRING", "/3/0/14", "+01:00", "+01:00"),
+        ("BOOLEAN", "/3306/0/5850", "0", "false"),
+        ("INTEGER", "/3/0/9", "87", "87"),
+        ("FLOAT", "/3303/0/5700", "21.50", "21.5"),
+        ("UNSIGNED_INTEGER", "/1/0/11", "7", "7"),
+        ("OBJLINK", "/1/0/10", "11:0", "11:0"),
+    ];
+    for (data_type, path, answer, shown) in cases {
+        let mut bench = Bench::registered();
+        let effects = bench.submit(read(path)).1;
+        let expected = sent(&format!("CON GET {path} accept 0 m1"));
+        assert!(effects.ends_with(&expected), "{data_type}: {effects:?}");
+        let expected = ended("#1", Succeeded, &format!(r#"1/1 "205" {shown:?}"#));
+        assert_eq!(bench.answer(Code::CONTENT, answer), expected, "{data_type}");
+    }
+}
+
+#[test]
+fn an_opaque_resource_is_read_as_bytes_and_shown_as_base64() {
+    let cases = [
+        (Some(ContentFormat::OCTET_STREAM), &[0, 255, 1][..]),
+        (None, &[0, 255, 1]),
+        (Some(ContentFormat::TEXT), b"AP8B"),
+    ];
+    for (format, payload) in cases {
+        let mut bench = Bench::registered();
+        let effects = bench.submit(read("/6/0/4")).1;
+        assert!(
+            effects.ends_with(&sent("CON GET /6/0/4 accept 42 m1")),
+            "{effects:?}"
+        );
+        let mut answer = bench.piggybacked(Code::CONTENT).with_payload(payload);
+        if let Some(format) = format {
+            answer = answer.with_content_format(format);
+        }
+        let expected = ended("#1", Succeeded, r#"1/1 "205" "AP8B""#);
+        assert_eq!(bench.hears(HOME, &answer), expected, "{format:?}");
+    }
+}
+
+#[test]
+fn a_value_that_does_not_fit_is_saved_failed_and_logged_in_one_step() {
+    let why = "the data for /1/0/1 the value is not of type INTEGER: \
+               expected a decimal integer of at most 64 bits";
+    let mut bench = Bench::registered();
+    let (accepted, effects) = bench.submit(write("/1/0/1", "soon"));
+    let expected = all([
+        created("#1", Failed, &format!("0/1 {why:?}")),
+        logged(&format!(
+            "DeviceController[InvalidDataType] Error: Action request #1 was not sent: {why}."
+        )),
+    ]);
+    assert_eq!(effects, expected);
+    let id = accepted.unwrap().id;
+    assert_eq!(bench.kept(id).status, Failed);
+    assert_eq!(bench.update(), sent("ACK 2.04 to 102"), "it is never sent");
+
+    let mut bench = Bench::registered();
+    let (accepted, effects) = bench.submit(write("/1/0/1", "soon").when_active());
+    assert!(accepted.is_ok());
+    assert_eq!(effects, expected, "whenever it was to be sent");
+}
+
+#[test]
+fn the_type_is_that_of_the_version_the_device_offers() {
+    for (objects, fits) in [
+        ("</21/0>;ver=1.0", "AQ=="),
+        ("</21>;ver=2.0,</21/0>", "AQ=="),
+    ] {
+        let mut bench = Bench::new();
+        bench.register_with(&["lwm2m=1.1"], objects);
+        let effects = bench.submit(write("/21/0/0", fits)).1;
+        let told = if objects.contains("2.0") {
+            "format 42"
+        } else {
+            "format 0"
+        };
+        assert!(
+            effects.last().unwrap().contains(told),
+            "{objects}: {effects:?}"
+        );
+    }
+}
+
+#[test]
+fn a_value_that_fits_no_more_when_its_turn_comes_fails_without_an_attempt() {
+    let mut bench = Bench::new();
+    bench.register_with(&["lwm2m=1.1"], "</21>;ver=1.0,</21/0>");
+    bench.ask(write("/21/0/0", "not base64").when_active());
+    let message = bench.updating(&[], "</21>;ver=2.0,</21/0>");
+    let effects = bench.at(S).hears(HOME, &message);
+    let why = "the data for /21/0/0 the value is not of type OPAQUE: expected standard base64";
+    let expected = all([
+        moved("#1", Scheduled, Failed, &format!("0/1 {why:?}")),
+        logged(&format!(
+            "DeviceController[InvalidDataType] Error: Action request #1 was not sent: {why}."
+        )),
+    ]);
+    assert!(effects.ends_with(&expected), "{effects:?}");
+}
+
+#[test]
+fn a_value_for_an_unknown_object_is_sent_as_text() {
+    let mut bench = Bench::registered();
+    let effects = bench.submit(write("/32769/0/1", "anything")).1;
+    let told = sent("CON PUT /32769/0/1 format 0 \"anything\" m1");
+    assert!(effects.ends_with(&told), "{effects:?}");
+}
+
+#[test]
+fn a_value_of_an_unknown_object_is_shown_as_text_or_as_base64() {
+    for (payload, shown) in [(&b"21.5 C"[..], "21.5 C"), (&[0xff, 1], "/wE=")] {
+        let mut bench = Bench::registered();
+        let effects = bench.submit(read("/32769/0/1")).1;
+        assert!(
+            effects.ends_with(&sent("CON GET /32769/0/1 m1")),
+            "{effects:?}"
+        );
+        let answer = bench.piggybacked(Code::CONTENT).with_payload(payload);
+        let expected = ended("#1", Succeeded, &format!(r#"1/1 "205" {shown:?}"#));
+        assert_eq!(bench.hears(HOME, &answer), expected);
+    }
+}
+
+#[test]
+fn a_write_to_a_multiple_resource_writes_its_instance_zero() {
+    let mut bench = Bench::registered();
+    let effects = bench.submit(write("/3/0/6", "1")).1;
+    assert!(
+        effects.ends_with(&sent("CON PUT /3/0/6/0 format 0 \"1\" m1")),
+        "{effects:?}"
+    );
+    let mut bench = Bench::registered();
+    let effects = bench.submit(write("/3/0/6/2", "1")).1;
+    assert!(
+        effects.ends_with(&sent("CON PUT /3/0/6/2 format 0 \"1\" m1")),
+        "{effects:?}"
+    );
+}
+
+#[test]
+fn paths_lie_below_the_root_the_device_names() {
+    let mut bench = Bench::new();
+    let objects = format!(
+        "</lwm2m>;rt=\"oma.lwm2m\",{}",
+        OBJECTS.replace("</", "</lwm2m/")
+    );
+    bench.register_with(&["lwm2m=1.1"], &objects);
+    let effects = bench.submit(read("/3/0/9")).1;
+    assert!(
+        effects.ends_with(&sent("CON GET /lwm2m/3/0/9 accept 0 m1")),
+        "{effects:?}"
+    );
+}
+
+#[test]
+fn an_execute_carries_its_arguments_as_text() {
+    let mut bench = Bench::registered();
+    let (_, effects) = bench.submit(execute("/3/0/4"));
+    assert!(
+        effects.ends_with(&sent("CON POST /3/0/4 m1")),
+        "{effects:?}"
+    );
+    let mut bench = Bench::registered();
+    let mut with_arguments = execute("/3/0/4");
+    let crate::action::Request::Lwm2m(request) = &mut with_arguments.request;
+    request.data = Some("0='a'".into());
+    let effects = bench.submit(with_arguments).1;
+    assert!(
+        effects.ends_with(&sent("CON POST /3/0/4 format 0 \"0='a'\" m1")),
+        "{effects:?}"
+    );
+}
+
+#[test]
+fn an_operation_the_model_does_not_allow_is_sent_all_the_same() {
+    for request in [
+        write("/3303/0/5700", "21.5"),
+        read("/3/0/4"),
+        execute("/3/0/9"),
+    ] {
+        let mut bench = Bench::registered();
+        bench.ask(request);
+        let effects = bench.answer(Code::METHOD_NOT_ALLOWED, "");
+        let told = "save #1 InProgress -> Failed 1/1 \"405\" \"the device answered 4.05\"";
+        assert_eq!(effects[5], told);
+    }
+}
+
+#[test]
+fn a_write_of_an_empty_text_is_a_write() {
+    let mut bench = Bench::registered();
+    let (_, effects) = bench.submit(write("/3/0/14", ""));
+    let expected: Lines = all([
+        created("#1", InProgress, "0/1"),
+        moved("#1", InProgress, InProgress, "1/1"),
+        sent("CON PUT /3/0/14 format 0 m1"),
+    ]);
+    assert_eq!(effects, expected);
+}

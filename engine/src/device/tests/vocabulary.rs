@@ -1,0 +1,427 @@
+//! What a machine test says: a device on a bench, what it hears, what it is asked, and what it
+//! wants done, line by line.
+
+mod telling;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::exchange::Transmission;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::token::Token;
+
+use crate::action::{Action, Lwm2mRequest, Mode, NewAction, Operation, Request};
+use crate::change::{Change, Expect};
+use crate::datagram::Datagram;
+use crate::device::queue::{Accepted, CancelRefusal, SubmitRefusal};
+use crate::device::record::{DeviceRecord, Restored};
+use crate::device::snapshot::Snapshot;
+use crate::device::{Device, NameTrust, Rules};
+use crate::effect::{Effect, Effects};
+use crate::ids::{ActionId, CustomerId, DeviceId, Endpoint, Iccid, TraceId};
+use crate::limits::Limits;
+use crate::moment::{Moment, Timestamp};
+use crate::peer::Peer;
+use crate::profile::Profile;
+
+pub(super) use telling::{Lines, all, created, ended, logged, moved, recorded, sent};
+
+pub(super) const S: i64 = 1_000;
+pub(super) const MINUTE: i64 = 60 * S;
+pub(super) const HOUR: i64 = 60 * MINUTE;
+
+/// The address the device has, unless a test says otherwise.
+pub(super) const HOME: &str = "10.0.0.1:5683";
+
+/// The objects the device offers, unless a test says otherwise.
+pub(super) const OBJECTS: &str = "</1/0>,</3/0>,</3303/0>";
+
+/// Where the time of a test begins: a Tuesday in November 2023.
+const START: Timestamp = Timestamp::from_ms(1_700_000_000_000);
+
+/// A device under test, with a store that keeps exactly what was saved.
+pub(super) struct Bench {
+    now: Timestamp,
+    entropy: u128,
+    rules: Arc<Rules>,
+    device: Device,
+    kept: Restored,
+    final_actions: BTreeMap<ActionId, Action>,
+    told: telling::Names,
+    /// The message id of the device's next message.
+    next_id: u16,
+    /// The request that was sent to the device last.
+    asked: Option<Message>,
+    /// Where the device was told that its registration is.
+    location: Vec<String>,
+}
+
+impl Bench {
+    /// A device that was never heard, whose customer said where it may come from.
+    pub(super) fn new() -> Self {
+        let mut profile = profile();
+        profile.ip = Some("10.0.0.1".parse().unwrap());
+        Self::of(profile, NameTrust::AddressRequired)
+    }
+
+    /// A device that is believed wherever it comes from.
+    pub(super) fn roaming() -> Self {
+        Self::of(profile(), NameTrust::NameSuffices)
+    }
+
+    pub(super) fn of(profile: Profile, names: NameTrust) -> Self {
+        let rules = Arc::new(Rules {
+            limits: Limits::default(),
+            transmission: Transmission {
+                // Without chance the times of retransmissions are plain.
+                ack_random_factor_percent: 100,
+                ..Transmission::STANDARD
+            },
+            names,
+        });
+        let kept = Restored {
+            profile,
+            record: DeviceRecord::default(),
+            pending: Vec::new(),
+        };
+        let mut m = Moment::new(START, 0);
+        Self {
+            now: START,
+            entropy: 1,
+            device: Device::restore(&mut m, Arc::clone(&rules), kept.clone()),
+            rules,
+            kept,
+            final_actions: BTreeMap::new(),
+            told: telling::Names::default(),
+            next_id: 100,
+            asked: None,
+            location: Vec::new(),
+        }
+    }
+
+    /// A device that registered at the start, with all that was said about it forgotten.
+    pub(super) fn registered() -> Self {
+        let mut bench = Self::new();
+        bench.register();
+        bench
+    }
+
+    /// A device that registered for queue mode at the start.
+    pub(super) fn registered_for_queue_mode() -> Self {
+        let mut bench = Self::new();
+        bench.register_with(&["lwm2m=1.1", "lt=86400", "b=U", "Q"], OBJECTS);
+        bench
+    }
+
+    /// Turns the clock to so many milliseconds after the start.
+    pub(super) fn at(&mut self, after_start: i64) -> &mut Self {
+        self.now = START.plus_ms(after_start);
+        self
+    }
+
+    // What the device does.
+
+    pub(super) fn register(&mut self) -> Lines {
+        self.register_with(&["lwm2m=1.1", "lt=86400", "b=U"], OBJECTS)
+    }
+
+    pub(super) fn register_with(&mut self, queries: &[&str], objects: &str) -> Lines {
+        let message = self.registration(queries, objects);
+        self.hears(HOME, &message)
+    }
+
+    pub(super) fn registration(&mut self, queries: &[&str], objects: &str) -> Message {
+        self.request(Code::POST, &["rd"])
+            .with_uri_query([&["ep=meter"], queries].concat())
+            .with_content_format(ContentFormat::LINK_FORMAT)
+            .with_payload(objects)
+    }
+
+    /// An update that says nothing new.
+    pub(super) fn update(&mut self) -> Lines {
+        let message = self.updating(&[], "");
+        self.hears(HOME, &message)
+    }
+
+    pub(super) fn updating(&mut self, queries: &[&str], objects: &str) -> Message {
+        let at = self.location.clone();
+        let path: Vec<&str> = at.iter().map(String::as_str).collect();
+        self.request(Code::POST, &path)
+            .with_uri_query(queries)
+            .with_payload(objects)
+    }
+
+    pub(super) fn deregister(&mut self) -> Lines {
+        let message = self.deregistering();
+        self.hears(HOME, &message)
+    }
+
+    pub(super) fn deregistering(&mut self) -> Message {
+        let at = self.location.clone();
+        let path: Vec<&str> = at.iter().map(String::as_str).collect();
+        self.request(Code::DELETE, &path)
+    }
+
+    /// A confirmable request of the device.
+    pub(super) fn request(&mut self, code: Code, path: &[&str]) -> Message {
+        let (id, token) = (self.device_id(), Token::new(&[7, 7]).unwrap());
+        Message::request(Kind::Confirmable, code, id, token).with_uri_path(path)
+    }
+
+    /// The device answers the last request in its acknowledgement.
+    pub(super) fn answer(&mut self, code: Code, payload: &str) -> Lines {
+        let message = self.piggybacked(code).with_payload(payload);
+        self.hears(HOME, &message)
+    }
+
+    pub(super) fn piggybacked(&self, code: Code) -> Message {
+        Message::response_to(self.asked(), code, MessageId(0))
+    }
+
+    pub(super) fn separate(&mut self, kind: Kind, code: Code) -> Message {
+        let token = self.asked().token;
+        Message::separate(kind, code, self.device_id(), token)
+    }
+
+    /// The request that was sent to the device last.
+    pub(super) fn asked(&self) -> &Message {
+        self.asked.as_ref().expect("something was asked")
+    }
+
+    pub(super) fn device_id(&mut self) -> MessageId {
+        self.next_id += 1;
+        MessageId(self.next_id)
+    }
+
+    // What the service does.
+
+    pub(super) fn hears(&mut self, from: &str, message: &Message) -> Lines {
+        let datagram = Datagram {
+            peer: peer(from),
+            // What travels is bytes.
+            message: Message::decode(&message.encode()).unwrap(),
+        };
+        self.step(|device, m, out| device.handle_datagram(m, &datagram, out))
+            .1
+    }
+
+    pub(super) fn timeout(&mut self) -> Lines {
+        self.step(Device::handle_timeout).1
+    }
+
+    /// Turns the clock to the next deadline and lets it pass.
+    pub(super) fn next_deadline(&mut self) -> Lines {
+        self.now = self.device.next_timeout().expect("there is a deadline");
+        self.timeout()
+    }
+
+    pub(super) fn submit(&mut self, new: NewAction) -> (Result<Accepted, SubmitRefusal>, Lines) {
+        self.step(|device, m, out| device.submit(m, new, out))
+    }
+
+    /// Creates a request and returns its id; what was said about it is forgotten.
+    pub(super) fn ask(&mut self, new: NewAction) -> ActionId {
+        self.submit(new).0.expect("the request is accepted").id
+    }
+
+    pub(super) fn cancel(&mut self, id: ActionId) -> (Result<(), CancelRefusal>, Lines) {
+        let (cancelled, lines) = self.step(|device, m, out| device.cancel(m, id, out));
+        (
+            cancelled.map(|cancelled| assert_eq!(cancelled.id, id)),
+            lines,
+        )
+    }
+
+    pub(super) fn cancel_all(&mut self) -> (Vec<ActionId>, Lines) {
+        let (cancelled, lines) = self.step(Device::cancel_all);
+        (
+            cancelled
+                .into_iter()
+                .map(|cancelled| cancelled.id)
+                .collect(),
+            lines,
+        )
+    }
+
+    pub(super) fn retire(&mut self) -> Lines {
+        self.step(|device, _, out| device.retire(out)).1
+    }
+
+    /// The service stops in the middle of everything and starts anew.
+    pub(super) fn restart(&mut self) {
+        let mut m = self.moment();
+        let rules = Arc::clone(&self.rules);
+        self.device = Device::restore(&mut m, rules, self.kept.clone());
+    }
+
+    /// The request as it is kept.
+    pub(super) fn kept(&self, id: ActionId) -> &Action {
+        let pending = self.kept.pending.iter().find(|action| action.id == id);
+        pending
+            .or_else(|| self.final_actions.get(&id))
+            .expect("a request that was accepted is kept")
+    }
+
+    pub(super) fn kept_record(&self) -> &DeviceRecord {
+        &self.kept.record
+    }
+
+    pub(super) fn device(&self) -> &Device {
+        &self.device
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        self.device.snapshot(self.now)
+    }
+
+    /// How long after the start the next deadline is.
+    pub(super) fn deadline(&self) -> Option<i64> {
+        self.device.next_timeout().map(|at| at.since_ms(START))
+    }
+
+    /// How many seconds after the start it is.
+    pub(super) fn now_s(&self) -> i64 {
+        self.now.since_ms(START) / S
+    }
+
+    /// Takes one step, keeps what it saves and tells what it wants done.
+    fn step<T>(
+        &mut self,
+        input: impl FnOnce(&mut Device, &mut Moment, &mut Effects) -> T,
+    ) -> (T, Lines) {
+        let mut m = self.moment();
+        let mut out = Effects::new();
+        let outcome = input(&mut self.device, &mut m, &mut out);
+        let before = self.kept.clone();
+        for effect in out.as_slice() {
+            self.take_note(&before, effect);
+        }
+        let lines = out.as_slice().iter();
+        (
+            outcome,
+            lines.map(|effect| self.told.line(effect)).collect(),
+        )
+    }
+
+    fn moment(&mut self) -> Moment {
+        // An odd multiplier with bits all over, as entropy has.
+        self.entropy = self
+            .entropy
+            .wrapping_mul(0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645);
+        Moment::new(self.now, self.entropy)
+    }
+
+    fn take_note(&mut self, before: &Restored, effect: &Effect) {
+        match effect {
+            Effect::Expect(Expect::Status { action, is }) => {
+                let found = before.pending.iter().find(|kept| kept.id == *action);
+                let status = found.map(|kept| kept.status);
+                assert_eq!(status, Some(*is), "a batch expects what held before it");
+            }
+            Effect::Save(Change::PutAction { action, .. }) => self.keep(action),
+            Effect::Save(Change::PutRecord { record, .. }) => self.kept.record = (**record).clone(),
+            Effect::Send { datagram, .. } => self.take_note_of_message(datagram),
+            Effect::Save(_)
+            | Effect::Expect(_)
+            | Effect::Count(_)
+            | Effect::Log(_)
+            | Effect::Rebind { .. } => {}
+        }
+    }
+
+    fn take_note_of_message(&mut self, datagram: &[u8]) {
+        let message = Message::decode(datagram).expect("we send well-formed messages");
+        if message.code.is_request() {
+            self.asked = Some(message);
+        } else if message.code == Code::CREATED {
+            self.location = message.location_path().map(str::to_owned).collect();
+        }
+    }
+
+    fn keep(&mut self, action: &Action) {
+        self.kept.pending.retain(|kept| kept.id != action.id);
+        if action.status.is_pending() {
+            self.kept.pending.push(action.clone());
+            self.kept.pending.sort_by_key(|kept| kept.id);
+        } else {
+            self.final_actions.insert(action.id, action.clone());
+        }
+    }
+}
+
+/// What the customer said of the device; it has no address of its own.
+pub(super) fn profile() -> Profile {
+    Profile {
+        customer: CustomerId::parse("acme").unwrap(),
+        device: DeviceId::parse("8931").unwrap(),
+        number: 1,
+        iccid: Iccid::parse("8931").unwrap(),
+        imsi: None,
+        msisdn: None,
+        ip: None,
+        endpoint: Endpoint::parse("meter").unwrap(),
+        name: None,
+        psk: None,
+        created_at: START,
+    }
+}
+
+pub(super) fn peer(address: &str) -> Peer {
+    let address: SocketAddr = address.parse().unwrap();
+    Peer::plain(address)
+}
+
+pub(super) fn read(path: &str) -> NewAction {
+    request(Operation::Read, path, None)
+}
+
+pub(super) fn write(path: &str, data: &str) -> NewAction {
+    request(Operation::Write, path, Some(data))
+}
+
+pub(super) fn execute(path: &str) -> NewAction {
+    request(Operation::Execute, path, None)
+}
+
+/// A request to be sent now, with one attempt.
+fn request(operation: Operation, path: &str, data: Option<&str>) -> NewAction {
+    NewAction {
+        request: Request::Lwm2m(Lwm2mRequest {
+            operation,
+            path: path.parse().unwrap(),
+            data: data.map(Box::from),
+        }),
+        mode: Mode::SendNow,
+        attempts_permitted: 1,
+        expires_in_s: None,
+        trace: TraceId::from_bytes([9; 16]),
+    }
+}
+
+impl NewAction {
+    /// The same request, to be sent when the device is next heard.
+    pub(super) fn when_active(self) -> Self {
+        let mode = Mode::SendWhenActive;
+        Self { mode, ..self }
+    }
+
+    /// The same request with so many attempts.
+    pub(super) fn attempts(self, attempts_permitted: u8) -> Self {
+        Self {
+            attempts_permitted,
+            ..self
+        }
+    }
+
+    /// The same request, given up after so many seconds.
+    pub(super) fn expiring_in_s(self, expires_in_s: u32) -> Self {
+        let expires_in_s = Some(expires_in_s);
+        Self {
+            expires_in_s,
+            ..self
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! One line for each effect: how a step reads, and how a test says what it expects.
+//!
+//! What chance chose goes by the order in which it first appears: requests are `#1`, `#2`,
+//! messages of ours `m1`, `m2`, locations `L1`, `L2`.
+
+use protocol::coap::code::Code;
+use protocol::coap::message::{Kind, Message};
+use protocol::coap::option;
+
+use crate::action::{Action, Status};
+use crate::admin_log::entry::Entry;
+use crate::change::{Add, Change, Counter, Expect};
+use crate::device::record::DeviceRecord;
+use crate::effect::Effect;
+use crate::peer::Peer;
+
+use super::START;
+
+/// The effects of a step, a line each.
+pub(in crate::device::tests) type Lines = Vec<String>;
+
+/// Names by order of appearance.
+#[derive(Default)]
+pub(super) struct Names {
+    actions: Vec<String>,
+    messages: Vec<String>,
+    locations: Vec<String>,
+}
+
+impl Names {
+    pub(super) fn line(&mut self, effect: &Effect) -> String {
+        match effect {
+            Effect::Save(change) => self.change(change),
+            Effect::Expect(Expect::Status { action, is }) => {
+                format!("expect {} {is:?}", self.action(&action.to_string()))
+            }
+            Effect::Expect(other) => format!("expect {other:?}"),
+            Effect::Count(add) => count(add),
+            Effect::Log(entry) => self.log(entry),
+            Effect::Rebind { from, to } => format!("rebind {} -> {}", end(*from), end(*to)),
+            Effect::Send { to, datagram } => {
+                let message = Message::decode(datagram).expect("we send well-formed messages");
+                format!("send {to}: {}", self.message(&message))
+            }
+        }
+    }
+
+    fn change(&mut self, change: &Change) -> String {
+        match change {
+            Change::PutAction { was, action } => {
+                let name = self.action(&action.id.to_string());
+                let was = was.map(|was| format!("{was:?} -> ")).unwrap_or_default();
+                format!("save {name} {was}{:?} {}", action.status, progress(action))
+            }
+            Change::PutRecord { record, .. } => self.record(record),
+            Change::RemoveDevice(profile) => format!("remove device {}", profile.device),
+            Change::PutCustomer(_)
+            | Change::RemoveCustomer(_)
+            | Change::PutClient(_)
+            | Change::RemoveClient(_)
+            | Change::PutToken(_)
+            | Change::PutSetting(_)
+            | Change::PutDevice { .. }
+            | Change::AppendEntry(_) => panic!("not a device's to change: {change:?}"),
+        }
+    }
+
+    fn record(&mut self, record: &DeviceRecord) -> String {
+        let seen_at_ms = record.last_seen_at.map_or(-1, |at| at.since_ms(START));
+        let at = format!("seen at {seen_at_ms} from {}", end(record.peer));
+        match &record.registration {
+            None => format!("save record: unregistered, {at}"),
+            Some(registration) => {
+                let expires_at_ms = registration.expires_at.since_ms(START);
+                format!("save record: registered until {expires_at_ms}, {at}")
+            }
+        }
+    }
+
+    fn message(&mut self, message: &Message) -> String {
+        let kind = match message.kind {
+            Kind::Confirmable => "CON",
+            Kind::NonConfirmable => "NON",
+            Kind::Acknowledgement => "ACK",
+            Kind::Reset => "RST",
+        };
+        let mut words = vec![kind.to_owned()];
+        if message.code.is_request() {
+            words.push(method(message.code).to_owned());
+            words.push(path(message.uri_path()));
+            words.extend(message.accept().map(|format| format!("accept {format}")));
+        } else if message.code != Code::EMPTY {
+            words.push(message.code.to_string());
+        }
+        if message.location_path().next().is_some() {
+            let location = path(message.location_path());
+            words.push(format!("L{}", name(&mut self.locations, location)));
+        }
+        let format = message.content_format();
+        words.extend(format.map(|format| format!("format {format}")));
+        if !message.payload.is_empty() {
+            words.push(format!("{:?}", String::from_utf8_lossy(&message.payload)));
+        }
+        if message.code.is_request() {
+            let own = format!("{:?} {}", message.message_id, message.token);
+            words.push(format!("m{}", name(&mut self.messages, own)));
+        } else {
+            words.push(format!("to {}", message.message_id.0));
+        }
+        assert!(message.options().all(|(number, _)| is_told(number)));
+        words.join(" ")
+    }
+
+    fn log(&mut self, entry: &Entry) -> String {
+        let mut description = entry.description.to_string();
+        for (place, id) in self.actions.iter().enumerate() {
+            description = description.replace(id.as_str(), &format!("#{}", place + 1));
+        }
+        format!("log {} {:?}: {description}", entry.message, entry.category)
+    }
+
+    fn action(&mut self, id: &str) -> String {
+        format!("#{}", name(&mut self.actions, id.to_owned()))
+    }
+}
+
+/// Whether a line shows the option: nothing we send may go unnoticed.
+fn is_told(number: u16) -> bool {
+    [
+        option::URI_PATH,
+        option::ACCEPT,
+        option::CONTENT_FORMAT,
+        option::LOCATION_PATH,
+    ]
+    .contains(&number)
+}
+
+fn name(known: &mut Vec<String>, what: String) -> usize {
+    let place = known.iter().position(|seen| *seen == what);
+    place.unwrap_or_else(|| {
+        known.push(what);
+        known.len() - 1
+    }) + 1
+}
+
+fn path<'a>(segments: impl Iterator<Item = &'a str>) -> String {
+    segments.map(|segment| format!("/{segment}")).collect()
+}
+
+fn method(code: Code) -> &'static str {
+    match code {
+        Code::GET => "GET",
+        Code::PUT => "PUT",
+        Code::POST => "POST",
+        _ => "an unexpected method",
+    }
+}
+
+fn end(peer: Option<Peer>) -> String {
+    peer.map_or("nowhere".to_owned(), |peer| peer.to_string())
+}
+
+fn progress(action: &Action) -> String {
+    let mut text = format!("{}/{}", action.attempts_made, action.attempts_permitted);
+    if let Some(outcome) = &action.outcome {
+        let parts = [&outcome.code, &outcome.payload, &outcome.error];
+        for part in parts.into_iter().flatten() {
+            text.push_str(&format!(" {part:?}"));
+        }
+    }
+    text
+}
+
+fn count(add: &Add) -> String {
+    let what = match &add.counter {
+        Counter::CustomerActions { status, .. } => format!("of customer {status:?}"),
+        Counter::DeviceActions { status, .. } => format!("of device {status:?}"),
+        Counter::Devices(_) => "devices".to_owned(),
+    };
+    format!("count {what} {:+}", add.delta)
+}
+
+// What a test expects, in the words above.
+
+/// One thing after the other.
+pub(in crate::device::tests) fn all<const N: usize>(parts: [Lines; N]) -> Lines {
+    parts.concat()
+}
+
+/// A request comes into being.
+pub(in crate::device::tests) fn created(name: &str, status: Status, progress: &str) -> Lines {
+    vec![
+        format!("count of customer {status:?} +1"),
+        format!("count of device {status:?} +1"),
+        format!("save {name} {status:?} {progress}"),
+    ]
+}
+
+/// A request goes from one status to another.
+pub(in crate::device::tests) fn moved(
+    name: &str,
+    was: Status,
+    status: Status,
+    progress: &str,
+) -> Lines {
+    if was == status {
+        return vec![format!("save {name} {was:?} -> {status:?} {progress}")];
+    }
+    vec![
+        format!("expect {name} {was:?}"),
+        format!("count of customer {was:?} -1"),
+        format!("count of device {was:?} -1"),
+        format!("count of customer {status:?} +1"),
+        format!("count of device {status:?} +1"),
+        format!("save {name} {was:?} -> {status:?} {progress}"),
+    ]
+}
+
+/// A request in progress ends.
+pub(in crate::device::tests) fn ended(name: &str, status: Status, progress: &str) -> Lines {
+    moved(name, Status::InProgress, status, progress)
+}
+
+/// Something is told to the customer.
+pub(in crate::device::tests) fn logged(line: &str) -> Lines {
+    vec![format!("log {line}")]
+}
+
+/// The record is saved.
+pub(in crate::device::tests) fn recorded(line: &str) -> Lines {
+    vec![format!("save record: {line}")]
+}
+
+/// A message goes to the device at home.
+pub(in crate::device::tests) fn sent(line: &str) -> Lines {
+    vec![format!("send {}: {line}", super::HOME)]
+}
