@@ -153,8 +153,8 @@ impl SimulatedDevice {
         if let Some(request) = self.session.request.take() {
             match request.purpose {
                 Purpose::Deregister { again_at_ms } => self.rest_until(again_at_ms),
-                Purpose::Register => self.rest_after_failure(now_ms),
-                Purpose::Update => {}
+                Purpose::Register { .. } => self.rest_after_failure(now_ms),
+                Purpose::Update { .. } => {}
             }
         }
         self.session.answers = answers::Answers::default();

@@ -191,7 +191,7 @@ impl SimulatedDevice {
         let message_id = match request.kind {
             Kind::Confirmable => request.message_id,
             Kind::NonConfirmable | Kind::Acknowledgement | Kind::Reset => {
-                self.session.take_message_id()
+                self.session.message_ids.take()
             }
         };
         fill(
@@ -201,7 +201,7 @@ impl SimulatedDevice {
     }
 
     fn respond_apart(&mut self, request: &Message, kind: Kind, outcome: Outcome) -> Message {
-        let message_id = self.session.take_message_id();
+        let message_id = self.session.message_ids.take();
         fill(
             Message::separate(kind, outcome.code, message_id, request.token),
             outcome,

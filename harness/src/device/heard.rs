@@ -33,7 +33,8 @@ struct Entry {
 impl Heard {
     /// Takes note of a datagram and of the one it was met with, which may be none at all.
     pub(super) fn remember(&mut self, now_ms: i64, message: &Message, bytes: &[u8], reply: &[u8]) {
-        if self.entries.len() >= HEARD_MAX {
+        let is_over = |oldest: &Entry| oldest.expires_at_ms <= now_ms;
+        while self.entries.len() >= HEARD_MAX || self.entries.front().is_some_and(is_over) {
             self.entries.pop_front();
         }
         self.entries.push_back(Entry {

@@ -27,7 +27,7 @@ pub(super) struct Session {
     pub(super) heard: Heard,
     /// What a request of the server has set off, and when it happens.
     pub(super) consequence: Option<(i64, Consequence)>,
-    pub(super) next_message_id: MessageId,
+    pub(super) message_ids: MessageIds,
     /// How often in a row registering failed.
     pub(super) failures: u32,
     /// When the last datagram came or went.
@@ -65,9 +65,13 @@ pub(super) struct OpenRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     Deregister { again_at_ms: Option<i64> },
-    Register,
-    Update,
+    Register { lifetime_s: u32 },
+    Update { lifetime_s: u32 },
 }
+
+/// The ids of the messages the device sends, one after the other.
+#[derive(Clone, Debug)]
+pub(super) struct MessageIds(u16);
 
 impl Session {
     /// Begins without power, and with an id that the server is unlikely to remember.
@@ -79,16 +83,19 @@ impl Session {
             answers: Answers::default(),
             heard: Heard::default(),
             consequence: None,
-            next_message_id: MessageId(first_message_id),
+            message_ids: MessageIds(first_message_id),
             failures: 0,
             quiet_since_ms: 0,
         }
     }
+}
 
-    pub(super) fn take_message_id(&mut self) -> MessageId {
-        let next = self.next_message_id;
-        self.next_message_id = MessageId(next.0.wrapping_add(1));
-        next
+impl MessageIds {
+    /// Takes the next id; after the last one comes the first.
+    pub(super) fn take(&mut self) -> MessageId {
+        let next = self.0;
+        self.0 = next.wrapping_add(1);
+        MessageId(next)
     }
 }
 

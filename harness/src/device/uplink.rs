@@ -10,7 +10,8 @@ use super::SimulatedDevice;
 use super::event::{Event, Location, Output, Uplink};
 use super::registration;
 use super::resource::LIFETIME;
-use super::session::{OpenRequest, Purpose, Registration};
+use super::session::{MessageIds, OpenRequest, Purpose, Registration};
+use crate::chance::Chance;
 
 /// What a lifetime of 0 stands for: the default of LwM2M Core 1.1 section 6.2.1.
 const LIFETIME_DEFAULT_S: u32 = 86_400;
@@ -20,19 +21,18 @@ const UPDATE_INTERVAL_MIN_MS: i64 = 100;
 
 impl SimulatedDevice {
     pub(super) fn begin_register(&mut self, now_ms: i64, out: &mut Vec<Output>) {
-        let (message_id, token) = self.next_request_ids();
+        let (message_id, token) = next_ids(&mut self.session.message_ids, &mut self.chance);
         let mut links = registration::first_link(self.configuration.version);
         self.resources.write_links(&mut links);
         let lifetime_s = self.lifetime_s();
         let request =
             registration::register(&self.configuration, lifetime_s, links, message_id, token);
         self.session.registration = Registration::Registering;
-        self.ask(now_ms, Purpose::Register, &request, out);
+        self.ask(now_ms, Purpose::Register { lifetime_s }, &request, out);
     }
 
     /// Says that the device is there: by an update if it is registered, else by registering.
     pub(super) fn begin_contact(&mut self, now_ms: i64, out: &mut Vec<Output>) {
-        let (message_id, token) = self.next_request_ids();
         let lifetime_s = self.lifetime_s();
         let interval_ms = self.update_interval_ms();
         let Registration::Registered {
@@ -44,12 +44,12 @@ impl SimulatedDevice {
             return self.begin_register(now_ms, out);
         };
         *next_update_at_ms = now_ms.saturating_add(interval_ms);
+        let (message_id, token) = next_ids(&mut self.session.message_ids, &mut self.chance);
         let mut request = registration::update(location, message_id, token);
         if *lifetime_told_s != lifetime_s {
-            *lifetime_told_s = lifetime_s;
             request = request.with_uri_query([format!("lt={lifetime_s}")]);
         }
-        self.ask(now_ms, Purpose::Update, &request, out);
+        self.ask(now_ms, Purpose::Update { lifetime_s }, &request, out);
     }
 
     /// Takes leave of the server; whatever else the device was saying does not matter any more.
@@ -60,7 +60,7 @@ impl SimulatedDevice {
         out: &mut Vec<Output>,
     ) {
         self.session.request = None;
-        let (message_id, token) = self.next_request_ids();
+        let (message_id, token) = next_ids(&mut self.session.message_ids, &mut self.chance);
         match &self.session.registration {
             Registration::Registered { location, .. } => {
                 let request = registration::deregister(location, message_id, token);
@@ -172,12 +172,22 @@ impl SimulatedDevice {
                 self.rest_until(again_at_ms);
                 out.push(Output::Told(Event::Deregistered));
             }
-            Purpose::Register => self.conclude_register(now_ms, response, out),
-            Purpose::Update => self.conclude_update(now_ms, response, out),
+            Purpose::Register { lifetime_s } => {
+                self.conclude_register(now_ms, lifetime_s, response, out);
+            }
+            Purpose::Update { lifetime_s } => {
+                self.conclude_update(now_ms, lifetime_s, response, out);
+            }
         }
     }
 
-    fn conclude_register(&mut self, now_ms: i64, response: &Message, out: &mut Vec<Output>) {
+    fn conclude_register(
+        &mut self,
+        now_ms: i64,
+        lifetime_s: u32,
+        response: &Message,
+        out: &mut Vec<Output>,
+    ) {
         let location = Location::new(response.location_path());
         let Some(location) = location.filter(|_| response.code == Code::CREATED) else {
             let wait_ms = self.wait_after_refusal_ms(response);
@@ -189,15 +199,22 @@ impl SimulatedDevice {
         self.session.registration = Registration::Registered {
             location: location.clone(),
             next_update_at_ms: now_ms.saturating_add(self.update_interval_ms()),
-            lifetime_told_s: self.lifetime_s(),
+            lifetime_told_s: lifetime_s,
         };
         out.push(Output::Told(Event::Registered { location }));
     }
 
-    fn conclude_update(&mut self, now_ms: i64, response: &Message, out: &mut Vec<Output>) {
+    fn conclude_update(
+        &mut self,
+        now_ms: i64,
+        lifetime_s: u32,
+        response: &Message,
+        out: &mut Vec<Output>,
+    ) {
         match response.code {
             code if code.is_success() => {
                 self.session.failures = 0;
+                self.take_told_lifetime(lifetime_s);
                 out.push(Output::Told(Event::Updated));
             }
             Code::NOT_FOUND => {
@@ -224,11 +241,11 @@ impl SimulatedDevice {
                 self.rest_until(again_at_ms);
                 Uplink::Deregister
             }
-            Purpose::Register => {
+            Purpose::Register { .. } => {
                 self.rest_after_failure(now_ms);
                 Uplink::Register
             }
-            Purpose::Update => {
+            Purpose::Update { .. } => {
                 self.rest_after_failure(now_ms);
                 Uplink::Update
             }
@@ -245,19 +262,21 @@ impl SimulatedDevice {
         self.session.request = Some(OpenRequest { exchange, purpose });
     }
 
-    fn next_request_ids(&mut self) -> (MessageId, Token) {
-        (
-            self.session.take_message_id(),
-            Token::from_u64(self.chance.number()),
-        )
-    }
-
     fn postpone_update(&mut self, now_ms: i64, by_ms: i64) {
         if let Registration::Registered {
             next_update_at_ms, ..
         } = &mut self.session.registration
         {
             *next_update_at_ms = now_ms.saturating_add(by_ms);
+        }
+    }
+
+    fn take_told_lifetime(&mut self, lifetime_s: u32) {
+        if let Registration::Registered {
+            lifetime_told_s, ..
+        } = &mut self.session.registration
+        {
+            *lifetime_told_s = lifetime_s;
         }
     }
 
@@ -297,6 +316,10 @@ impl SimulatedDevice {
             .unwrap_or(nine_tenths_ms)
             .max(UPDATE_INTERVAL_MIN_MS)
     }
+}
+
+fn next_ids(message_ids: &mut MessageIds, chance: &mut Chance) -> (MessageId, Token) {
+    (message_ids.take(), Token::from_u64(chance.number()))
 }
 
 fn refused(uplink: Uplink, code: Code) -> Output {

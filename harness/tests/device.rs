@@ -1,0 +1,22 @@
+//! Does a simulated device behave as LwM2M and CoAP devices do?
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "device/answers.rs"]
+mod answers;
+#[path = "device/noise.rs"]
+mod noise;
+#[path = "device/orders.rs"]
+mod orders;
+#[path = "device/queue_mode.rs"]
+mod queue_mode;
+#[path = "device/refusals.rs"]
+mod refusals;
+#[path = "device/registration.rs"]
+mod registration;
+#[path = "device/repeats.rs"]
+mod repeats;
+#[path = "device/updates.rs"]
+mod updates;
+#[path = "device/world.rs"]
+mod world;

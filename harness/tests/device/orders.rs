@@ -1,0 +1,229 @@
+//! What does a device do when a person, or an executed resource, tells it to?
+
+use harness::device::SimulatedDevice;
+use harness::device::configuration::Configuration;
+use harness::device::event::{Event, Operation, Output, Uplink};
+use harness::device::resource::{Answer, Consequence, Resource};
+use protocol::coap::code::Code;
+use protocol::coap::message::Message;
+use protocol::lwm2m::value::Value;
+
+use super::world::{START_MS, World, answer, at, told};
+
+#[test]
+fn a_device_that_is_off_says_and_hears_nothing() {
+    let mut device = SimulatedDevice::new(Configuration::new("lamp"), 7);
+    let mut out = Vec::new();
+    let execute = b"\x40\x02\x12\x34\xb1\x31\x010\x018";
+    device.handle_datagram(START_MS, execute, &mut out);
+    device.handle_timeout(START_MS, &mut out);
+    device.update(START_MS, &mut out);
+    device.wake(START_MS, &mut out);
+    device.sleep(START_MS, &mut out);
+    device.deregister(START_MS, &mut out);
+    assert_eq!(out, []);
+    assert_eq!(device.next_timeout(), None);
+    assert!(!device.is_listening() && !device.is_asleep());
+}
+
+#[test]
+fn the_same_seed_makes_the_same_device() {
+    let first_words = |seed| {
+        let mut device = SimulatedDevice::new(Configuration::new("lamp"), seed);
+        let mut out = Vec::new();
+        device.handle_start(START_MS, &mut out);
+        (out, device.next_timeout())
+    };
+    assert_eq!(first_words(7), first_words(7));
+    assert_ne!(first_words(7), first_words(8));
+}
+
+#[test]
+fn a_reboot_forgets_all_but_the_resources() {
+    let mut world = World::registered(Configuration::new("lamp"));
+    let write = world.write("/3/0/14", "+02:00");
+    world.hear(&write);
+    world.order(|device, now_ms, out| device.update(now_ms, out));
+    let update = world.messages().remove(1);
+    world.order(|device, now_ms, out| device.reboot(now_ms, out));
+    let [Output::Told(Event::Rebooted), Output::Send(datagram)] = &world.take()[..] else {
+        panic!("no new registration");
+    };
+    let register = Message::decode(datagram).unwrap();
+    assert_eq!(register.uri_path().collect::<Vec<_>>(), ["rd"]);
+    assert_eq!(world.device.location(), None);
+    assert_eq!(
+        world.device.value(at("/3/0/14")),
+        Some(&Value::String("+02:00".into()))
+    );
+    assert_eq!(world.device.executed(at("/3/0/14")), 1);
+    world.hear(&answer(&update, Code::CHANGED));
+    assert_eq!(world.take(), [], "it asked for nothing of the kind");
+}
+
+#[test]
+fn power_comes_back_with_a_start() {
+    let mut world = World::registered(Configuration::new("lamp"));
+    world.device.power_off();
+    world.pass(1_000_000);
+    assert_eq!(world.take(), []);
+    world.order(|device, now_ms, out| device.handle_start(now_ms, out));
+    assert_eq!(world.message().uri_path().collect::<Vec<_>>(), ["rd"]);
+    world.order(|device, now_ms, out| device.handle_start(now_ms, out));
+    assert_eq!(world.take(), [], "it is on already");
+}
+
+#[test]
+fn an_executed_reboot_answers_first() {
+    let mut world = World::registered(Configuration::new("lamp"));
+    let execute = world.execute("/3/0/4");
+    world.hear(&execute);
+    assert_eq!(world.messages(), [answer(&execute, Code::CHANGED)]);
+    assert_eq!(world.pass_to_timeout(), 1_000);
+    assert_eq!(world.take()[0], told(Event::Rebooted));
+}
+
+#[test]
+fn an_executed_reboot_waits_for_its_separate_answer() {
+    let mut world = World::registered(Configuration::new("lamp"));
+    world.device.answer_with(
+        at("/3/0/4"),
+        Answer::SeparateNonConfirmable { after_ms: 3_000 },
+    );
+    let execute = world.execute("/3/0/4");
+    world.hear(&execute);
+    world.pass(3_999);
+    assert_eq!(world.messages().len(), 2);
+    world.pass(1);
+    assert_eq!(world.take()[0], told(Event::Rebooted));
+}
+
+#[test]
+fn a_read_sets_nothing_off() {
+    let mut world = World::registered(Configuration::new("lamp"));
+    let read = world.read("/1/0/1");
+    world.hear(&read);
+    assert_eq!(world.messages()[0].payload, b"300");
+    world.pass(269_999);
+    assert_eq!(world.take(), []);
+}
+
+#[test]
+fn the_update_trigger_makes_it_update() {
+    let mut world = World::registered(Configuration::new("lamp"));
+    let execute = world.execute("/1/0/8");
+    world.hear(&execute);
+    world.take();
+    assert_eq!(world.pass_to_timeout(), 0);
+    assert_eq!(world.message().uri_path().collect::<Vec<_>>(), ["rd", "7"]);
+}
+
+#[test]
+fn a_disabled_device_leaves_and_comes_back_a_day_later() {
+    let mut world = World::registered(Configuration::new("lamp"));
+    let execute = world.execute("/1/0/4");
+    world.hear(&execute);
+    assert_eq!(world.messages(), [answer(&execute, Code::CHANGED)]);
+    assert_eq!(world.pass_to_timeout(), 1_000);
+    let leave = world.message();
+    assert_eq!(leave.code, Code::DELETE);
+    world.hear(&answer(&leave, Code::DELETED));
+    assert_eq!(world.take(), [told(Event::Deregistered)]);
+    assert_eq!(world.pass_to_timeout(), 86_400_000);
+    assert_eq!(world.message().uri_path().collect::<Vec<_>>(), ["rd"]);
+}
+
+#[test]
+fn what_an_execute_sets_off_can_be_chosen() {
+    let mut configuration = Configuration::new("lamp");
+    let reboot = Resource::executable(at("/3/0/4"));
+    assert_eq!(reboot.consequence, Consequence::Nothing);
+    configuration.resources.push(reboot);
+    let mut world = World::registered(configuration);
+    let execute = world.execute("/3/0/4");
+    world.hear(&execute);
+    world.take();
+    world.pass(200_000);
+    assert_eq!(world.take(), []);
+    assert_eq!(world.device.executed(at("/3/0/4")), 1);
+}
+
+#[test]
+fn pressing_turns_a_switch_and_counts_a_counter() {
+    let mut configuration = Configuration::new("lamp");
+    let switch = Resource::holding(at("/3342/0/5500"), Value::Boolean(false));
+    configuration.resources.push(switch);
+    let mut world = World::start(configuration);
+    let cases = [
+        ("/3342/0/5500", Some(Value::Boolean(true))),
+        ("/3342/0/5500", Some(Value::Boolean(false))),
+        ("/3/0/9", Some(Value::Integer(88))),
+        ("/3303/0/5700", Some(Value::Float(22.5))),
+        ("/3/0/0", None),
+        ("/3/0/4", None),
+        ("/99/0/0", None),
+    ];
+    for (path, pressed) in cases {
+        assert_eq!(world.device.press(at(path)), pressed, "{path}");
+        if pressed.is_some() {
+            assert_eq!(world.device.value(at(path)), pressed.as_ref());
+        }
+    }
+}
+
+#[test]
+fn a_measured_value_keeps_its_type() {
+    let mut world = World::start(Configuration::new("lamp"));
+    let before = world.device.replace(at("/3303/0/5700"), Value::Float(3.5));
+    assert_eq!(before, Some(Value::Float(21.5)));
+    assert_eq!(
+        world.device.replace(at("/3303/0/5700"), Value::Integer(3)),
+        None
+    );
+    assert_eq!(world.device.replace(at("/99/0/0"), Value::Integer(3)), None);
+    assert_eq!(
+        world.device.value(at("/3303/0/5700")),
+        Some(&Value::Float(3.5))
+    );
+}
+
+#[test]
+fn what_happens_reads_like_a_sentence() {
+    let (path, operation, code) = (at("/3/0/0"), Operation::Read, Code::CONTENT);
+    let cases = [
+        (
+            Event::Answered {
+                path,
+                operation,
+                code,
+            },
+            "answered read /3/0/0 with 2.05",
+        ),
+        (
+            Event::Asleep {
+                wakes_in_ms: Some(5_250),
+            },
+            "fell asleep for 5.2 s",
+        ),
+        (Event::Asleep { wakes_in_ms: None }, "fell asleep"),
+        (
+            Event::GaveUp(Uplink::Register),
+            "got no reaction to its registration",
+        ),
+        (
+            Event::LeftUnanswered { path, operation },
+            "left read /3/0/0 unanswered",
+        ),
+        (
+            Event::Refused {
+                uplink: Uplink::Update,
+                code: Code::NOT_FOUND,
+            },
+            "had its update refused with 4.04",
+        ),
+        (Event::RegistrationLost, "found its registration gone"),
+    ];
+    for (event, sentence) in cases {
+        assert_eq!(event.to_string(), sentence);
+    }
+}

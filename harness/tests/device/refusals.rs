@@ -1,0 +1,209 @@
+//! What does a device refuse, and with which code?
+
+use harness::device::configuration::Configuration;
+use harness::device::event::{Operation, Output};
+use harness::device::resource::Resource;
+use protocol::coap::block::Block;
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::lwm2m::value::Value;
+
+use super::world::{World, answer, at, sent};
+
+#[test]
+fn what_cannot_be_done_is_refused_and_not_done() {
+    use Operation::{Execute, Read, Write};
+    let cases = [
+        (Read, "/3/0/99", Code::NOT_FOUND),
+        (Read, "/3/1/0", Code::NOT_FOUND),
+        (Read, "/3/0/0/0", Code::NOT_FOUND),
+        (Read, "/4", Code::NOT_FOUND),
+        (Write, "/3/0/99", Code::NOT_FOUND),
+        (Execute, "/3/0/99", Code::NOT_FOUND),
+        (Read, "/rd", Code::NOT_FOUND),
+        (Read, "/03/0/0", Code::NOT_FOUND),
+        (Read, "/3/0/0/0/0", Code::NOT_FOUND),
+        (Read, "/70000", Code::NOT_FOUND),
+        (Read, "/3/0/4", Code::METHOD_NOT_ALLOWED),
+        (Write, "/3/0/4", Code::METHOD_NOT_ALLOWED),
+        (Write, "/3/0/0", Code::METHOD_NOT_ALLOWED),
+        (Execute, "/3/0/0", Code::METHOD_NOT_ALLOWED),
+        (Execute, "/3/0/13", Code::METHOD_NOT_ALLOWED),
+        (Read, "/3", Code::NOT_ACCEPTABLE),
+        (Read, "/3/0", Code::NOT_ACCEPTABLE),
+        (Write, "/3/0", Code::UNSUPPORTED_CONTENT_FORMAT),
+        (Execute, "/3/0", Code::METHOD_NOT_ALLOWED),
+        (Execute, "/3", Code::METHOD_NOT_ALLOWED),
+    ];
+    for (operation, path, code) in cases {
+        let mut world = World::registered(Configuration::new("lamp"));
+        let request = world
+            .request(Kind::Confirmable, operation, path)
+            .with_payload("1");
+        world.hear(&request);
+        assert_eq!(
+            world.messages(),
+            [answer(&request, code)],
+            "{operation} {path}"
+        );
+        assert_eq!(world.device.performed_count(), 0);
+        if let Ok(path) = path.parse() {
+            assert_eq!(world.device.executed(path), 0);
+        }
+    }
+}
+
+#[test]
+fn a_format_the_device_does_not_speak_is_refused() {
+    for format in [
+        ContentFormat::CBOR,
+        ContentFormat::LWM2M_TLV,
+        ContentFormat::OCTET_STREAM,
+    ] {
+        let mut world = World::registered(Configuration::new("lamp"));
+        let read = world.read("/3/0/0").with_accept(format);
+        world.hear(&read);
+        assert_eq!(
+            world.messages(),
+            [answer(&read, Code::NOT_ACCEPTABLE)],
+            "{format}"
+        );
+        for request in [world.write("/3/0/14", "+02:00"), world.execute("/1/0/8")] {
+            let request = request.with_content_format(format);
+            world.hear(&request);
+            let refused = answer(&request, Code::UNSUPPORTED_CONTENT_FORMAT);
+            assert_eq!(world.messages(), [refused], "{format}");
+        }
+        assert_eq!(world.device.performed_count(), 0);
+    }
+}
+
+#[test]
+fn a_text_that_is_no_value_of_the_type_is_refused() {
+    let mut world = World::registered(Configuration::new("lamp"));
+    let before = world.device.value(at("/3/0/13")).cloned();
+    let write = world.write("/3/0/13", "noon");
+    world.hear(&write);
+    assert_eq!(world.messages(), [answer(&write, Code::BAD_REQUEST)]);
+    assert_eq!(world.device.value(at("/3/0/13")).cloned(), before);
+}
+
+#[test]
+fn a_write_without_format_is_text() {
+    let mut world = World::registered(Configuration::new("lamp"));
+    let write = world
+        .request(Kind::Confirmable, Operation::Write, "/3/0/13")
+        .with_payload("77");
+    world.hear(&write);
+    assert_eq!(world.messages(), [answer(&write, Code::CHANGED)]);
+    assert_eq!(world.device.value(at("/3/0/13")), Some(&Value::Time(77)));
+}
+
+#[test]
+fn attributes_are_not_taken_for_a_value() {
+    let mut world = World::registered(Configuration::new("lamp"));
+    let request = world.request(Kind::Confirmable, Operation::Write, "/3/0/14");
+    let request = request.with_uri_query(["pmin=10"]);
+    world.hear(&request);
+    assert_eq!(world.messages(), [answer(&request, Code::NOT_IMPLEMENTED)]);
+    assert_eq!(
+        world.device.value(at("/3/0/14")),
+        Some(&Value::String("+00:00".into()))
+    );
+}
+
+#[test]
+fn a_multiple_resource_is_reached_by_its_instances() {
+    let mut configuration = Configuration::new("lamp");
+    for (path, source) in [("/3/0/6/0", 1), ("/3/0/6/1", 5)] {
+        configuration
+            .resources
+            .push(Resource::holding(at(path), Value::Integer(source)));
+    }
+    let mut world = World::registered(configuration);
+    let read = world.read("/3/0/6/1");
+    world.hear(&read);
+    assert_eq!(world.messages()[0].payload, b"5");
+    let read = world.read("/3/0/6");
+    world.hear(&read);
+    assert_eq!(world.messages(), [answer(&read, Code::NOT_ACCEPTABLE)]);
+}
+
+#[test]
+fn other_methods_are_refused() {
+    for method in [
+        Code::DELETE,
+        Code::FETCH,
+        Code::PATCH,
+        Code::IPATCH,
+        Code::new(0, 31),
+    ] {
+        let mut world = World::registered(Configuration::new("lamp"));
+        let mut request = world.read("/3/0/0");
+        request.code = method;
+        world.hear(&request);
+        assert_eq!(
+            world.take(),
+            [sent(&answer(&request, Code::METHOD_NOT_ALLOWED))]
+        );
+    }
+}
+
+#[test]
+fn an_option_that_must_be_understood_and_is_not_refuses_the_request() {
+    let mut world = World::registered(Configuration::new("lamp"));
+    let block = world
+        .execute("/1/0/8")
+        .with_block1(Block::from_value(0b1010));
+    world.hear(&block);
+    assert_eq!(world.take(), [sent(&answer(&block, Code::BAD_OPTION))]);
+    let request = world.request(Kind::NonConfirmable, Operation::Execute, "/1/0/8");
+    let request = request.with_option(65_001, b"?");
+    world.hear(&request);
+    assert_eq!(world.take(), [sent(&Message::reset(request.message_id))]);
+    assert_eq!(world.device.performed_count(), 0);
+}
+
+#[test]
+fn an_option_that_may_be_ignored_is() {
+    let mut world = World::registered(Configuration::new("lamp"));
+    let read = world
+        .read("/3/0/0")
+        .with_observe(0)
+        .with_option(65_000, b"?");
+    world.hear(&read);
+    let response = &world.messages()[0];
+    assert_eq!((response.code, response.observe()), (Code::CONTENT, None));
+}
+
+#[test]
+fn a_ping_is_answered_with_a_reset() {
+    let mut world = World::registered(Configuration::new("lamp"));
+    world.hear(&Message::ping(MessageId(77)));
+    assert_eq!(world.take(), [sent(&Message::reset(MessageId(77)))]);
+}
+
+#[test]
+fn what_means_nothing_is_rejected_only_if_it_is_confirmable() {
+    let mut world = World::registered(Configuration::new("lamp"));
+    let token = world.read("/3/0/0").token;
+    let stray = |kind| Message::separate(kind, Code::CONTENT, MessageId(77), token);
+    world.hear(&stray(Kind::NonConfirmable));
+    world.hear(&stray(Kind::Acknowledgement));
+    world.hear(&Message::reset(MessageId(77)));
+    world.hear(&Message::acknowledgement(MessageId(77)));
+    assert_eq!(world.take(), []);
+    world.hear(&stray(Kind::Confirmable));
+    assert_eq!(world.take(), [sent(&Message::reset(MessageId(77)))]);
+}
+
+#[test]
+fn noise_is_rejected_only_if_it_is_confirmable() {
+    let mut world = World::registered(Configuration::new("lamp"));
+    world.hear_bytes(b"");
+    world.hear_bytes(b"\x50\x01\x00\x07\xff");
+    assert_eq!(world.take(), []);
+    world.hear_bytes(b"\x40\x01\x00\x07\xff");
+    assert_eq!(world.take(), [Output::Send(b"\x70\x00\x00\x07".to_vec())]);
+}

@@ -1,0 +1,262 @@
+//! How does a device become known, and what if the server does not want it?
+
+use harness::device::configuration::{Configuration, Reachability, Retry};
+use harness::device::event::{Event, Output, Uplink};
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::lwm2m::version::EnablerVersion;
+
+use super::world::{World, answer, created, queries, sent, told};
+
+const QUEUE: Reachability = Reachability::Queue {
+    awake_window_ms: 5_000,
+};
+
+#[test]
+fn a_device_registers_with_its_name_lifetime_and_objects() {
+    let mut world = World::start(Configuration::new("lamp"));
+    let [Output::Send(datagram)] = &world.take()[..] else {
+        panic!("not one datagram");
+    };
+    // Confirmable POST with a token of 8 bytes; message id and token are the device's choice.
+    assert_eq!(datagram[..2], [0x48, 0x02]);
+    let mut expected = b"\xb2rd\x11\x28\x37ep=lamp\x06lt=300\x09lwm2m=1.1\x03b=U\xff".to_vec();
+    expected.extend_from_slice(b"</>;rt=\"oma.lwm2m\";ct=\"0 42\",</1/0>,</3/0>,</6/0>,</3303/0>");
+    assert_eq!(
+        String::from_utf8_lossy(&datagram[12..]),
+        String::from_utf8_lossy(&expected)
+    );
+}
+
+#[test]
+fn the_answer_makes_it_registered() {
+    let mut world = World::start(Configuration::new("lamp"));
+    let register = world.message();
+    // Acknowledgement 2.01 with the device's ids and Location-Path /rd/7.
+    let mut datagram = vec![0x68, 0x41];
+    datagram.extend_from_slice(&register.message_id.0.to_be_bytes());
+    datagram.extend_from_slice(register.token.as_bytes());
+    datagram.extend_from_slice(b"\x82rd\x017");
+    assert_eq!(world.device.location(), None);
+    world.hear_bytes(&datagram);
+    let location = world.device.location().unwrap().clone();
+    assert_eq!(location.to_string(), "/rd/7");
+    assert_eq!(world.take(), [told(Event::Registered { location })]);
+}
+
+#[test]
+fn each_release_says_queue_mode_in_its_own_way() {
+    let cases = [
+        (
+            EnablerVersion::V1_0,
+            Reachability::Always,
+            vec!["lwm2m=1.0", "b=U"],
+        ),
+        (EnablerVersion::V1_0, QUEUE, vec!["lwm2m=1.0", "b=UQ"]),
+        (EnablerVersion::V1_1, QUEUE, vec!["lwm2m=1.1", "b=U", "Q"]),
+        (
+            EnablerVersion::V1_2,
+            Reachability::Always,
+            vec!["lwm2m=1.2", "b=U"],
+        ),
+        (EnablerVersion::V1_2, QUEUE, vec!["lwm2m=1.2", "b=U", "Q"]),
+    ];
+    for (version, reachability, said) in cases {
+        let configuration = Configuration {
+            version,
+            reachability,
+            ..Configuration::new("lamp")
+        };
+        let register = World::start(configuration).message();
+        assert_eq!(queries(&register)[..2], ["ep=lamp", "lt=300"]);
+        assert_eq!(queries(&register)[2..], said);
+        assert_eq!(register.content_format(), Some(ContentFormat::LINK_FORMAT));
+        let names_formats = register
+            .payload
+            .starts_with(b"</>;rt=\"oma.lwm2m\";ct=\"0 42\"");
+        assert_eq!(names_formats, version != EnablerVersion::V1_0);
+    }
+}
+
+#[test]
+fn a_registration_whose_answer_is_lost_is_repeated_byte_by_byte() {
+    let mut world = World::start(Configuration::new("lamp"));
+    let first = world.take();
+    let waited_ms = world.pass_to_timeout();
+    assert!((2_000..=3_000).contains(&waited_ms), "{waited_ms}");
+    assert_eq!(world.take(), first);
+    assert_eq!(world.pass_to_timeout(), 2 * waited_ms);
+    let repeated = world.message();
+    assert_eq!(sent(&repeated), first[0]);
+    world.hear(&created(&repeated));
+    assert!(matches!(world.events()[..], [Event::Registered { .. }]));
+}
+
+#[test]
+fn a_second_answer_to_the_same_registration_changes_nothing() {
+    let mut world = World::start(Configuration::new("lamp"));
+    let register = world.message();
+    world.hear(&created(&register));
+    world.take();
+    world.hear(&answer(&register, Code::CREATED).with_location_path(["rd", "8"]));
+    assert_eq!(world.take(), []);
+    assert_eq!(world.device.location().unwrap().to_string(), "/rd/7");
+}
+
+#[test]
+fn a_registration_nobody_hears_is_given_up_and_tried_anew() {
+    let mut world = World::start(Configuration::new("lamp"));
+    let first = world.message();
+    for _ in 0..4 {
+        world.pass_to_timeout();
+        assert_eq!(world.take(), [sent(&first)]);
+    }
+    world.pass_to_timeout();
+    assert_eq!(world.take(), [told(Event::GaveUp(Uplink::Register))]);
+    assert!((2_000..=2_500).contains(&world.pass_to_timeout()));
+    let again = world.message();
+    assert_eq!(again.payload, first.payload);
+    assert_eq!(
+        again.message_id,
+        MessageId(first.message_id.0.wrapping_add(1))
+    );
+    assert_ne!(again.token, first.token);
+}
+
+#[test]
+fn a_refused_device_waits_longer_each_time_and_begins_short_after_a_success() {
+    let retry = Retry {
+        first_ms: 1_000,
+        most_ms: 3_000,
+    };
+    let mut world = World::start(Configuration {
+        retry,
+        ..Configuration::new("lamp")
+    });
+    for wait_ms in [1_000, 2_000, 3_000, 3_000] {
+        refuse_registration(&mut world, wait_ms);
+    }
+    let register = world.message();
+    world.hear(&created(&register));
+    world.pass_to_timeout();
+    let update = world.messages().remove(0);
+    world.hear(&answer(&update, Code::NOT_FOUND));
+    let [
+        Output::Told(Event::RegistrationLost),
+        Output::Send(register),
+    ] = &world.take()[..]
+    else {
+        panic!("no new registration");
+    };
+    let register = Message::decode(register).unwrap();
+    world.hear(&answer(&register, Code::FORBIDDEN));
+    let waited_ms = world.pass_to_timeout();
+    assert!((1_000..=1_250).contains(&waited_ms), "{waited_ms}");
+}
+
+fn refuse_registration(world: &mut World, wait_ms: i64) {
+    let code = Code::FORBIDDEN;
+    let register = world.message();
+    world.hear(&answer(&register, code));
+    assert_eq!(
+        world.take(),
+        [told(Event::Refused {
+            uplink: Uplink::Register,
+            code
+        })]
+    );
+    let waited_ms = world.pass_to_timeout();
+    assert!(
+        (wait_ms..=wait_ms + wait_ms / 4).contains(&waited_ms),
+        "{waited_ms}"
+    );
+}
+
+#[test]
+fn a_busy_server_says_when_to_come_back() {
+    for code in [Code::SERVICE_UNAVAILABLE, Code::TOO_MANY_REQUESTS] {
+        let mut world = World::start(Configuration::new("lamp"));
+        let register = world.message();
+        world.hear(&answer(&register, code).with_max_age(77));
+        assert_eq!(
+            world.events(),
+            [Event::Refused {
+                uplink: Uplink::Register,
+                code
+            }]
+        );
+        assert_eq!(world.pass_to_timeout(), 77_000);
+        assert_eq!(queries(&world.message()), queries(&register));
+    }
+}
+
+#[test]
+fn how_long_another_refusal_may_be_cached_does_not_matter() {
+    let mut world = World::start(Configuration::new("lamp"));
+    let register = world.message();
+    world.hear(&answer(&register, Code::FORBIDDEN).with_max_age(77));
+    assert!((2_000..=2_500).contains(&world.pass_to_timeout()));
+}
+
+#[test]
+fn an_answer_without_a_location_is_no_registration() {
+    let mut world = World::start(Configuration::new("lamp"));
+    let register = world.message();
+    world.hear(&answer(&register, Code::CREATED));
+    let code = Code::CREATED;
+    assert_eq!(
+        world.take(),
+        [told(Event::Refused {
+            uplink: Uplink::Register,
+            code
+        })]
+    );
+    assert_eq!(world.device.location(), None);
+}
+
+#[test]
+fn a_reset_of_the_registration_is_a_failure() {
+    let mut world = World::start(Configuration::new("lamp"));
+    let register = world.message();
+    world.hear(&Message::reset(register.message_id));
+    assert_eq!(world.take(), [told(Event::GaveUp(Uplink::Register))]);
+    assert!((2_000..=2_500).contains(&world.pass_to_timeout()));
+}
+
+#[test]
+fn an_answer_that_comes_apart_is_acknowledged_as_often_as_it_comes() {
+    let mut world = World::start(Configuration::new("lamp"));
+    let register = world.message();
+    world.hear(&Message::acknowledgement(register.message_id));
+    assert_eq!(world.take(), []);
+    let id = MessageId(9_000);
+    let created = Message::separate(Kind::Confirmable, Code::CREATED, id, register.token)
+        .with_location_path(["rd", "7"]);
+    let acknowledgement = sent(&Message::acknowledgement(id));
+    world.hear(&created);
+    let location = world.device.location().unwrap().clone();
+    assert_eq!(
+        world.take(),
+        [
+            acknowledgement.clone(),
+            told(Event::Registered { location })
+        ]
+    );
+    world.hear(&created);
+    assert_eq!(world.take(), [acknowledgement]);
+}
+
+#[test]
+fn an_answer_with_an_option_that_must_be_understood_is_rejected() {
+    let mut world = World::start(Configuration::new("lamp"));
+    let register = world.message();
+    let id = MessageId(9_000);
+    let created = Message::separate(Kind::Confirmable, Code::CREATED, id, register.token)
+        .with_location_path(["rd", "7"])
+        .with_option(65_001, b"?");
+    world.hear(&created);
+    let gave_up = told(Event::GaveUp(Uplink::Register));
+    assert_eq!(world.take(), [sent(&Message::reset(id)), gave_up]);
+    assert_eq!(world.device.location(), None);
+}
