@@ -8,7 +8,7 @@ pub mod clock;
 mod deadlines;
 mod device;
 pub mod devices;
-mod home;
+pub mod home;
 pub mod logging;
 pub mod registry;
 mod residents;

@@ -1,0 +1,302 @@
+//! The service's inside without its API: a registry on an arbiter, and devices that are sockets.
+
+use std::future::Future;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use actix::Actor as _;
+use actix_rt::{Arbiter, System};
+use actors::clock::Clock;
+use actors::devices::{Devices, Unserved};
+use actors::home::HomeParts;
+use actors::logging::{KeptFor, Logging};
+use actors::registry::Registry;
+use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
+use engine::change::{Batch, Change};
+use engine::device::queue::{Accepted, SubmitRefusal};
+use engine::device::snapshot::Snapshot;
+use engine::device::{NameTrust, Patience, Rules};
+use engine::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid, TraceId};
+use engine::limits::Limits;
+use engine::profile::Profile;
+use protocol::coap::code::Code;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::token::Token;
+use protocol::lwm2m::path::Path;
+use store::{Options, SledStore, Store as _};
+use tempfile::TempDir;
+
+use crate::faulty::FaultyStore;
+
+/// How long anything may take here before it is held to be broken.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// How soon a device repeats what was not answered.
+const REPEAT: Duration = Duration::from_millis(300);
+
+/// A running registry with its store.
+pub(crate) struct World {
+    pub(crate) store: Arc<FaultyStore>,
+    pub(crate) clock: Clock,
+    devices: Devices,
+    coap: SocketAddr,
+    stop: Option<tokio::sync::oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+    _dir: TempDir,
+}
+
+impl World {
+    /// A world with one customer and these devices, none of them registered.
+    pub(crate) fn new<const N: usize>(names: [&str; N]) -> Self {
+        let dir = TempDir::new().unwrap();
+        let inner = SledStore::open(Options::at(dir.path().join("store"))).unwrap();
+        let store = Arc::new(FaultyStore::new(inner));
+        let clock = Clock::new();
+        let changes = names.iter().map(|name| put_device(&clock, name)).collect();
+        wait_for(store.commit(Batch {
+            changes,
+            ..Batch::default()
+        }))
+        .unwrap();
+        let (started, starting) = channel();
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let parts = (Arc::clone(&store), clock.clone());
+        let thread = std::thread::spawn(move || run(parts, &started, stopped));
+        let (devices, coap) = starting.recv_timeout(DEADLINE).unwrap();
+        Self {
+            store,
+            clock,
+            devices,
+            coap,
+            stop: Some(stop),
+            thread: Some(thread),
+            _dir: dir,
+        }
+    }
+
+    /// A device: a socket that speaks to the registry.
+    pub(crate) fn device(&self) -> Socket {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(self.coap).unwrap();
+        Socket(socket)
+    }
+
+    /// The key of a device.
+    pub(crate) fn key(&self, name: &str) -> DeviceKey {
+        DeviceKey::of(&customer(), &DeviceId::parse(name).unwrap())
+    }
+
+    pub(crate) fn inspect(&self, name: &str) -> Result<Snapshot, Unserved> {
+        wait_for(self.devices.inspect(self.key(name)))
+    }
+
+    pub(crate) fn retire(&self, name: &str) -> Result<(), Unserved> {
+        wait_for(self.devices.retire(self.key(name)))
+    }
+
+    /// Submits a read that waits for the device.
+    pub(crate) fn submit(&self, name: &str) -> Result<Result<Accepted, SubmitRefusal>, Unserved> {
+        let request = Request::Lwm2m(Lwm2mRequest {
+            operation: Operation::Read,
+            path: Path::resource(3, 0, 0),
+            data: None,
+        });
+        let action = NewAction {
+            request,
+            mode: Mode::SendWhenActive,
+            attempts_permitted: 1,
+            expires_in_s: None,
+            trace: TraceId::new(self.clock.moment().uuid()),
+        };
+        wait_for(self.devices.submit(self.key(name), action))
+    }
+
+    /// Tries until something holds.
+    pub(crate) fn until(&self, mut holds: impl FnMut() -> bool) {
+        let started = Instant::now();
+        while !holds() {
+            assert!(started.elapsed() < DEADLINE, "it never came to hold");
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let ended = thread.join();
+            assert!(
+                ended.is_ok() || std::thread::panicking(),
+                "the system did not end well"
+            );
+        }
+    }
+}
+
+type Started = Sender<(Devices, SocketAddr)>;
+
+fn run(
+    (store, clock): (Arc<FaultyStore>, Clock),
+    started: &Started,
+    stopped: tokio::sync::oneshot::Receiver<()>,
+) {
+    System::new().block_on(async {
+        let kept_for = KeptFor {
+            actions_ms: 1 << 40,
+            entries_ms: 1 << 40,
+        };
+        let logging = Logging::new(clock.clone(), store.clone(), kept_for).start();
+        let socket = actors::socket::open("127.0.0.1:0".parse().unwrap()).unwrap();
+        let coap = socket.local_addr().unwrap();
+        let patience = Patience {
+            ack_timeout_ms: 2_000,
+            max_retransmit: 4,
+            response_timeout_ms: 93_000,
+        };
+        let rules = Rules::new(Limits::default(), patience, NameTrust::NameSuffices);
+        let parts = HomeParts {
+            clock,
+            store: store.clone(),
+            rules: Arc::new(rules),
+            epoch: 1,
+        };
+        let arbiter = Arbiter::new();
+        let registry = Registry::start_on(&arbiter, parts, socket, logging);
+        started
+            .send((Devices::new(vec![registry], store), coap))
+            .unwrap();
+        let _ = stopped.await;
+        arbiter.stop();
+        arbiter.join().unwrap();
+    });
+}
+
+/// A device's socket.
+pub(crate) struct Socket(UdpSocket);
+
+/// What a device was answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) code: Code,
+    pub(crate) max_age_s: Option<u32>,
+    location: Vec<String>,
+}
+
+impl Answer {
+    /// The location of the registration that was created.
+    pub(crate) fn location(&self) -> String {
+        assert_eq!(self.code, Code::CREATED);
+        assert_eq!(self.location.first().map(String::as_str), Some("rd"));
+        self.location.get(1).unwrap().clone()
+    }
+}
+
+impl Socket {
+    /// Sends a request once.
+    pub(crate) fn send(&mut self, request: &Message) {
+        self.0.send(&request.encode()).unwrap();
+    }
+
+    /// Sends a request once and waits for its answer.
+    pub(crate) fn ask(&mut self, request: &Message) -> Answer {
+        self.send(request);
+        self.answer_to(request, DEADLINE)
+            .expect("the request is answered")
+    }
+
+    /// Repeats a request, as the message layer would, until it is answered.
+    pub(crate) fn ask_until_answered(&mut self, request: &Message) -> Answer {
+        let started = Instant::now();
+        loop {
+            self.send(request);
+            if let Some(answer) = self.answer_to(request, REPEAT) {
+                return answer;
+            }
+            assert!(
+                started.elapsed() < DEADLINE,
+                "the request was never answered"
+            );
+        }
+    }
+
+    /// Whether nothing arrives for a while.
+    pub(crate) fn hears_nothing_for(&mut self, wait: Duration) -> bool {
+        self.0.set_read_timeout(Some(wait)).unwrap();
+        self.0.recv(&mut [0; 2_048]).is_err()
+    }
+
+    fn answer_to(&mut self, request: &Message, wait: Duration) -> Option<Answer> {
+        self.0.set_read_timeout(Some(wait)).unwrap();
+        let mut buffer = [0; 2_048];
+        loop {
+            let length = self.0.recv(&mut buffer).ok()?;
+            let message = Message::decode(&buffer[..length]).unwrap();
+            if message.message_id == request.message_id {
+                return Some(Answer {
+                    code: message.code,
+                    max_age_s: message.max_age(),
+                    location: message.location_path().map(str::to_owned).collect(),
+                });
+            }
+        }
+    }
+}
+
+/// A registration under a name.
+pub(crate) fn register(name: &str) -> Message {
+    request(0x0101)
+        .with_uri_path(["rd"])
+        .with_uri_query([&format!("ep={name}"), "lt=300", "lwm2m=1.1"])
+        .with_payload("</1/0>,</3/0>")
+}
+
+/// An update that changes the lifetime.
+pub(crate) fn changing_update(location: &str, lifetime_s: u32) -> Message {
+    request(0x0102)
+        .with_uri_path(["rd", location])
+        .with_uri_query([format!("lt={lifetime_s}")])
+}
+
+fn request(message_id: u16) -> Message {
+    let token = Token::new(&message_id.to_be_bytes()).unwrap();
+    Message::request(Kind::Confirmable, Code::POST, MessageId(message_id), token)
+}
+
+/// The customer of every device here.
+pub(crate) fn customer() -> CustomerId {
+    CustomerId::parse("acme").unwrap()
+}
+
+fn put_device(clock: &Clock, name: &str) -> Change {
+    let profile = Profile {
+        customer: customer(),
+        device: DeviceId::parse(name).unwrap(),
+        number: clock.moment().next_u64() >> 11,
+        iccid: Iccid::parse(name).unwrap(),
+        imsi: None,
+        msisdn: None,
+        ip: None,
+        endpoint: Endpoint::parse(name).unwrap(),
+        name: None,
+        psk: None,
+        created_at: clock.now(),
+    };
+    Change::PutDevice {
+        was: None,
+        profile: Box::new(profile),
+    }
+}
+
+/// Waits for a future without a runtime of its own.
+pub(crate) fn wait_for<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime.block_on(future)
+}
