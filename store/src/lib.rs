@@ -4,6 +4,7 @@
 //! queries read. Keys and bytes exist only inside an engine's folder. An engine decides nothing
 //! about the domain; every engine passes the suite in [`conformance`].
 
+pub mod conformance;
 mod key;
 mod record;
 pub mod sealed;

@@ -1,0 +1,173 @@
+//! What must every engine behind [`Store`] do? A suite that any of them passes.
+//!
+//! An engine's tests call [`run_all`] with a way to open it. Every law gets a directory of its own
+//! and may open the store in it again. A law that fails panics and names itself; one that draws
+//! random data prints the seed, which the environment variable `STORE_SEED` brings back.
+
+mod chance;
+mod commits;
+mod customers;
+mod devices;
+pub mod given;
+mod lists;
+mod model;
+mod owners;
+mod sweeping;
+
+use std::fs;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use engine::change::{Batch, Change};
+
+use crate::{CommitError, Store};
+
+/// How an engine is opened in a directory.
+pub type Open<'a> = &'a dyn Fn(&Path) -> Box<dyn Store>;
+
+/// Where a law is tried.
+pub struct Ground<'a> {
+    directory: PathBuf,
+    open: Open<'a>,
+}
+
+/// Something that must hold.
+type Law = fn(&Ground<'_>);
+
+const LAWS: [(&str, Law); 22] = [
+    (
+        "a batch is applied whole or not at all",
+        commits::whole_or_not_at_all,
+    ),
+    (
+        "a batch happens only if what it expects holds",
+        commits::only_if_expectations_hold,
+    ),
+    (
+        "of racing batches that expect the same one wins",
+        commits::one_racer_wins,
+    ),
+    (
+        "of racing changes of a status one wins",
+        commits::one_status_change_wins,
+    ),
+    ("adds commute", commits::adds_commute),
+    (
+        "what is acknowledged is there when the store is opened again",
+        commits::reopening_keeps,
+    ),
+    (
+        "customers, clients, tokens and settings come back",
+        customers::come_back,
+    ),
+    ("customers are listed by id", customers::listed_by_id),
+    (
+        "a removed client takes its tokens along",
+        customers::client_takes_tokens,
+    ),
+    (
+        "a removed customer takes everything along",
+        customers::customer_takes_everything,
+    ),
+    (
+        "a customer never sees the log of one that had its id",
+        customers::log_is_not_inherited,
+    ),
+    (
+        "a device bears its names and nobody else's",
+        devices::bear_names,
+    ),
+    (
+        "a replaced profile frees the names it gave up",
+        devices::free_names,
+    ),
+    (
+        "a device is found by the first half of its key",
+        devices::found_by_prefix,
+    ),
+    (
+        "a device is restored with record and pending requests",
+        devices::restored,
+    ),
+    (
+        "a value of any size comes back, and smaller ones after it",
+        devices::any_size,
+    ),
+    (
+        "live devices are those with a registration or a request",
+        devices::live,
+    ),
+    (
+        "a removed device takes its requests and leaves its log",
+        devices::removed,
+    ),
+    ("lists agree with a naive model", lists::agree_with_model),
+    (
+        "an earlier epoch is fenced off",
+        owners::earlier_epoch_is_fenced,
+    ),
+    (
+        "a sweep removes what is due and nothing else",
+        sweeping::removes_what_is_due,
+    ),
+    (
+        "a sweep stops at its bound and goes on later",
+        sweeping::stops_at_its_bound,
+    ),
+];
+
+/// Tries every law, each in a folder of `directory`.
+pub fn run_all(directory: &Path, open: Open<'_>) {
+    for ((name, law), number) in LAWS.into_iter().zip(1..) {
+        eprintln!("law {number}: {name}");
+        let directory = directory.join(format!("law-{number}"));
+        fs::create_dir_all(&directory).expect("a directory for the law");
+        law(&Ground { directory, open });
+    }
+}
+
+impl Ground<'_> {
+    /// The store of this law, with all that was put into it before.
+    pub fn open(&self) -> Box<dyn Store> {
+        (self.open)(&self.directory)
+    }
+}
+
+/// Waits for a receipt or an answer on this thread.
+pub fn wait<T>(future: impl Future<Output = T>) -> T {
+    struct Unpark(Thread);
+
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+/// Commits and waits.
+fn commit(store: &dyn Store, batch: Batch) -> Result<(), CommitError> {
+    wait(store.commit(batch))
+}
+
+/// Commits changes that must succeed.
+fn put(store: &dyn Store, changes: Vec<Change>) {
+    let batch = Batch {
+        changes,
+        ..Batch::default()
+    };
+    assert_eq!(commit(store, batch), Ok(()));
+}

@@ -1,0 +1,221 @@
+//! What is kept of those who use the API?
+
+use engine::change::{Batch, Change, Expect, Name};
+use engine::customer::{Customer, SecretDigest};
+use engine::ids::{ClientId, CustomerId};
+use engine::query::{Page, PageWanted};
+use engine::setting::{Setting, SettingName, SettingState};
+
+use super::given::{acme, at, batch, client, customer, device, entry, token};
+use super::lists::whole_log;
+use super::{Ground, commit, put, wait};
+use crate::{CommitError, Retention};
+
+pub(super) fn come_back(ground: &Ground<'_>) {
+    let store = ground.open();
+    let script = client(&acme(), "script");
+    let other = client(&acme(), "app");
+    let secret = token(&script, "a token", at(3_600));
+    put(
+        &*store,
+        vec![
+            Change::PutCustomer(customer("acme")),
+            Change::PutClient(script.clone()),
+            Change::PutClient(other.clone()),
+            Change::PutToken(secret.clone()),
+            Change::PutSetting(setting(&acme(), SettingState::Disabled)),
+        ],
+    );
+    put(
+        &*store,
+        vec![Change::PutSetting(setting(&acme(), SettingState::Enabled))],
+    );
+
+    assert_eq!(wait(store.customer(acme())), Ok(Some(customer("acme"))));
+    assert_eq!(
+        wait(store.client(script.id.clone())),
+        Ok(Some(script.clone()))
+    );
+    assert_eq!(
+        wait(store.clients_of(acme())),
+        Ok(vec![other, script.clone()])
+    );
+    assert_eq!(
+        wait(store.token(SecretDigest::of("a token"))),
+        Ok(Some((secret, script)))
+    );
+    assert_eq!(wait(store.token(SecretDigest::of("another"))), Ok(None));
+    let enabled = setting(&acme(), SettingState::Enabled);
+    assert_eq!(wait(store.settings_of(acme())), Ok(vec![enabled]));
+
+    let stranger = customer("acm").id;
+    assert_eq!(wait(store.customer(stranger.clone())), Ok(None));
+    assert_eq!(wait(store.clients_of(stranger.clone())), Ok(vec![]));
+    assert_eq!(wait(store.settings_of(stranger)), Ok(vec![]));
+    assert_eq!(
+        wait(store.client(ClientId::parse("scrip").expect("an id"))),
+        Ok(None)
+    );
+}
+
+pub(super) fn listed_by_id(ground: &Ground<'_>) {
+    let store = ground.open();
+    let ids = ["globex", "acme", "umbrella", "initech", "acme-2"];
+    put(
+        &*store,
+        ids.iter()
+            .map(|id| Change::PutCustomer(customer(id)))
+            .collect(),
+    );
+    // A customer put again is the same customer.
+    let renamed = Customer {
+        name: "Acme".into(),
+        ..customer("acme")
+    };
+    put(&*store, vec![Change::PutCustomer(renamed.clone())]);
+    put(
+        &*store,
+        vec![Change::RemoveCustomer(customer("umbrella").id)],
+    );
+
+    let listed =
+        |number, size| wait(store.customers(PageWanted { number, size })).expect("an answer");
+    let page = |items| Page { items, total: 4 };
+    assert_eq!(listed(1, 2), page(vec![renamed, customer("acme-2")]));
+    assert_eq!(
+        listed(2, 2),
+        page(vec![customer("globex"), customer("initech")])
+    );
+    assert_eq!(listed(3, 2), page(vec![]));
+}
+
+pub(super) fn client_takes_tokens(ground: &Ground<'_>) {
+    let store = ground.open();
+    let (script, app) = (client(&acme(), "script"), client(&acme(), "app"));
+    let kept = token(&app, "kept", at(100));
+    put(
+        &*store,
+        vec![
+            Change::PutCustomer(customer("acme")),
+            Change::PutClient(script.clone()),
+            Change::PutClient(app.clone()),
+            Change::PutToken(token(&script, "one", at(100))),
+            Change::PutToken(token(&script, "two", at(200))),
+            Change::PutToken(kept.clone()),
+        ],
+    );
+    put(&*store, vec![Change::RemoveClient(script.id.clone())]);
+
+    assert_eq!(wait(store.client(script.id.clone())), Ok(None));
+    assert_eq!(wait(store.clients_of(acme())), Ok(vec![app.clone()]));
+    assert_eq!(
+        wait(store.token(SecretDigest::of("kept"))),
+        Ok(Some((kept, app)))
+    );
+    // A client made anew under the id does not bring the tokens back.
+    put(&*store, vec![Change::PutClient(script)]);
+    assert_eq!(wait(store.token(SecretDigest::of("one"))), Ok(None));
+    assert_eq!(wait(store.token(SecretDigest::of("two"))), Ok(None));
+}
+
+pub(super) fn customer_takes_everything(ground: &Ground<'_>) {
+    let store = ground.open();
+    let globex = customer("globex");
+    for owner in [customer("acme"), globex.clone()] {
+        put(&*store, belongings(&owner));
+    }
+    // A batch sees what it does itself.
+    let late = client(&acme(), "late");
+    put(
+        &*store,
+        vec![
+            Change::PutClient(late.clone()),
+            Change::PutToken(token(&late, "late", at(100))),
+            Change::RemoveCustomer(acme()),
+        ],
+    );
+
+    assert_eq!(wait(store.customer(acme())), Ok(None));
+    assert_eq!(wait(store.clients_of(acme())), Ok(vec![]));
+    assert_eq!(wait(store.client(late.id)), Ok(None));
+    assert_eq!(wait(store.settings_of(acme())), Ok(vec![]));
+    assert_eq!(wait(store.token(SecretDigest::of("late"))), Ok(None));
+    assert_eq!(wait(store.token(SecretDigest::of("acme"))), Ok(None));
+    assert_eq!(whole_log(&*store, &acme()), (vec![], 0));
+    let again = Batch {
+        expects: vec![Expect::Taken(Name::Customer(acme()))],
+        ..batch(vec![Change::RemoveCustomer(acme())])
+    };
+    assert_eq!(commit(&*store, again), Err(CommitError::Conflict));
+
+    assert_eq!(
+        wait(store.customer(globex.id.clone())),
+        Ok(Some(globex.clone()))
+    );
+    assert_eq!(
+        wait(store.clients_of(globex.id.clone())).map(|clients| clients.len()),
+        Ok(1)
+    );
+    assert!(
+        wait(store.token(SecretDigest::of("globex")))
+            .expect("an answer")
+            .is_some()
+    );
+    assert_eq!(whole_log(&*store, &globex.id).1, 20);
+}
+
+pub(super) fn log_is_not_inherited(ground: &Ground<'_>) {
+    let store = ground.open();
+    put(&*store, belongings(&customer("acme")));
+    put(&*store, vec![Change::RemoveCustomer(acme())]);
+    let fresh = entry(&device(&acme(), 1), 500, 1);
+    put(
+        &*store,
+        vec![
+            Change::PutCustomer(customer("acme")),
+            Change::AppendEntry(Box::new(fresh.clone())),
+        ],
+    );
+    assert_eq!(whole_log(&*store, &acme()), (vec![fresh.clone()], 1));
+
+    let nothing = Retention {
+        actions_before: at(0),
+        entries_before: at(0),
+        tokens_before: at(0),
+    };
+    let mut removed = 0;
+    while removed < 20 {
+        let swept = wait(store.sweep(nothing, 8)).expect("an answer");
+        assert!(swept.removed > 0 && swept.removed <= 8);
+        removed += swept.removed;
+        assert_eq!(whole_log(&*store, &acme()), (vec![fresh.clone()], 1));
+    }
+    let swept = wait(store.sweep(nothing, 8)).expect("an answer");
+    assert_eq!((removed, swept.removed, swept.more), (20, 0, false));
+    assert_eq!(whole_log(&*store, &acme()), (vec![fresh], 1));
+}
+
+/// A customer with a client, a token, a setting and a log of twenty entries.
+fn belongings(customer: &Customer) -> Vec<Change> {
+    let script = client(&customer.id, &format!("{}-script", customer.id));
+    let mut all = vec![
+        Change::PutCustomer(customer.clone()),
+        Change::PutClient(script.clone()),
+        Change::PutToken(token(&script, customer.id.as_str(), at(100))),
+        Change::PutSetting(setting(&customer.id, SettingState::Enabled)),
+    ];
+    let meter = device(&customer.id, 1);
+    all.extend((0..20).map(|number| {
+        let second = i64::try_from(number).expect("small");
+        Change::AppendEntry(Box::new(entry(&meter, second, number)))
+    }));
+    all
+}
+
+fn setting(customer: &CustomerId, state: SettingState) -> Setting {
+    Setting {
+        customer: customer.clone(),
+        name: SettingName::Lwm2mPassiveReporting,
+        state,
+    }
+}

@@ -1,0 +1,279 @@
+//! What is kept of devices?
+
+use engine::action::{Action, Outcome, Status};
+use engine::change::{Change, Name};
+use engine::device::record::{DeviceRecord, Restored};
+use engine::ids::{DeviceKey, Imsi};
+use engine::profile::Profile;
+
+use super::given::{
+    acme, action, batch, created, customer, device, entry, forgotten, known, moved, record, saved,
+};
+use super::lists::{everything, whole_log};
+use super::{Ground, commit, put, wait};
+use crate::Store;
+
+pub(super) fn bear_names(ground: &Ground<'_>) {
+    let store = ground.open();
+    let (one, two) = (device(&acme(), 1), device(&acme(), 2));
+    assert_eq!(commit(&*store, known(&one)), Ok(()));
+    assert_eq!(commit(&*store, known(&two)), Ok(()));
+    put(&*store, vec![Change::PutCustomer(customer("acme"))]);
+    for meter in [&one, &two] {
+        assert_eq!(wait(store.profile(meter.key())), Ok(Some(meter.clone())));
+        for name in Name::all_of(meter) {
+            assert_eq!(wait(store.bearer(name)), Ok(Some(meter.key())));
+        }
+    }
+    for name in Name::all_of(&device(&acme(), 3)) {
+        assert_eq!(wait(store.bearer(name)), Ok(None));
+    }
+    // A customer bears its name, but it is no device.
+    assert_eq!(wait(store.bearer(Name::Customer(acme()))), Ok(None));
+}
+
+pub(super) fn free_names(ground: &Ground<'_>) {
+    let store = ground.open();
+    let was = device(&acme(), 1);
+    assert_eq!(commit(&*store, known(&was)), Ok(()));
+    let is = Profile {
+        imsi: Some(Imsi::parse("901700000000001").expect("an IMSI")),
+        msisdn: None,
+        psk: None,
+        ..was.clone()
+    };
+    replace(&*store, &was, &is);
+
+    assert_eq!(wait(store.profile(was.key())), Ok(Some(is.clone())));
+    for name in Name::all_of(&is) {
+        assert_eq!(wait(store.bearer(name)), Ok(Some(was.key())));
+    }
+    let kept = Name::all_of(&is);
+    let freed = Name::all_of(&was)
+        .into_iter()
+        .filter(|name| !kept.contains(name));
+    assert_eq!(freed.clone().count(), 3);
+    for name in freed {
+        assert_eq!(wait(store.bearer(name)), Ok(None));
+    }
+    // Another device may take what was given up.
+    let heir = Profile {
+        imsi: was.imsi.clone(),
+        ..device(&acme(), 2)
+    };
+    assert_eq!(commit(&*store, known(&heir)), Ok(()));
+}
+
+pub(super) fn found_by_prefix(ground: &Ground<'_>) {
+    let store = ground.open();
+    let (one, two) = (device(&acme(), 1), device(&acme(), 2));
+    assert_eq!(commit(&*store, known(&one)), Ok(()));
+    assert_eq!(
+        wait(store.device_at(one.key().prefix())),
+        Ok(Some(one.key()))
+    );
+    assert_eq!(wait(store.device_at(two.key().prefix())), Ok(None));
+}
+
+pub(super) fn restored(ground: &Ground<'_>) {
+    let store = ground.open();
+    let meter = device(&acme(), 1);
+    assert_eq!(wait(store.restored(meter.key())), Ok(None));
+    assert_eq!(commit(&*store, known(&meter)), Ok(()));
+    let fresh = Restored {
+        profile: meter.clone(),
+        record: DeviceRecord::default(),
+        pending: vec![],
+    };
+    assert_eq!(wait(store.record(meter.key())), Ok(None));
+    assert_eq!(wait(store.restored(meter.key())), Ok(Some(fresh)));
+
+    let requests: Vec<Action> = [30, 10, 20, 40]
+        .map(|second| action(&meter, second, 1))
+        .into();
+    let others = action(&device(&acme(), 2), 15, 1);
+    for request in requests.iter().chain([&others]) {
+        assert_eq!(commit(&*store, created(request)), Ok(()));
+    }
+    let started = moved(&requests[0], Status::InProgress);
+    let failed = moved(&requests[3], Status::Failed);
+    assert_eq!(
+        commit(&*store, saved(Some(Status::Scheduled), &started)),
+        Ok(())
+    );
+    assert_eq!(
+        commit(&*store, saved(Some(Status::Scheduled), &failed)),
+        Ok(())
+    );
+    let known_of = record(50, "</1/0>,</3/0>,</3303>;ver=1.1,</3303/0>");
+    keep(&*store, &meter, &known_of);
+
+    let expected = Restored {
+        profile: meter.clone(),
+        record: known_of.clone(),
+        pending: vec![requests[1].clone(), requests[2].clone(), started],
+    };
+    assert_eq!(wait(store.record(meter.key())), Ok(Some(known_of)));
+    assert_eq!(wait(store.restored(meter.key())), Ok(Some(expected)));
+}
+
+pub(super) fn any_size(ground: &Ground<'_>) {
+    let store = ground.open();
+    let meter = device(&acme(), 1);
+    let request = action(&meter, 10, 1);
+    assert_eq!(commit(&*store, created(&request)), Ok(()));
+    let mut was = Status::Scheduled;
+    for size in [
+        100_000, 0, 5_000, 4_080, 4_081, 4_082, 4_090, 4_096, 70_000, 9_000, 1,
+    ] {
+        let payload: String = (0..size)
+            .map(|at| char::from(b'a' + (at % 23) as u8))
+            .collect();
+        let outcome = Outcome {
+            payload: Some(payload.into()),
+            ..Outcome::default()
+        };
+        let answered = Action {
+            status: Status::InProgress,
+            outcome: Some(outcome),
+            ..request.clone()
+        };
+        assert_eq!(commit(&*store, saved(Some(was), &answered)), Ok(()));
+        assert_eq!(
+            wait(store.action(request.id)),
+            Ok(Some(answered.clone())),
+            "{size}"
+        );
+        // What is expected of a large request is seen as well.
+        assert_eq!(
+            commit(&*store, saved(Some(Status::InProgress), &answered)),
+            Ok(())
+        );
+        was = Status::InProgress;
+    }
+    let links: Vec<String> = (0..1_000).map(|id| format!("</{id}/0>")).collect();
+    let large = record(20, &links.join(","));
+    keep(&*store, &meter, &large);
+    assert_eq!(wait(store.record(meter.key())), Ok(Some(large)));
+}
+
+pub(super) fn live(ground: &Ground<'_>) {
+    let store = ground.open();
+    let meters: Vec<Profile> = (0..40).map(|number| device(&acme(), number)).collect();
+    for (meter, number) in meters.iter().zip(0..) {
+        assert_eq!(commit(&*store, known(meter)), Ok(()));
+        if number % 2 == 0 {
+            keep(&*store, meter, &record(10, "</3/0>"));
+        }
+        if number % 3 == 0 {
+            assert_eq!(commit(&*store, created(&action(meter, 10, number))), Ok(()));
+            assert_eq!(commit(&*store, created(&action(meter, 11, number))), Ok(()));
+        }
+    }
+    // One loses its registration, another its last request.
+    keep(
+        &*store,
+        &meters[2],
+        &DeviceRecord {
+            registration: None,
+            ..record(10, "</3/0>")
+        },
+    );
+    for second in [10, 11] {
+        let done = moved(&action(&meters[3], second, 3), Status::Succeeded);
+        assert_eq!(
+            commit(&*store, saved(Some(Status::Scheduled), &done)),
+            Ok(())
+        );
+    }
+
+    let mut expected: Vec<DeviceKey> = meters
+        .iter()
+        .zip(0..)
+        .filter(|(_, number)| (number % 2 == 0 || number % 3 == 0) && ![2, 3].contains(number))
+        .map(|(meter, _)| meter.key())
+        .collect();
+    expected.sort();
+    for size in [1, 3, 5, 100] {
+        assert_eq!(all_live(&*store, size), expected);
+    }
+}
+
+pub(super) fn removed(ground: &Ground<'_>) {
+    let store = ground.open();
+    let (gone, stays) = (device(&acme(), 1), device(&acme(), 2));
+    for meter in [&gone, &stays] {
+        assert_eq!(commit(&*store, known(meter)), Ok(()));
+        keep(&*store, meter, &record(10, "</3/0>"));
+        put(
+            &*store,
+            vec![Change::AppendEntry(Box::new(entry(
+                meter,
+                10,
+                meter.number,
+            )))],
+        );
+        let requests = [1, 2, 3].map(|chance| action(meter, 10, chance + 10 * meter.number));
+        for request in &requests {
+            assert_eq!(commit(&*store, created(request)), Ok(()));
+        }
+        let done = moved(&requests[0], Status::Succeeded);
+        assert_eq!(
+            commit(&*store, saved(Some(Status::Scheduled), &done)),
+            Ok(())
+        );
+    }
+    assert_eq!(everything(&*store, &acme()).1, 6);
+    assert_eq!(commit(&*store, forgotten(&gone)), Ok(()));
+
+    assert_eq!(wait(store.profile(gone.key())), Ok(None));
+    assert_eq!(wait(store.record(gone.key())), Ok(None));
+    assert_eq!(wait(store.restored(gone.key())), Ok(None));
+    for name in Name::all_of(&gone) {
+        assert_eq!(wait(store.bearer(name)), Ok(None));
+    }
+    assert_eq!(all_live(&*store, 10), vec![stays.key()]);
+    let (left, total) = everything(&*store, &acme());
+    assert_eq!((left.len(), total), (3, 3));
+    assert!(left.iter().all(|request| request.device == stays.key()));
+    assert_eq!(whole_log(&*store, &acme()).1, 2);
+    // A device made known again under the name has no past.
+    assert_eq!(commit(&*store, known(&gone)), Ok(()));
+    let fresh = Restored {
+        profile: gone.clone(),
+        record: DeviceRecord::default(),
+        pending: vec![],
+    };
+    assert_eq!(wait(store.restored(gone.key())), Ok(Some(fresh)));
+}
+
+fn replace(store: &dyn Store, was: &Profile, is: &Profile) {
+    let was = Some(Box::new(was.clone()));
+    let change = Change::PutDevice {
+        was,
+        profile: Box::new(is.clone()),
+    };
+    assert_eq!(commit(store, batch(vec![change])), Ok(()));
+}
+
+fn keep(store: &dyn Store, device: &Profile, record: &DeviceRecord) {
+    let record = Box::new(record.clone());
+    put(
+        store,
+        vec![Change::PutRecord {
+            device: device.key(),
+            record,
+        }],
+    );
+}
+
+fn all_live(store: &dyn Store, size: u32) -> Vec<DeviceKey> {
+    let mut all: Vec<DeviceKey> = Vec::new();
+    loop {
+        let page = wait(store.live_devices(all.last().copied(), size)).expect("an answer");
+        if page.is_empty() {
+            return all;
+        }
+        all.extend(page);
+    }
+}

@@ -1,0 +1,217 @@
+//! What do the laws speak about? Customers, devices, requests and entries like those of a service.
+
+use engine::action::{Action, Addressee, Lwm2mRequest, Mode, Operation, Outcome, Request, Status};
+use engine::admin_log::entry::{AboutDevice, Category, Entry, Subject};
+use engine::change::{Add, Counter, Expect, Name, Owner};
+use engine::change::{Batch, Change};
+use engine::customer::{AccessToken, Client, Customer, Scopes, SecretDigest};
+use engine::device::record::{DeviceRecord, Registration};
+use engine::effect::Effects;
+use engine::ids::{
+    ActionId, ClientId, CustomerId, DeviceId, Endpoint, EntryId, Iccid, Imsi, Msisdn, TraceId,
+};
+use engine::moment::{Moment, Timestamp};
+use engine::peer::Peer;
+use engine::profile::{Profile, Psk};
+use engine::sealed::Sealed;
+
+/// When the story of every law begins.
+const START_MS: i64 = 1_700_000_000_000;
+
+/// An instant so many seconds into the story.
+pub fn at(second: i64) -> Timestamp {
+    Timestamp::from_ms(START_MS).plus_s(second)
+}
+
+/// A moment so many seconds into the story; `chance` tells apart what happens in the same one.
+pub fn moment(second: i64, chance: u64) -> Moment {
+    Moment::new(at(second), u128::from(chance) << 32 | 0xa5a5_5a5a)
+}
+
+/// The id of the customer most laws speak about.
+pub fn acme() -> CustomerId {
+    CustomerId::parse("acme").expect("an id")
+}
+
+/// A customer.
+pub fn customer(id: &str) -> Customer {
+    Customer {
+        id: CustomerId::parse(id).expect("an id"),
+        number: 4_711,
+        name: format!("{id} & Sons").into(),
+        created_at: at(0),
+    }
+}
+
+/// An API client of a customer.
+pub fn client(customer: &CustomerId, id: &str) -> Client {
+    Client {
+        id: ClientId::parse(id).expect("an id"),
+        customer: customer.clone(),
+        name: "a script".into(),
+        secret: SecretDigest::of(id),
+        scopes: Scopes::ALL,
+        created_at: at(1),
+    }
+}
+
+/// An access token that expires at an instant.
+pub fn token(client: &Client, secret: &str, expires_at: Timestamp) -> AccessToken {
+    AccessToken {
+        digest: SecretDigest::of(secret),
+        client: client.id.clone(),
+        expires_at,
+    }
+}
+
+/// A device of a customer; its names are made of its number.
+pub fn device(customer: &CustomerId, number: u64) -> Profile {
+    Profile {
+        customer: customer.clone(),
+        device: DeviceId::parse(&format!("meter-{number:06}")).expect("an id"),
+        number,
+        iccid: Iccid::parse(&format!("8988303{number:012}")).expect("an ICCID"),
+        imsi: Some(Imsi::parse(&format!("90140{number:010}")).expect("an IMSI")),
+        msisdn: Some(Msisdn::parse(&format!("88{number:010}")).expect("an MSISDN")),
+        ip: Some([10, 0, 0, 1].into()),
+        endpoint: Endpoint::parse(&format!("urn:dev:{number}")).expect("an endpoint"),
+        name: Some("in the cellar".into()),
+        psk: Some(Psk {
+            identity: format!("psk-{number}").into(),
+            key: Sealed::from_bytes([1, 2, 3].into()),
+        }),
+        created_at: at(2),
+    }
+}
+
+/// What is known of a device that registered at a second with these object links.
+pub fn record(second: i64, links: &str) -> DeviceRecord {
+    DeviceRecord {
+        first_registered_at: Some(at(second)),
+        last_seen_at: Some(at(second)),
+        peer: Some(Peer::plain(([192, 0, 2, 7], 5_683).into())),
+        registration: Some(Registration {
+            salt: 7,
+            lifetime_asked_s: Some(3_600),
+            expires_at: at(second).plus_s(3_600),
+            registered_at: at(second),
+            version: Registration::parse_version("1.1").expect("a version"),
+            binding: Registration::parse_binding("UQ").expect("a binding"),
+            sms: Some("88123".into()),
+            links: Registration::parse_links(links).expect("links"),
+        }),
+    }
+}
+
+/// A SCHEDULED request for a device, made at a second.
+pub fn action(device: &Profile, second: i64, chance: u64) -> Action {
+    let mut m = moment(second, chance);
+    Action {
+        id: ActionId::new(m.uuid()),
+        customer: device.customer.clone(),
+        device: device.key(),
+        request: Request::Lwm2m(Lwm2mRequest {
+            operation: Operation::Write,
+            path: "/3303/0/5601".parse().expect("a path"),
+            data: Some("21.5".into()),
+        }),
+        mode: Mode::SendWhenActive,
+        status: Status::Scheduled,
+        attempts_permitted: 3,
+        attempts_made: 0,
+        created_at: m.now(),
+        updated_at: m.now(),
+        expires_at: m.now().plus_s(86_400),
+        addressee: Addressee {
+            device: device.device.clone(),
+            iccid: device.iccid.clone(),
+            imsi: device.imsi.clone(),
+            ip: device.ip,
+        },
+        trace: TraceId::new(m.uuid()),
+        outcome: None,
+    }
+}
+
+/// The request in another status, with an answer if it is final.
+pub fn moved(action: &Action, status: Status) -> Action {
+    let outcome = (!status.is_pending()).then(|| Outcome {
+        code: Some("205".into()),
+        payload: Some("21.5".into()),
+        payload_type: None,
+        error: None,
+    });
+    Action {
+        status,
+        outcome,
+        ..action.clone()
+    }
+}
+
+/// The batch that saves a request as a device's machine does: with what it expects and counts.
+pub fn created(action: &Action) -> Batch {
+    saved(None, action)
+}
+
+/// The batch that saves a request that had a status.
+pub fn saved(was: Option<Status>, action: &Action) -> Batch {
+    let mut effects = Effects::new();
+    effects.save_action(was, action);
+    effects.settle(Owner::Nobody).0
+}
+
+/// A batch that makes a device known.
+pub fn known(device: &Profile) -> Batch {
+    Batch {
+        expects: Name::all_of(device).into_iter().map(Expect::Free).collect(),
+        adds: vec![Add {
+            counter: Counter::Devices(device.customer.clone()),
+            delta: 1,
+        }],
+        ..batch(vec![Change::PutDevice {
+            was: None,
+            profile: Box::new(device.clone()),
+        }])
+    }
+}
+
+/// A batch that removes a device.
+pub fn forgotten(device: &Profile) -> Batch {
+    Batch {
+        expects: vec![Expect::Taken(Name::Device(device.key()))],
+        adds: vec![Add {
+            counter: Counter::Devices(device.customer.clone()),
+            delta: -1,
+        }],
+        ..batch(vec![Change::RemoveDevice(Box::new(device.clone()))])
+    }
+}
+
+/// A batch of nothing but changes.
+pub fn batch(changes: Vec<Change>) -> Batch {
+    Batch {
+        changes,
+        ..Batch::default()
+    }
+}
+
+/// An entry about a device, written at a second.
+pub fn entry(device: &Profile, second: i64, chance: u64) -> Entry {
+    let mut m = moment(second, chance);
+    Entry {
+        id: EntryId::new(m.uuid()),
+        customer: device.customer.clone(),
+        at: m.now(),
+        subject: Subject::Device,
+        category: Category::Error,
+        message: "DeviceController[ActionRequestFailed]".into(),
+        description: format!("Number {chance} went wrong.").into(),
+        trace: TraceId::new(m.uuid()),
+        about: Some(AboutDevice {
+            key: device.key(),
+            iccid: device.iccid.clone(),
+            imsi: device.imsi.clone(),
+            ip: None,
+        }),
+    }
+}

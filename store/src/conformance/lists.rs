@@ -1,0 +1,213 @@
+//! What do lists show? Compared with a naive model over random data, filters and pages.
+
+use engine::action::{Action, Protocol, Status};
+use engine::admin_log::entry::{Category, Entry, Subject};
+use engine::admin_log::window::Window;
+use engine::change::Change;
+use engine::ids::CustomerId;
+use engine::moment::Timestamp;
+use engine::query::{ActionFilter, LogFilter, PageWanted};
+
+use super::chance::Chance;
+use super::given::{
+    acme, action, at, batch, created, customer, device, entry, forgotten, known, moved, saved,
+};
+use super::model::Model;
+use super::{Ground, wait};
+use crate::{Receipt, Retention, Store};
+
+const STEPS: u64 = 600;
+const QUESTIONS: u64 = 300;
+const SUBJECTS: [Subject; 4] = [
+    Subject::Device,
+    Subject::Lifecycle,
+    Subject::Integration,
+    Subject::General,
+];
+const CATEGORIES: [Category; 2] = [Category::Error, Category::Info];
+
+pub(super) fn agree_with_model(ground: &Ground<'_>) {
+    let mut chance = Chance::new();
+    let mut model = Model::default();
+    let store = ground.open();
+    let receipts: Vec<_> = (0..STEPS)
+        .filter_map(|step| take_step(step, &*store, &mut model, &mut chance))
+        .collect();
+    for receipt in receipts {
+        assert_eq!(wait(receipt), Ok(()));
+    }
+    compare(&*store, &model, &mut chance);
+    drop(store);
+    compare(&*ground.open(), &model, &mut chance);
+}
+
+/// All requests of a customer, and their total.
+pub(super) fn everything(store: &dyn Store, customer: &CustomerId) -> (Vec<Action>, u64) {
+    let filter = ActionFilter {
+        customer: customer.clone(),
+        device: None,
+        protocol: None,
+        status: None,
+    };
+    let page = wait(store.actions(filter, ALL)).expect("an answer");
+    (page.items, page.total)
+}
+
+/// The whole log of a customer, and its total.
+pub(super) fn whole_log(store: &dyn Store, customer: &CustomerId) -> (Vec<Entry>, u64) {
+    let filter = LogFilter {
+        customer: customer.clone(),
+        window: Window {
+            from: at(-1_000_000),
+            until: at(1_000_000),
+        },
+        iccid: None,
+        category: None,
+        subject: None,
+    };
+    let page = wait(store.entries(filter, ALL)).expect("an answer");
+    (page.items, page.total)
+}
+
+const ALL: PageWanted = PageWanted {
+    number: 1,
+    size: 1_000_000,
+};
+
+/// One thing that happens, to the store and to the model.
+fn take_step(
+    step: u64,
+    store: &dyn Store,
+    model: &mut Model,
+    chance: &mut Chance,
+) -> Option<Receipt> {
+    let second = i64::try_from(step / 4).expect("a few hundred");
+    let devices = model.devices();
+    let pending = model.pending();
+    match chance.below(40) {
+        0 => {
+            sweep(
+                store,
+                model,
+                at(i64::try_from(chance.below(150)).expect("small")),
+            );
+            None
+        }
+        1 if !devices.is_empty() => {
+            let gone = chance.one_of(&devices);
+            model.forget(&gone);
+            Some(store.commit(forgotten(&gone)))
+        }
+        2..12 if !devices.is_empty() => {
+            let new = Entry {
+                subject: chance.one_of(&SUBJECTS),
+                category: chance.one_of(&CATEGORIES),
+                ..entry(&chance.one_of(&devices), second, step)
+            };
+            model.append(new.clone());
+            Some(store.commit(batch(vec![Change::AppendEntry(Box::new(new))])))
+        }
+        12..24 if !devices.is_empty() => {
+            let new = action(&chance.one_of(&devices), second, step);
+            model.put(new.clone());
+            Some(store.commit(created(&new)))
+        }
+        24..36 if !pending.is_empty() => {
+            let old = chance.one_of(&pending);
+            let new = moved(&old, chance.one_of(&Status::ALL));
+            model.put(new.clone());
+            Some(store.commit(saved(Some(old.status), &new)))
+        }
+        _ => {
+            let new = device(&chance.one_of(&[acme(), customer("globex").id]), step);
+            model.know(new.clone());
+            Some(store.commit(known(&new)))
+        }
+    }
+}
+
+fn sweep(store: &dyn Store, model: &mut Model, before: Timestamp) {
+    let retention = Retention {
+        actions_before: before,
+        entries_before: before,
+        tokens_before: before,
+    };
+    let mut removed = 0;
+    loop {
+        let swept = wait(store.sweep(retention, 7)).expect("an answer");
+        removed += swept.removed;
+        if !swept.more {
+            break;
+        }
+    }
+    assert_eq!(removed, model.sweep(before));
+}
+
+fn compare(store: &dyn Store, model: &Model, chance: &mut Chance) {
+    for _ in 0..QUESTIONS {
+        let customer = chance.one_of(&[acme(), customer("globex").id]);
+        let page = page(chance);
+        let listed = wait(store.devices_of(customer.clone(), page));
+        assert_eq!(listed, Ok(model.devices_of(&customer, page)), "{page:?}");
+
+        let filter = action_filter(&customer, model, chance);
+        let listed = wait(store.actions(filter.clone(), page));
+        assert_eq!(
+            listed,
+            Ok(model.actions(&filter, page)),
+            "{filter:?} {page:?}"
+        );
+
+        let filter = log_filter(&customer, model, chance);
+        let listed = wait(store.entries(filter.clone(), page));
+        assert_eq!(
+            listed,
+            Ok(model.entries(&filter, page)),
+            "{filter:?} {page:?}"
+        );
+    }
+}
+
+fn page(chance: &mut Chance) -> PageWanted {
+    let mut below = |bound| u32::try_from(chance.below(bound)).expect("small");
+    PageWanted {
+        number: 1 + below(6),
+        size: 1 + below(40),
+    }
+}
+
+fn action_filter(customer: &CustomerId, model: &Model, chance: &mut Chance) -> ActionFilter {
+    let devices = model.devices_with_customer(customer);
+    let device = if devices.is_empty() {
+        None
+    } else {
+        chance.maybe(&devices)
+    };
+    ActionFilter {
+        customer: customer.clone(),
+        device: device.map(|device| device.key()),
+        protocol: chance.maybe(&Protocol::ALL),
+        status: chance.maybe(&Status::ALL),
+    }
+}
+
+fn log_filter(customer: &CustomerId, model: &Model, chance: &mut Chance) -> LogFilter {
+    let mut second = || at(i64::try_from(chance.below(160)).expect("small"));
+    let (one, other) = (second(), second());
+    let devices = model.devices_with_customer(customer);
+    let device = if devices.is_empty() {
+        None
+    } else {
+        chance.maybe(&devices)
+    };
+    LogFilter {
+        customer: customer.clone(),
+        window: Window {
+            from: one.min(other),
+            until: one.max(other),
+        },
+        iccid: device.map(|device| device.iccid),
+        category: chance.maybe(&CATEGORIES),
+        subject: chance.maybe(&SUBJECTS),
+    }
+}

@@ -1,0 +1,127 @@
+//! What should lists show? The same as this, which keeps everything in maps and filters it all.
+
+use std::collections::BTreeMap;
+
+use engine::action::Action;
+use engine::admin_log::entry::Entry;
+use engine::ids::{ActionId, CustomerId, DeviceId, EntryId};
+use engine::moment::Timestamp;
+use engine::profile::Profile;
+use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
+
+/// All that was ever put and not removed.
+#[derive(Default)]
+pub(super) struct Model {
+    devices: BTreeMap<(CustomerId, DeviceId), Profile>,
+    actions: BTreeMap<ActionId, Action>,
+    entries: BTreeMap<EntryId, Entry>,
+}
+
+impl Model {
+    pub(super) fn know(&mut self, device: Profile) {
+        self.devices
+            .insert((device.customer.clone(), device.device.clone()), device);
+    }
+
+    pub(super) fn forget(&mut self, device: &Profile) {
+        self.devices
+            .remove(&(device.customer.clone(), device.device.clone()));
+        self.actions
+            .retain(|_, action| action.device != device.key());
+    }
+
+    pub(super) fn put(&mut self, action: Action) {
+        self.actions.insert(action.id, action);
+    }
+
+    pub(super) fn append(&mut self, entry: Entry) {
+        self.entries.insert(entry.id, entry);
+    }
+
+    /// Removes what is too old and counts it.
+    pub(super) fn sweep(&mut self, before: Timestamp) -> u64 {
+        let count = self.actions.len() + self.entries.len();
+        self.actions
+            .retain(|_, action| action.status.is_pending() || action.created_at >= before);
+        self.entries.retain(|_, entry| entry.at >= before);
+        u64::try_from(count - self.actions.len() - self.entries.len()).expect("a count")
+    }
+
+    pub(super) fn devices(&self) -> Vec<Profile> {
+        self.devices.values().cloned().collect()
+    }
+
+    pub(super) fn devices_with_customer(&self, customer: &CustomerId) -> Vec<Profile> {
+        self.devices()
+            .into_iter()
+            .filter(|device| device.customer == *customer)
+            .collect()
+    }
+
+    pub(super) fn pending(&self) -> Vec<Action> {
+        self.actions
+            .values()
+            .filter(|action| action.status.is_pending())
+            .cloned()
+            .collect()
+    }
+
+    pub(super) fn devices_of(&self, customer: &CustomerId, page: PageWanted) -> Page<Profile> {
+        cut(self.devices_with_customer(customer), page)
+    }
+
+    pub(super) fn actions(&self, filter: &ActionFilter, page: PageWanted) -> Page<Action> {
+        let passes = |action: &&Action| {
+            action.customer == filter.customer
+                && filter.device.is_none_or(|device| action.device == device)
+                && filter
+                    .protocol
+                    .is_none_or(|protocol| action.protocol() == protocol)
+                && filter.status.is_none_or(|status| action.status == status)
+        };
+        cut(
+            self.actions
+                .values()
+                .rev()
+                .filter(passes)
+                .cloned()
+                .collect(),
+            page,
+        )
+    }
+
+    pub(super) fn entries(&self, filter: &LogFilter, page: PageWanted) -> Page<Entry> {
+        let passes = |entry: &&Entry| {
+            let iccid = entry.about.as_ref().map(|about| &about.iccid);
+            entry.customer == filter.customer
+                && entry.at >= filter.window.from
+                && entry.at <= filter.window.until
+                && (filter.iccid.is_none() || filter.iccid.as_ref() == iccid)
+                && filter
+                    .category
+                    .is_none_or(|category| entry.category == category)
+                && filter
+                    .subject
+                    .is_none_or(|subject| entry.subject == subject)
+        };
+        cut(
+            self.entries
+                .values()
+                .rev()
+                .filter(passes)
+                .cloned()
+                .collect(),
+            page,
+        )
+    }
+}
+
+fn cut<T>(all: Vec<T>, page: PageWanted) -> Page<T> {
+    let total = u64::try_from(all.len()).expect("a count");
+    let skip = usize::try_from(page.skip()).expect("a small page");
+    let size = usize::try_from(page.size).expect("a small page");
+    Page {
+        items: all.into_iter().skip(skip).take(size).collect(),
+        total,
+    }
+}

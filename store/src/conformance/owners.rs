@@ -1,0 +1,49 @@
+//! Who may write what a shard owns?
+
+use engine::change::{Batch, Change, Owner};
+use engine::ids::Shard;
+
+use super::given::{acme, batch, customer};
+use super::{Ground, commit, wait};
+use crate::CommitError;
+
+pub(super) fn earlier_epoch_is_fenced(ground: &Ground<'_>) {
+    let store = ground.open();
+    // The first owner of a shard that nobody wrote is believed.
+    assert_eq!(commit(&*store, owned(1, 5)), Ok(()));
+    assert_eq!(commit(&*store, owned(1, 5)), Ok(()));
+    assert_eq!(commit(&*store, owned(1, 4)), Err(CommitError::Fenced));
+    assert_eq!(commit(&*store, owned(2, 4)), Ok(()));
+    assert_eq!(commit(&*store, owned(1, 6)), Ok(()));
+    assert_eq!(commit(&*store, owned(1, 5)), Err(CommitError::Fenced));
+    assert_eq!(commit(&*store, batch(vec![])), Ok(()));
+
+    let first = wait(store.take_over()).expect("an epoch");
+    assert!(first > 6);
+    let second = wait(store.take_over()).expect("an epoch");
+    assert!(second > first);
+    drop(store);
+
+    let store = ground.open();
+    assert_eq!(commit(&*store, owned(3, first)), Err(CommitError::Fenced));
+    assert_eq!(
+        wait(store.customer(acme())).map(|kept| kept.is_some()),
+        Ok(true)
+    );
+    assert_eq!(commit(&*store, owned(3, second)), Ok(()));
+    assert_eq!(commit(&*store, owned(1, 6)), Err(CommitError::Fenced));
+    let third = wait(store.take_over()).expect("an epoch");
+    assert_eq!(commit(&*store, owned(3, second)), Err(CommitError::Fenced));
+    assert_eq!(commit(&*store, owned(3, third)), Ok(()));
+}
+
+fn owned(shard: u16, epoch: u64) -> Batch {
+    let owner = Owner::Shard {
+        shard: Shard(shard),
+        epoch,
+    };
+    Batch {
+        owner,
+        ..batch(vec![Change::PutCustomer(customer("acme"))])
+    }
+}
