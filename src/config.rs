@@ -13,8 +13,6 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use engine::limits::Limits;
-use engine::moment::Timestamp;
-use store::Retention;
 
 use crate::telemetry::{Filter, LogFormat};
 
@@ -135,6 +133,9 @@ settings! {
     store: StoreChoice = "embedded", Text, parse::store;
     /// The token of the operator API; without one, one is made and kept in the data directory.
     operator_token: Option<Secret> = "", Secret, parse::optional(parse::token);
+    /// The key that seals secrets at rest, 64 hexadecimal digits; without one, one is made and kept
+    /// in the data directory.
+    master_key: Option<Secret> = "", Secret, parse::optional(parse::master_key);
     /// The `{platform}` segment of the settings' paths.
     platform: String = "signalbox", Text, parse::segment;
     /// Whether a device without a fixed address is believed by its endpoint name alone.
@@ -164,7 +165,7 @@ settings! {
     /// Memory the store may use for its cache, in MiB.
     store_cache_mib: u32 = "256", Number, parse::number(16..=1_048_576);
     /// Batches that may wait for the disk; beyond them callers get 503 and devices 5.03.
-    store_queue_max: u32 = "4096", Number, parse::number(64..=1_048_576);
+    store_queue_max: usize = "8192", Number, parse::number(64..=1_048_576);
     /// Disk space left alone: with less than this free, in MiB, nothing new is taken in.
     disk_reserve_mib: u32 = "256", Number, parse::number(0..=1_048_576);
     /// What is written to the operator's log: `info`, or a filter like `info,actors=debug`.
@@ -262,16 +263,6 @@ impl Config {
             waiting_max: self.waiting_max,
             action_expiry_ms: i64::from(self.action_expiry_s) * 1_000,
             awake_window_ms: i64::from(self.awake_window_ms),
-        }
-    }
-
-    /// What is to be removed for its age now.
-    pub fn retention(&self, now: Timestamp) -> Retention {
-        let days_ago = |days: u32| now.plus_s(-86_400 * i64::from(days));
-        Retention {
-            actions_before: days_ago(self.action_retention_days),
-            entries_before: days_ago(self.log_retention_days),
-            tokens_before: now,
         }
     }
 

@@ -1,5 +1,9 @@
 //! The service: its configuration, its HTTP face, and everything wired together.
 
+pub mod api;
 pub mod cli;
 pub mod config;
+pub mod operator;
+pub mod service;
 pub mod telemetry;
+pub mod tls;

@@ -45,7 +45,7 @@ impl OperatorToken {
 
 fn make(path: &Path) -> io::Result<String> {
     let mut random = [0; 32];
-    getrandom::fill(&mut random)?;
+    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
     let token = URL_SAFE_NO_PAD.encode(random);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     writeln!(file, "{token}")?;

@@ -26,7 +26,7 @@ use tracing::{info, warn};
 
 use crate::api::{self, State};
 use crate::config::Config;
-use crate::operator::{self, OperatorToken};
+use crate::operator::OperatorToken;
 use crate::tls::{self, TlsError};
 
 /// Why the service did not start.
@@ -86,7 +86,7 @@ impl Service {
         std::fs::create_dir_all(&config.data_dir)
             .map_err(|source| StartError::DataDir { path: config.data_dir.clone(), source })?;
         let store: Arc<dyn Store> = Arc::new(SledStore::open(store_options(config))?);
-        let master_key = MasterKey::load_or_make(&config.data_dir)?;
+        let master_key = master_key(config)?;
         let operator = OperatorToken::load_or_make(config).map_err(StartError::OperatorToken)?;
         let clock = Clock::new();
         let epoch = store.take_over().await?;
@@ -196,6 +196,13 @@ fn store_options(config: &Config) -> Options {
         queue_max: config.store_queue_max,
         disk_reserve_bytes: u64::from(config.disk_reserve_mib) << 20,
         ..Options::at(config.data_dir.join("store"))
+    }
+}
+
+fn master_key(config: &Config) -> Result<MasterKey, KeyError> {
+    match &config.master_key {
+        Some(key) => MasterKey::parse(key.expose()),
+        None => MasterKey::load_or_make(&config.data_dir),
     }
 }
 

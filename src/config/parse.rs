@@ -96,6 +96,15 @@ pub(super) fn token(text: &str) -> Result<Secret, String> {
     }
 }
 
+/// 32 bytes in hexadecimal.
+pub(super) fn master_key(text: &str) -> Result<Secret, String> {
+    if text.len() == 64 && text.chars().all(|c| c.is_ascii_hexdigit()) {
+        Ok(Secret(text.to_owned()))
+    } else {
+        Err("must be 64 hexadecimal digits".to_owned())
+    }
+}
+
 /// One segment of a URL path that needs no escaping.
 pub(super) fn segment(text: &str) -> Result<String, String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);

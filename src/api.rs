@@ -1,0 +1,326 @@
+//! The whole HTTP API on one page: method, path, who may call, and what answers.
+//!
+//! Every route stands in [`ROUTES`] with its access; nothing else is mounted. A path that is not
+//! here is 404, a method that is not here 405, both in the shape of every other error.
+
+mod access;
+mod action;
+mod actions;
+mod body;
+mod call;
+mod clients;
+mod customers;
+mod device;
+mod devices;
+mod error;
+mod fields;
+mod health;
+mod logs;
+mod page;
+mod psk;
+mod rate;
+mod records;
+mod secret;
+mod segment;
+mod settings;
+mod tokens;
+mod words;
+
+use std::sync::Arc;
+
+use actix_web::http::Method;
+use actix_web::middleware::from_fn;
+use actix_web::{HttpResponse, web};
+
+use actors::clock::Clock;
+use actors::devices::Devices;
+use engine::customer::Scope;
+use store::Store;
+use store::sealed::MasterKey;
+
+use crate::config::Config;
+use crate::operator::OperatorToken;
+
+use access::Access;
+use error::Failure;
+use health::{Phase, Readiness};
+use rate::RateLimit;
+
+/// What the API works with; clones share it.
+#[derive(Clone)]
+pub struct State(web::Data<Api>);
+
+/// What the handlers work with; one value serves every thread.
+struct Api {
+    /// What is kept.
+    store: Arc<dyn Store>,
+    /// The door to the devices.
+    devices: Devices,
+    /// The time, and the chance that makes ids.
+    clock: Clock,
+    /// What seals the secrets of devices.
+    master_key: MasterKey,
+    /// What opens the operator API.
+    operator: OperatorToken,
+    /// The `{platform}` segment of the settings' paths.
+    platform: String,
+    /// Whether the service is starting, ready or draining.
+    readiness: Readiness,
+    /// How often a customer may call.
+    rate: RateLimit,
+    /// The longest JSON body read.
+    json_body_bytes_max: usize,
+}
+
+impl State {
+    /// The state of a service that is starting.
+    pub fn new(
+        config: &Config,
+        store: Arc<dyn Store>,
+        devices: Devices,
+        clock: Clock,
+        master_key: MasterKey,
+        operator: OperatorToken,
+    ) -> Self {
+        Self(web::Data::new(Api {
+            store,
+            devices,
+            clock,
+            master_key,
+            operator,
+            platform: config.platform.clone(),
+            readiness: Readiness::starting(),
+            rate: RateLimit::new(config.rate_limit),
+            json_body_bytes_max: config.json_body_bytes_max,
+        }))
+    }
+
+    /// From now on the service takes calls.
+    pub fn set_ready(&self) {
+        self.0.readiness.enter(Phase::Ready);
+    }
+
+    /// From now on the service finishes what it took, and tells who asks to send nobody more.
+    pub fn set_draining(&self) {
+        self.0.readiness.enter(Phase::Draining);
+    }
+}
+
+/// One route: what it is called by, who may call it, and what answers.
+struct Route {
+    method: Method,
+    path: &'static str,
+    access: Access,
+    answer: fn(actix_web::Route) -> actix_web::Route,
+}
+
+use Access::{Customer, Open, Operator};
+use Scope::{
+    ActionsRead, ActionsWrite, DevicesRead, DevicesWrite, LogsRead, SettingsRead, SettingsWrite,
+};
+
+/// Every route. Paths that could match the same text stand with the literal one first.
+const ROUTES: &[Route] = &[
+    // Health, for whoever watches the service.
+    get("/livez", Open, |it| it.to(health::livez)),
+    get("/readyz", Open, |it| it.to(health::readyz)),
+    // Access tokens.
+    post("/oauth/token", Open, |it| it.to(tokens::issue)),
+    post("/management-api/oauth/token", Open, |it| {
+        it.to(tokens::issue)
+    }),
+    // The operator's customers and their API clients.
+    post("/operator-api/v1/customers", Operator, |it| {
+        it.to(customers::create)
+    }),
+    get("/operator-api/v1/customers", Operator, |it| {
+        it.to(customers::list)
+    }),
+    delete("/operator-api/v1/customers/{customer}", Operator, |it| {
+        it.to(customers::delete)
+    }),
+    post(
+        "/operator-api/v1/customers/{customer}/clients",
+        Operator,
+        |it| it.to(clients::create),
+    ),
+    get(
+        "/operator-api/v1/customers/{customer}/clients",
+        Operator,
+        |it| it.to(clients::list),
+    ),
+    delete(
+        "/operator-api/v1/customers/{customer}/clients/{client}",
+        Operator,
+        |it| it.to(clients::delete),
+    ),
+    // Devices.
+    post("/management-api/v1/devices", Customer(DevicesWrite), |it| {
+        it.to(devices::create)
+    }),
+    get("/management-api/v1/devices", Customer(DevicesRead), |it| {
+        it.to(devices::list)
+    }),
+    get(
+        "/management-api/v1/devices/{device}",
+        Customer(DevicesRead),
+        |it| it.to(devices::inspect),
+    ),
+    delete(
+        "/management-api/v1/devices/{device}",
+        Customer(DevicesWrite),
+        |it| it.to(devices::delete),
+    ),
+    post(
+        "/management-api/v1/devices/{device}/psk",
+        Customer(DevicesWrite),
+        |it| it.to(psk::give),
+    ),
+    // Action requests (seed 4.2, 4.4 to 4.7).
+    get(
+        "/management-api/v1/integrate/devices/actions/requests",
+        Customer(ActionsRead),
+        |it| it.to(actions::list),
+    ),
+    get(
+        "/management-api/v1/integrate/devices/actions/requests/{request}",
+        Customer(ActionsRead),
+        |it| it.to(actions::show),
+    ),
+    delete(
+        "/management-api/v1/integrate/devices/actions/requests/{request}",
+        Customer(ActionsWrite),
+        |it| it.to(actions::cancel),
+    ),
+    delete(
+        "/management-api/v1/integrate/devices/{device}/actions/requests",
+        Customer(ActionsWrite),
+        |it| it.to(actions::cancel_all),
+    ),
+    post(
+        "/management-api/v1/integrate/devices/{device}/actions/{protocol}",
+        Customer(ActionsWrite),
+        |it| it.to(actions::create),
+    ),
+    // Settings (seed 4.1).
+    get(
+        "/management-api/v1/settings/{platform}",
+        Customer(SettingsRead),
+        |it| it.to(settings::list),
+    ),
+    patch(
+        "/management-api/v1/settings/{platform}/{setting}",
+        Customer(SettingsWrite),
+        |it| it.to(settings::change),
+    ),
+    // Administration log (seed 4.8).
+    get(
+        "/management-api/v1/administrationLogs",
+        Customer(LogsRead),
+        |it| it.to(logs::list),
+    ),
+];
+
+/// Mounts every route.
+pub fn configure(app: &mut web::ServiceConfig, state: State) {
+    app.app_data(web::PayloadConfig::new(state.0.json_body_bytes_max));
+    app.app_data(state.0);
+    for path in paths() {
+        let mut resource = web::resource(path);
+        for route in ROUTES.iter().filter(|route| route.path == path) {
+            resource = resource.route(mounted(route));
+        }
+        app.service(resource.default_service(other_method(path)));
+    }
+    app.default_service(other_path());
+}
+
+/// The paths in the order they are tried.
+fn paths() -> Vec<&'static str> {
+    let mut paths = Vec::new();
+    for route in ROUTES {
+        if !paths.contains(&route.path) {
+            paths.push(route.path);
+        }
+    }
+    paths
+}
+
+fn mounted(route: &'static Route) -> actix_web::Route {
+    let access = route.access;
+    let answered = (route.answer)(web::method(route.method.clone()));
+    answered.wrap(from_fn(move |request, next| {
+        call::serve(access, request, next)
+    }))
+}
+
+fn other_method(path: &'static str) -> actix_web::Route {
+    let methods = ROUTES
+        .iter()
+        .filter(|route| route.path == path)
+        .map(|it| it.method.as_str());
+    let allowed = methods.collect::<Vec<_>>().join(", ");
+    let refuse = move || {
+        let failure = Failure::method_not_allowed(&allowed);
+        async move { Err::<HttpResponse, _>(failure) }
+    };
+    let refused = web::route().to(refuse);
+    refused.wrap(from_fn(|request, next| call::serve(Open, request, next)))
+}
+
+fn other_path() -> actix_web::Route {
+    let refused = web::route().to(async || Err::<HttpResponse, _>(Failure::path_unknown()));
+    refused.wrap(from_fn(|request, next| call::serve(Open, request, next)))
+}
+
+const fn get(
+    path: &'static str,
+    access: Access,
+    answer: fn(actix_web::Route) -> actix_web::Route,
+) -> Route {
+    Route {
+        method: Method::GET,
+        path,
+        access,
+        answer,
+    }
+}
+
+const fn post(
+    path: &'static str,
+    access: Access,
+    answer: fn(actix_web::Route) -> actix_web::Route,
+) -> Route {
+    Route {
+        method: Method::POST,
+        path,
+        access,
+        answer,
+    }
+}
+
+const fn patch(
+    path: &'static str,
+    access: Access,
+    answer: fn(actix_web::Route) -> actix_web::Route,
+) -> Route {
+    Route {
+        method: Method::PATCH,
+        path,
+        access,
+        answer,
+    }
+}
+
+const fn delete(
+    path: &'static str,
+    access: Access,
+    answer: fn(actix_web::Route) -> actix_web::Route,
+) -> Route {
+    Route {
+        method: Method::DELETE,
+        path,
+        access,
+        answer,
+    }
+}

@@ -1,0 +1,117 @@
+//! Who calls, and may they? Bearer tokens (RFC 6750) and the scopes behind them.
+
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
+use actix_web::http::header::{AUTHORIZATION, HeaderMap};
+use actix_web::{FromRequest, HttpMessage, HttpRequest};
+
+use engine::customer::{Scope, SecretDigest};
+use engine::ids::CustomerId;
+
+use super::Api;
+use super::error::Failure;
+use super::secret::same;
+use super::words::Word;
+
+/// Who may call a route.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Access {
+    /// Anybody.
+    Open,
+    /// The operator.
+    Operator,
+    /// A client of a customer that has the scope.
+    Customer(Scope),
+}
+
+/// The customer on whose behalf a call is made; only a call that may be made has one.
+#[derive(Clone, Debug)]
+pub(super) struct Caller {
+    /// Everything the call touches is this customer's.
+    pub(super) customer: CustomerId,
+}
+
+/// Who calls, where the route is a customer's; an error for whoever may not.
+pub(super) async fn authorise(
+    api: &Api,
+    access: Access,
+    headers: &HeaderMap,
+) -> Result<Option<Caller>, Failure> {
+    match access {
+        Access::Open => Ok(None),
+        Access::Operator => {
+            let presented = SecretDigest::of(bearer(headers)?);
+            let known = same(&api.operator.digest, &presented);
+            if known {
+                Ok(None)
+            } else {
+                Err(Failure::token_invalid())
+            }
+        }
+        Access::Customer(scope) => {
+            let digest = SecretDigest::of(bearer(headers)?);
+            let found = api.store.token(digest).await?;
+            let now = api.clock.now();
+            let found = found.filter(|(token, _)| now < token.expires_at);
+            let (_, client) = found.ok_or_else(Failure::token_invalid)?;
+            if !client.scopes.has(scope) {
+                return Err(Failure::scope_missing(scope.word()));
+            }
+            Ok(Some(Caller {
+                customer: client.customer,
+            }))
+        }
+    }
+}
+
+impl FromRequest for Caller {
+    type Error = Failure;
+    type Future = Ready<Result<Self, Failure>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let caller = request.extensions().get::<Self>().cloned();
+        ready(caller.ok_or_else(|| Failure::internal("a route without a customer asked for one")))
+    }
+}
+
+/// The credentials of a scheme (RFC 9110 section 11.4); the scheme's case does not matter.
+pub(super) fn credentials<'a>(headers: &'a HeaderMap, scheme: &str) -> Option<&'a str> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (named, credentials) = value.trim().split_once(' ')?;
+    named
+        .eq_ignore_ascii_case(scheme)
+        .then(|| credentials.trim())
+}
+
+fn bearer(headers: &HeaderMap) -> Result<&str, Failure> {
+    let token = credentials(headers, "Bearer").filter(|token| !token.is_empty());
+    token.ok_or_else(Failure::token_missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use actix_web::http::header::HeaderValue;
+
+    #[test]
+    fn the_scheme_is_read_in_any_case_and_the_token_as_it_is() {
+        for value in ["Bearer aB1", "bearer aB1", "BEARER  aB1 "] {
+            assert_eq!(bearer(&headers(value)).unwrap(), "aB1", "{value}");
+        }
+    }
+
+    #[test]
+    fn anything_but_a_bearer_token_is_none() {
+        for value in ["", "Bearer", "Bearer ", "Basic aB1", "aB1", "Bearer\taB1"] {
+            assert!(bearer(&headers(value)).is_err(), "{value:?}");
+        }
+        assert!(bearer(&HeaderMap::new()).is_err());
+    }
+
+    fn headers(authorization: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, HeaderValue::from_str(authorization).unwrap());
+        headers
+    }
+}

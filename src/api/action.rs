@@ -1,0 +1,131 @@
+//! How is an action request shown? (seed 2.1)
+
+use serde::Serialize;
+
+use engine::action::{Action, Lwm2mRequest, Outcome, Request};
+
+use super::words::Word;
+
+/// An action request.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ActionBody {
+    id: String,
+    status: &'static str,
+    device_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ip: Option<String>,
+    protocol: &'static str,
+    created: String,
+    updated: String,
+    mode: &'static str,
+    request_data: RequestDataBody,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_data: Option<ResultDataBody>,
+    send_attempts: u8,
+    send_attempts_left: u8,
+}
+
+/// What was asked, with what was known of the device then.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RequestDataBody {
+    #[serde(flatten)]
+    request: Lwm2mBody,
+    request_mode: &'static str,
+    send_attempts: u8,
+    iccid: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    imsi1: Option<String>,
+    trace_id: String,
+    device_id: String,
+    request_id: String,
+    customer_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device_ip_address: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Lwm2mBody {
+    action: &'static str,
+    resource_address: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<String>,
+}
+
+/// What came of it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ResultDataBody {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_message: Option<String>,
+}
+
+impl ActionBody {
+    /// The request as it is shown.
+    pub(super) fn of(action: &Action) -> Self {
+        Self {
+            id: action.id.to_string(),
+            status: action.status.word(),
+            device_id: action.addressee.device.to_string(),
+            ip: action.addressee.ip.map(|ip| ip.to_string()),
+            protocol: action.protocol().word(),
+            created: action.created_at.spaced().to_string(),
+            updated: action.updated_at.spaced().to_string(),
+            mode: action.mode.word(),
+            request_data: RequestDataBody::of(action),
+            result_data: action.outcome.as_ref().map(ResultDataBody::of),
+            send_attempts: action.attempts_permitted,
+            send_attempts_left: action.attempts_left(),
+        }
+    }
+}
+
+impl RequestDataBody {
+    fn of(action: &Action) -> Self {
+        let request = match &action.request {
+            Request::Lwm2m(request) => Lwm2mBody::of(request),
+        };
+        Self {
+            request,
+            request_mode: action.mode.word(),
+            send_attempts: action.attempts_permitted,
+            iccid: action.addressee.iccid.to_string(),
+            imsi1: action.addressee.imsi.as_ref().map(ToString::to_string),
+            trace_id: action.trace.to_string(),
+            device_id: action.addressee.device.to_string(),
+            request_id: action.id.to_string(),
+            customer_id: action.customer.to_string(),
+            device_ip_address: action.addressee.ip.map(|ip| ip.to_string()),
+        }
+    }
+}
+
+impl Lwm2mBody {
+    fn of(request: &Lwm2mRequest) -> Self {
+        Self {
+            action: request.operation.word(),
+            resource_address: request.path.to_string(),
+            data: request.data.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
+impl ResultDataBody {
+    fn of(outcome: &Outcome) -> Self {
+        let text = |text: &Option<Box<str>>| text.as_ref().map(ToString::to_string);
+        Self {
+            code: text(&outcome.code),
+            payload: text(&outcome.payload),
+            payload_type: outcome.payload_type.map(Word::word),
+            error_message: text(&outcome.error),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What came with the call? Bodies and queries, taken in whole and no longer than allowed.
+
+use std::future::{Future, Ready, ready};
+use std::pin::Pin;
+
+use actix_web::dev::Payload;
+use actix_web::error::PayloadError;
+use actix_web::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
+use actix_web::{FromRequest, HttpRequest, web};
+
+use super::error::Failure;
+use super::fields::Fields;
+
+/// A body in JSON.
+pub(super) struct Json(pub(super) Fields);
+
+/// The query of the call.
+pub(super) struct Query(pub(super) Fields);
+
+/// A body as it came, with what its sender says it is.
+pub(super) struct Raw {
+    /// The media type without its parameters, in lower case; empty where none is said.
+    pub(super) media_type: String,
+    /// The body.
+    pub(super) bytes: web::Bytes,
+}
+
+impl FromRequest for Raw {
+    type Error = Failure;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, Failure>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let media_type = media_type(request.headers());
+        let encoded = request.headers().contains_key(CONTENT_ENCODING);
+        let bytes = web::Bytes::from_request(request, payload);
+        Box::pin(async move {
+            if encoded {
+                return Err(Failure::unsupported_media("sent without Content-Encoding"));
+            }
+            let bytes = bytes.await.map_err(|error| unread(&error))?;
+            Ok(Self { media_type, bytes })
+        })
+    }
+}
+
+impl FromRequest for Json {
+    type Error = Failure;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, Failure>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let raw = Raw::from_request(request, payload);
+        Box::pin(async move {
+            let raw = raw.await?;
+            if raw.media_type != "application/json" {
+                return Err(Failure::unsupported_media("application/json"));
+            }
+            Fields::of_json(&raw.bytes).map(Self)
+        })
+    }
+}
+
+impl FromRequest for Query {
+    type Error = Failure;
+    type Future = Ready<Result<Self, Failure>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let pairs = web::Query::<Vec<(String, String)>>::from_query(request.query_string());
+        let fields = pairs.map(|pairs| Self(Fields::of_query(pairs.into_inner())));
+        ready(fields.map_err(|_| Failure::malformed("the query is not form-encoded")))
+    }
+}
+
+fn media_type(headers: &HeaderMap) -> String {
+    let value = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or("");
+    let essence = value.split(';').next().unwrap_or_default();
+    essence.trim().to_ascii_lowercase()
+}
+
+fn unread(error: &actix_web::Error) -> Failure {
+    match error.as_error::<PayloadError>() {
+        Some(PayloadError::Overflow) => Failure::body_too_large(),
+        _ => Failure::malformed("the body could not be read to its end"),
+    }
+}

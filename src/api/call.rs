@@ -1,0 +1,102 @@
+//! What every call goes through: a trace, its span in the log, the check of who calls, and one
+//! shape for whatever goes wrong.
+
+use std::future::{Ready, ready};
+
+use actix_web::body::BoxBody;
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::middleware::Next;
+use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, web};
+use tracing::Instrument;
+
+use engine::ids::TraceId;
+
+use super::Api;
+use super::access::{Access, authorise};
+use super::error::Failure;
+
+/// One call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call {
+    /// Ties together what the call sets in motion.
+    pub(super) trace: TraceId,
+}
+
+/// Serves a call to a route with this access.
+pub(super) async fn serve(
+    access: Access,
+    request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let api = request.app_data::<web::Data<Api>>().cloned();
+    let api = api.expect("whoever mounts the routes gives them their state");
+    let trace = TraceId::new(api.clock.moment().uuid());
+    let method = request.method();
+    let span = tracing::info_span!("call", %trace, %method, path = request.path());
+    answer(api, Call { trace }, access, request, next)
+        .instrument(span)
+        .await
+}
+
+async fn answer(
+    api: web::Data<Api>,
+    call: Call,
+    access: Access,
+    request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let began = api.clock.now();
+    request.extensions_mut().insert(call);
+    let response = match admit(&api, access, &request).await {
+        Ok(()) => next.call(request).await?,
+        Err(failure) => request.error_response(failure),
+    };
+    let response = in_one_shape(response, call.trace);
+    let took_ms = api.clock.now().since_ms(began);
+    tracing::debug!(
+        status = response.status().as_u16(),
+        took_ms,
+        "call answered"
+    );
+    Ok(response)
+}
+
+async fn admit(api: &Api, access: Access, request: &ServiceRequest) -> Result<(), Failure> {
+    let Some(caller) = authorise(api, access, request.headers()).await? else {
+        return Ok(());
+    };
+    api.rate
+        .take(&caller.customer, api.clock.now())
+        .map_err(|wait| {
+            tracing::debug!(customer = %caller.customer, "call refused for its rate");
+            Failure::too_many_calls(wait.s)
+        })?;
+    request.extensions_mut().insert(caller);
+    Ok(())
+}
+
+/// Gives a failure its body; what is not a failure stays as it is.
+fn in_one_shape(response: ServiceResponse<BoxBody>, trace: TraceId) -> ServiceResponse<BoxBody> {
+    let Some(error) = response.response().error() else {
+        return response;
+    };
+    let failure = match error.as_error::<Failure>() {
+        Some(failure) => failure.clone(),
+        None => Failure::internal(error),
+    };
+    if let Some(inner) = failure.inner() {
+        tracing::error!(inner, "call failed");
+    }
+    let (request, _) = response.into_parts();
+    ServiceResponse::new(request, failure.response(trace))
+}
+
+impl FromRequest for Call {
+    type Error = Failure;
+    type Future = Ready<Result<Self, Failure>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let call = request.extensions().get::<Self>().copied();
+        ready(call.ok_or_else(|| Failure::internal("a handler was reached past the door")))
+    }
+}

@@ -1,0 +1,107 @@
+//! The API clients of a customer: programs that act for it.
+
+use actix_web::{HttpResponse, web};
+use serde::Serialize;
+
+use engine::customer::{Client, Scopes, SecretDigest};
+use engine::directory::Refusal;
+use engine::directory::customer::{NewClient, create_client, remove_client};
+use engine::ids::{ClientId, CustomerId};
+
+use super::Api;
+use super::body::Json;
+use super::error::Failure;
+use super::fields::label;
+use super::page::PageBody;
+use super::records::settle;
+use super::secret::draw;
+use super::segment::At;
+use super::words::{read_scopes, scope_words};
+
+/// A client as it answers its creation: the only time its secret is shown.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CreatedBody {
+    client_id: String,
+    client_secret: String,
+}
+
+/// A client as a list shows it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ClientBody {
+    client_id: String,
+    name: String,
+    scopes: Vec<&'static str>,
+    created: String,
+}
+
+/// POST: makes a client with a secret of its own.
+pub(super) async fn create(
+    At(customer): At<CustomerId>,
+    Json(mut fields): Json,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let name = fields.required("name", label);
+    let scopes = fields.texts("scopes", read_scopes).unwrap_or(Scopes::ALL);
+    let name = fields.finish(name)?;
+    let client_secret = draw().map_err(Failure::internal)?;
+    let new = NewClient {
+        name,
+        scopes,
+        secret: SecretDigest::of(&client_secret),
+    };
+    let client = settle(&*api.store, async || {
+        let holder = api.store.customer(customer.clone()).await?;
+        let others = api.store.clients_of(customer.clone()).await?;
+        Ok(create_client(
+            &mut api.clock.moment(),
+            holder,
+            &others,
+            new.clone(),
+        )?)
+    })
+    .await?;
+    let body = CreatedBody {
+        client_id: client.id.to_string(),
+        client_secret,
+    };
+    Ok(HttpResponse::Created().json(body))
+}
+
+/// GET: lists the clients of a customer by id.
+pub(super) async fn list(
+    At(customer): At<CustomerId>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let found = api.store.customer(customer.clone()).await?;
+    found.ok_or_else(|| Failure::from(Refusal::CustomerUnknown))?;
+    let clients = api.store.clients_of(customer).await?;
+    let items = clients.into_iter().map(shown).collect();
+    Ok(HttpResponse::Ok().json(PageBody::whole(items)))
+}
+
+/// DELETE: removes a client; its tokens end at once.
+pub(super) async fn delete(
+    At(customer): At<CustomerId>,
+    At(client): At<ClientId>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    settle(&*api.store, async || {
+        Ok(remove_client(
+            &customer,
+            api.store.client(client.clone()).await?,
+        )?)
+    })
+    .await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+fn shown(client: Client) -> ClientBody {
+    ClientBody {
+        client_id: client.id.to_string(),
+        name: client.name.into_string(),
+        scopes: scope_words(client.scopes),
+        created: client.created_at.iso().to_string(),
+    }
+}

@@ -1,0 +1,144 @@
+//! The operator's customers.
+
+use actix_web::http::header::LOCATION;
+use actix_web::{HttpResponse, web};
+use serde::Serialize;
+
+use actors::devices::{Devices, Unserved};
+use engine::customer::Customer;
+use engine::directory::Refusal;
+use engine::directory::customer::{
+    NewCustomer, create_customer, draft_customer, remove_client, remove_customer,
+};
+use engine::ids::{CustomerId, DeviceKey};
+use engine::query::PageWanted;
+
+use super::Api;
+use super::body::{Json, Query};
+use super::error::Failure;
+use super::fields::label;
+use super::page::{PageBody, wanted};
+use super::records::settle;
+use super::segment::At;
+
+/// Devices retired at a time: they commit together, and not so many that others wait for them.
+const RETIRED_AT_ONCE: u32 = 100;
+
+/// A customer as it answers its creation.
+#[derive(Serialize)]
+struct CreatedBody {
+    id: String,
+    name: String,
+}
+
+/// A customer as a list shows it.
+#[derive(Serialize)]
+struct CustomerBody {
+    id: String,
+    name: String,
+    number: u64,
+    created: String,
+}
+
+/// POST: makes a customer.
+pub(super) async fn create(
+    Json(mut fields): Json,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let id = fields.optional("id", CustomerId::parse);
+    let name = fields.required("name", label);
+    let new = fields.finish(name.map(|name| NewCustomer { id, name }))?;
+    let customer = settle(&*api.store, async || {
+        let customer = draft_customer(&mut api.clock.moment(), new.clone());
+        let holder = api.store.customer(customer.id.clone()).await?;
+        Ok(create_customer(customer, holder)?)
+    })
+    .await?;
+    let (id, name) = (customer.id.to_string(), customer.name.into_string());
+    let location = format!("/operator-api/v1/customers/{id}");
+    let body = CreatedBody { id, name };
+    Ok(HttpResponse::Created()
+        .insert_header((LOCATION, location))
+        .json(body))
+}
+
+/// GET: lists customers by id.
+pub(super) async fn list(
+    Query(mut fields): Query,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let wanted = wanted(&mut fields);
+    fields.finish(Some(()))?;
+    let page = api.store.customers(wanted).await?;
+    Ok(HttpResponse::Ok().json(PageBody::of(wanted, page, shown)))
+}
+
+/// DELETE: removes a customer and all its data; repeating it goes on where it was interrupted.
+pub(super) async fn delete(
+    At(customer): At<CustomerId>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let found = api.store.customer(customer.clone()).await?;
+    found.ok_or_else(|| Failure::from(Refusal::CustomerUnknown))?;
+    // Without clients nobody makes devices while they are removed.
+    for client in api.store.clients_of(customer.clone()).await? {
+        let decided = remove_client(&customer, Some(client))?;
+        settle(&*api.store, async || Ok(decided.clone())).await?;
+    }
+    retire_devices(&api, &customer).await?;
+    settle(&*api.store, async || {
+        Ok(remove_customer(
+            api.store.customer(customer.clone()).await?,
+        )?)
+    })
+    .await?;
+    // A device whose creation was under way was committed before the customer went, or not at all.
+    retire_devices(&api, &customer).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+async fn retire_devices(api: &Api, customer: &CustomerId) -> Result<(), Failure> {
+    let first = PageWanted {
+        number: 1,
+        size: RETIRED_AT_ONCE,
+    };
+    let mut before = Vec::new();
+    loop {
+        let page = api.store.devices_of(customer.clone(), first).await?;
+        let keys: Vec<_> = page.items.iter().map(|profile| profile.key()).collect();
+        if keys.is_empty() {
+            return Ok(());
+        }
+        if keys == before {
+            return Err(Failure::internal(
+                "devices that were retired are still listed",
+            ));
+        }
+        retire_all(&api.devices, &keys).await?;
+        before = keys;
+    }
+}
+
+async fn retire_all(devices: &Devices, keys: &[DeviceKey]) -> Result<(), Failure> {
+    let retire = |key: &DeviceKey| {
+        let (devices, key) = (devices.clone(), *key);
+        actix_rt::spawn(async move { devices.retire(key).await })
+    };
+    let retiring: Vec<_> = keys.iter().map(retire).collect();
+    for retired in retiring {
+        match retired.await.map_err(Failure::internal)? {
+            Ok(()) | Err(Unserved::Unknown) => {}
+            Err(unserved) => return Err(Failure::from(unserved)),
+        }
+    }
+    Ok(())
+}
+
+fn shown(customer: Customer) -> CustomerBody {
+    CustomerBody {
+        id: customer.id.to_string(),
+        name: customer.name.into_string(),
+        number: customer.number,
+        created: customer.created_at.iso().to_string(),
+    }
+}

@@ -1,0 +1,158 @@
+//! How is a device shown? What it is in a list, and what it does in the inspector.
+
+use serde::Serialize;
+
+use engine::device::record::Registration;
+use engine::device::snapshot::Snapshot;
+use engine::directory::device::psk_identity;
+use engine::profile::Profile;
+
+use super::action::ActionBody;
+use super::words::Word;
+
+/// Who a device is.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DeviceBody {
+    device_id: String,
+    number: u64,
+    iccid: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    imsi: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    msisdn: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ip: Option<String>,
+    endpoint: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    psk: PskBody,
+    created: String,
+}
+
+/// What may be told of a device's key: whether there is one.
+#[derive(Serialize)]
+struct PskBody {
+    identity: String,
+    configured: bool,
+}
+
+/// What a device is doing right now.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct InspectorBody {
+    #[serde(flatten)]
+    device: DeviceBody,
+    presence: PresenceBody,
+    registration: Option<RegistrationBody>,
+    pending_actions: Vec<ActionBody>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PresenceBody {
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_registered: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_seen: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    protocol: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RegistrationBody {
+    registered: String,
+    expires: String,
+    /// What holds, in seconds.
+    lifetime: u32,
+    /// What the device asked for, in seconds; absent where it asked for nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lifetime_asked: Option<u32>,
+    binding: String,
+    queue_mode: bool,
+    version: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sms_number: Option<String>,
+    objects: Vec<ObjectBody>,
+}
+
+#[derive(Serialize)]
+struct ObjectBody {
+    id: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    instances: Vec<u16>,
+}
+
+impl DeviceBody {
+    /// The device as it is shown.
+    pub(super) fn of(profile: &Profile) -> Self {
+        Self {
+            device_id: profile.device.to_string(),
+            number: profile.number,
+            iccid: profile.iccid.to_string(),
+            imsi: profile.imsi.as_ref().map(ToString::to_string),
+            msisdn: profile.msisdn.as_ref().map(ToString::to_string),
+            ip: profile.ip.as_ref().map(ToString::to_string),
+            endpoint: profile.endpoint.to_string(),
+            name: profile.name.as_ref().map(ToString::to_string),
+            psk: PskBody {
+                identity: psk_identity(profile).to_owned(),
+                configured: profile.psk.is_some(),
+            },
+            created: profile.created_at.iso().to_string(),
+        }
+    }
+}
+
+impl InspectorBody {
+    /// The device as it is at this instant.
+    pub(super) fn of(snapshot: &Snapshot) -> Self {
+        // Devices are heard over LwM2M alone.
+        let protocol = snapshot
+            .last_seen_at
+            .map(|_| engine::action::Protocol::Lwm2m.word());
+        Self {
+            device: DeviceBody::of(&snapshot.profile),
+            presence: PresenceBody {
+                state: snapshot.presence.word(),
+                first_registered: snapshot.first_registered_at.map(|at| at.iso().to_string()),
+                last_seen: snapshot.last_seen_at.map(|at| at.iso().to_string()),
+                protocol,
+                address: snapshot.peer.map(|peer| peer.to_string()),
+            },
+            registration: snapshot.registration.as_ref().map(RegistrationBody::of),
+            pending_actions: snapshot.pending.iter().map(ActionBody::of).collect(),
+        }
+    }
+}
+
+impl RegistrationBody {
+    fn of(registration: &Registration) -> Self {
+        Self {
+            registered: registration.registered_at.iso().to_string(),
+            expires: registration.expires_at.iso().to_string(),
+            lifetime: registration.lifetime_s(),
+            lifetime_asked: registration.lifetime_asked_s,
+            binding: registration.binding.to_string(),
+            queue_mode: registration.binding.queue_mode(),
+            version: registration.version.to_string(),
+            sms_number: registration.sms.as_ref().map(ToString::to_string),
+            objects: objects_of(registration),
+        }
+    }
+}
+
+fn objects_of(registration: &Registration) -> Vec<ObjectBody> {
+    let objects = registration.links.objects().iter();
+    let shown = objects.map(|object| ObjectBody {
+        id: object.id,
+        version: object.version.map(|version| version.to_string()),
+        instances: object.instances.to_vec(),
+    });
+    shown.collect()
+}

@@ -1,0 +1,116 @@
+//! The devices of a customer.
+
+use std::net::IpAddr;
+
+use actix_web::http::header::LOCATION;
+use actix_web::{HttpResponse, web};
+
+use engine::change::Name;
+use engine::directory::device::{NewDevice, create_device, draft_device};
+use engine::ids::{DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
+use engine::profile::Profile;
+
+use super::Api;
+use super::access::Caller;
+use super::body::{Json, Query};
+use super::device::{DeviceBody, InspectorBody};
+use super::error::Failure;
+use super::fields::{Fields, Wrong, label};
+use super::page::{PageBody, wanted};
+use super::records::settle;
+use super::segment::At;
+
+/// Filters of the list that would cost a scan of all devices.
+const FILTERS_NOT_BUILT: [&str; 3] = ["q", "registered", "protocol"];
+
+/// POST: makes a device known.
+pub(super) async fn create(
+    caller: Caller,
+    Json(fields): Json,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let new = new_device(fields)?;
+    let profile = settle(&*api.store, async || {
+        let profile = draft_device(&mut api.clock.moment(), &caller.customer, new.clone())?;
+        let taken = taken_names(&api, &profile).await?;
+        Ok(create_device(profile, taken)?)
+    })
+    .await?;
+    let location = format!("/management-api/v1/devices/{}", profile.device);
+    let body = DeviceBody::of(&profile);
+    Ok(HttpResponse::Created()
+        .insert_header((LOCATION, location))
+        .json(body))
+}
+
+/// GET: lists the devices of the caller by device id.
+pub(super) async fn list(
+    caller: Caller,
+    Query(mut fields): Query,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let wanted = wanted(&mut fields);
+    for name in FILTERS_NOT_BUILT {
+        let refused = Wrong::not_supported_yet("this filter is not supported yet");
+        fields.optional(name, |_| Err::<(), _>(refused));
+    }
+    fields.finish(Some(()))?;
+    let page = api.store.devices_of(caller.customer, wanted).await?;
+    Ok(
+        HttpResponse::Ok().json(PageBody::of(wanted, page, |profile| {
+            DeviceBody::of(&profile)
+        })),
+    )
+}
+
+/// GET one: the device inspector.
+pub(super) async fn inspect(
+    caller: Caller,
+    At(device): At<DeviceId>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let snapshot = api
+        .devices
+        .inspect(DeviceKey::of(&caller.customer, &device))
+        .await?;
+    Ok(HttpResponse::Ok().json(InspectorBody::of(&snapshot)))
+}
+
+/// DELETE: forgets a device with all that belongs to it.
+pub(super) async fn delete(
+    caller: Caller,
+    At(device): At<DeviceId>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    api.devices
+        .retire(DeviceKey::of(&caller.customer, &device))
+        .await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+fn new_device(mut fields: Fields) -> Result<NewDevice, Failure> {
+    let new = NewDevice {
+        device: fields.optional("deviceId", DeviceId::parse),
+        iccid: fields.optional("iccid", Iccid::parse),
+        imsi: fields.optional("imsi", Imsi::parse),
+        msisdn: fields.optional("msisdn", Msisdn::parse),
+        ip: fields.optional("ip", |text| text.parse::<IpAddr>()),
+        endpoint: fields.optional("endpoint", Endpoint::parse),
+        name: fields.optional("name", label),
+    };
+    fields.finish(Some(new))
+}
+
+/// Those of the names the device would bear that another device bears.
+async fn taken_names(api: &Api, profile: &Profile) -> Result<Vec<Name>, Failure> {
+    let mut taken = Vec::new();
+    for name in Name::all_of(profile) {
+        if api.store.bearer(name.clone()).await?.is_some() {
+            taken.push(name);
+        }
+    }
+    // The PSK identity is the endpoint until one is given: one fault is enough for both.
+    let endpoint_taken = taken.contains(&Name::Endpoint(profile.endpoint.clone()));
+    taken.retain(|name| !(endpoint_taken && matches!(name, Name::PskIdentity(_))));
+    Ok(taken)
+}

@@ -1,0 +1,242 @@
+//! What did the caller say, field by field? Reads the properties of a body or the parameters of a
+//! query, and tells every fault at once.
+//!
+//! A field is asked for with the reader of its value; whatever was not asked for is unknown and a
+//! fault too. `null` counts as absent.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use serde_json::Value;
+
+use super::error::{Failure, Fault};
+
+/// The longest name people give a thing, in characters: it fits a line.
+const LABEL_CHARACTERS_MAX: usize = 128;
+
+/// The fields of one call.
+#[derive(Debug)]
+pub(super) struct Fields {
+    given: BTreeMap<String, Value>,
+    origin: Origin,
+    faults: Vec<Fault>,
+}
+
+/// Where fields come from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Origin {
+    /// The properties of a JSON object.
+    Body,
+    /// The parameters of a query; all of them are text.
+    Query,
+}
+
+/// Why a value does not do.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    code: &'static str,
+    message: String,
+}
+
+impl Wrong {
+    /// The value means something this build cannot do.
+    pub(super) fn not_supported_yet(message: impl fmt::Display) -> Self {
+        Self {
+            code: "NOT_SUPPORTED_YET",
+            message: message.to_string(),
+        }
+    }
+}
+
+impl<E: fmt::Display> From<E> for Wrong {
+    fn from(error: E) -> Self {
+        Self {
+            code: "INVALID_VALUE",
+            message: error.to_string(),
+        }
+    }
+}
+
+impl Fields {
+    /// The properties of a JSON object.
+    pub(super) fn of_json(bytes: &[u8]) -> Result<Self, Failure> {
+        match serde_json::from_slice(bytes) {
+            Ok(Value::Object(properties)) => {
+                let given = properties
+                    .into_iter()
+                    .filter(|(_, value)| !value.is_null())
+                    .collect();
+                Ok(Self {
+                    given,
+                    origin: Origin::Body,
+                    faults: Vec::new(),
+                })
+            }
+            Ok(_) => Err(Failure::malformed("the body must be a JSON object")),
+            Err(error) => Err(Failure::malformed(format!("the body is not JSON: {error}"))),
+        }
+    }
+
+    /// The parameters of a query.
+    pub(super) fn of_query(pairs: Vec<(String, String)>) -> Self {
+        let mut fields = Self {
+            given: BTreeMap::new(),
+            origin: Origin::Query,
+            faults: Vec::new(),
+        };
+        for (name, value) in pairs {
+            if fields
+                .given
+                .insert(name.clone(), Value::String(value))
+                .is_some()
+            {
+                fields
+                    .faults
+                    .push(Fault::of("REPEATED", &name, "must be given once"));
+            }
+        }
+        fields
+    }
+
+    /// A text that must be there.
+    pub(super) fn required<T, W: Into<Wrong>>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, W>,
+    ) -> Option<T> {
+        if self.given.contains_key(name) {
+            return self.optional(name, read);
+        }
+        self.faults.push(Fault::of("REQUIRED", name, "is required"));
+        None
+    }
+
+    /// A text that may be there.
+    pub(super) fn optional<T, W: Into<Wrong>>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, W>,
+    ) -> Option<T> {
+        match self.given.remove(name)? {
+            Value::String(text) => match read(&text) {
+                Ok(value) => Some(value),
+                Err(wrong) => {
+                    let Wrong { code, message } = wrong.into();
+                    self.faults.push(Fault::of(code, name, message));
+                    None
+                }
+            },
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::Array(_)
+            | Value::Object(_) => {
+                self.wrong_type(name, "a string");
+                None
+            }
+        }
+    }
+
+    /// A list of texts that may be there.
+    pub(super) fn texts<T, W: Into<Wrong>>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&[String]) -> Result<T, W>,
+    ) -> Option<T> {
+        let texts: Option<Vec<String>> = match self.given.remove(name)? {
+            Value::Array(items) => items
+                .iter()
+                .map(|item| item.as_str().map(str::to_owned))
+                .collect(),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Object(_) => None,
+        };
+        match texts.map(|texts| read(&texts).map_err(Into::into)) {
+            None => {
+                self.wrong_type(name, "an array of strings");
+                None
+            }
+            Some(Ok(value)) => Some(value),
+            Some(Err(Wrong { code, message })) => {
+                self.faults.push(Fault::of(code, name, message));
+                None
+            }
+        }
+    }
+
+    /// A whole number of a range that may be there.
+    pub(super) fn number(&mut self, name: &str, range: RangeInclusive<u32>) -> Option<u32> {
+        let value = self.given.remove(name)?;
+        let number = match (&value, self.origin) {
+            (Value::Number(number), _) => number.as_i64().ok_or(number.is_f64()),
+            (Value::String(text), Origin::Query) => text.parse().map_err(|_| true),
+            (Value::String(_), Origin::Body)
+            | (Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_), _) => Err(true),
+        };
+        let found = match number {
+            Err(true) => {
+                self.wrong_type(name, "a whole number");
+                return None;
+            }
+            // An integer beyond 64 bits is out of every range.
+            Err(false) => None,
+            Ok(number) => u32::try_from(number)
+                .ok()
+                .filter(|number| range.contains(number)),
+        };
+        if found.is_none() {
+            let message = format!("must be from {} to {}", range.start(), range.end());
+            self.faults.push(Fault::of("OUT_OF_RANGE", name, message));
+        }
+        found
+    }
+
+    /// Notes a fault that concerns more than one field.
+    pub(super) fn fault(&mut self, name: &str, wrong: impl Into<Wrong>) {
+        let Wrong { code, message } = wrong.into();
+        self.faults.push(Fault::of(code, name, message));
+    }
+
+    /// What was read, unless anything was wrong. `read` has all fields if none of them was.
+    pub(super) fn finish<T>(mut self, read: Option<T>) -> Result<T, Failure> {
+        for name in self.given.keys() {
+            let (code, message) = match self.origin {
+                Origin::Body => ("UNKNOWN_PROPERTY", "is not a property of this body"),
+                Origin::Query => ("UNKNOWN_PARAMETER", "is not a parameter of this path"),
+            };
+            self.faults.push(Fault::of(code, name, message));
+        }
+        match read {
+            Some(read) if self.faults.is_empty() => Ok(read),
+            _ => Err(Failure::invalid(self.faults)),
+        }
+    }
+
+    fn wrong_type(&mut self, name: &str, wanted: &str) {
+        self.faults
+            .push(Fault::of("WRONG_TYPE", name, format!("must be {wanted}")));
+    }
+}
+
+/// What people call a thing.
+pub(super) fn label(text: &str) -> Result<Box<str>, String> {
+    if text.trim().is_empty() {
+        return Err("must not be empty".to_owned());
+    }
+    if text.chars().count() > LABEL_CHARACTERS_MAX {
+        return Err(format!(
+            "must not be longer than {LABEL_CHARACTERS_MAX} characters"
+        ));
+    }
+    match text.chars().find(|c| c.is_control()) {
+        Some(c) => Err(format!("must not contain {c:?}")),
+        None => Ok(text.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

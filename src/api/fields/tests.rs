@@ -1,0 +1,123 @@
+//! Is every fault of a call told, each with its field?
+
+use serde_json::{Value, json};
+
+use super::{Fields, Wrong, label};
+use crate::api::error::Failure;
+
+#[test]
+fn what_is_well_given_is_read() {
+    let mut fields = body(json!({"name": "meter", "port": 7, "scopes": ["a", "b"], "ip": null}));
+    assert_eq!(fields.required("name", label).as_deref(), Some("meter"));
+    assert_eq!(fields.number("port", 1..=10), Some(7));
+    assert_eq!(
+        fields.texts("scopes", |texts| Ok::<_, String>(texts.len())),
+        Some(2)
+    );
+    assert_eq!(fields.optional("ip", label), None);
+    assert!(fields.finish(Some(())).is_ok());
+}
+
+#[test]
+fn every_fault_is_told_at_once() {
+    let mut fields = body(json!({"port": 11, "path": 3, "colour": "red", "kind": "x"}));
+    fields.required("name", label);
+    fields.number("port", 1..=10);
+    fields.optional("path", label);
+    fields.optional("kind", |_| {
+        Err::<(), _>(Wrong::not_supported_yet("not yet"))
+    });
+    let told = told(fields.finish(Some(())).unwrap_err());
+    let expected = json!([
+        {"code": "REQUIRED", "message": "is required", "field": "name"},
+        {"code": "OUT_OF_RANGE", "message": "must be from 1 to 10", "field": "port"},
+        {"code": "WRONG_TYPE", "message": "must be a string", "field": "path"},
+        {"code": "NOT_SUPPORTED_YET", "message": "not yet", "field": "kind"},
+        {"code": "UNKNOWN_PROPERTY", "message": "is not a property of this body", "field": "colour"},
+    ]);
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_number_is_whole_and_in_a_body_not_a_text() {
+    let cases = [
+        (json!(1.5), "WRONG_TYPE"),
+        (json!("7"), "WRONG_TYPE"),
+        (json!(true), "WRONG_TYPE"),
+        (json!(-1), "OUT_OF_RANGE"),
+        (json!(0), "OUT_OF_RANGE"),
+        (json!(u64::MAX), "OUT_OF_RANGE"),
+        (json!(4_294_967_297_u64), "OUT_OF_RANGE"),
+    ];
+    for (value, code) in cases {
+        let mut fields = body(json!({ "port": value }));
+        assert_eq!(fields.number("port", 1..=10), None);
+        assert_eq!(told(fields.finish(Some(())).unwrap_err())[0]["code"], code);
+    }
+}
+
+#[test]
+fn a_list_of_anything_but_texts_is_of_the_wrong_type() {
+    for value in [json!("a"), json!(["a", 1]), json!({})] {
+        let mut fields = body(json!({ "scopes": value }));
+        fields.texts("scopes", |_| Ok::<_, String>(()));
+        assert_eq!(
+            told(fields.finish(Some(())).unwrap_err())[0]["code"],
+            "WRONG_TYPE"
+        );
+    }
+}
+
+#[test]
+fn a_query_gives_texts_and_numbers_as_text() {
+    let mut fields = query(&[("page", "2"), ("iccid", "8988")]);
+    assert_eq!(fields.number("page", 1..=10), Some(2));
+    assert_eq!(fields.optional("iccid", label).as_deref(), Some("8988"));
+    assert!(fields.finish(Some(())).is_ok());
+}
+
+#[test]
+fn a_parameter_unknown_or_given_twice_is_a_fault() {
+    let mut fields = query(&[("page", "2"), ("page", "3"), ("pagesize", "5")]);
+    fields.number("page", 1..=10);
+    let told = told(fields.finish(Some(())).unwrap_err());
+    assert_eq!(
+        (&told[0]["code"], &told[0]["field"]),
+        (&json!("REPEATED"), &json!("page"))
+    );
+    let unknown = (&json!("UNKNOWN_PARAMETER"), &json!("pagesize"));
+    assert_eq!((&told[1]["code"], &told[1]["field"]), unknown);
+}
+
+#[test]
+fn only_a_json_object_is_a_body() {
+    for bytes in ["", "[]", "3", "{", "{\"a\":1}}", "\u{feff}{}"] {
+        let refused = told(Fields::of_json(bytes.as_bytes()).unwrap_err());
+        assert_eq!(refused[0]["code"], "MALFORMED_BODY", "{bytes:?}");
+    }
+    let deep = "[".repeat(100_000);
+    assert!(Fields::of_json(format!("{{\"a\":{deep}").as_bytes()).is_err());
+}
+
+#[test]
+fn a_name_fits_a_line() {
+    assert!(label("Meter 7, cellar").is_ok());
+    for text in ["", "  ", "a\nb", &"x".repeat(129)] {
+        assert!(label(text).is_err(), "{text:?}");
+    }
+}
+
+fn body(value: Value) -> Fields {
+    Fields::of_json(value.to_string().as_bytes()).unwrap()
+}
+
+fn query(pairs: &[(&str, &str)]) -> Fields {
+    let pairs = pairs
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Fields::of_query(pairs.collect())
+}
+
+fn told(failure: Failure) -> Value {
+    serde_json::to_value(failure.faults()).unwrap()
+}

@@ -1,0 +1,101 @@
+//! The administration log (seed 4.8).
+
+use actix_web::{HttpResponse, web};
+use serde::Serialize;
+
+use engine::admin_log::entry::{Category, Entry, Subject};
+use engine::admin_log::window::Window;
+use engine::ids::{CustomerId, Iccid};
+use engine::moment::Timestamp;
+use engine::query::LogFilter;
+
+use super::Api;
+use super::access::Caller;
+use super::body::Query;
+use super::error::Failure;
+use super::fields::Fields;
+use super::page::{PageBody, wanted_of};
+use super::words::Word;
+
+/// The most entries on a page (seed 8).
+const PAGE_SIZE_MAX: u32 = 25;
+
+/// An entry of the log (seed 2.2).
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EntryBody {
+    id: String,
+    customer_id: String,
+    timestamp: String,
+    #[serde(rename = "type")]
+    subject: &'static str,
+    message: String,
+    description: String,
+    trace_id: String,
+    category: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    imsi: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ip: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iccid: Option<String>,
+}
+
+/// GET: lists the entries of the caller's log, newest first.
+pub(super) async fn list(
+    caller: Caller,
+    Query(mut fields): Query,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let wanted = wanted_of(&mut fields, PAGE_SIZE_MAX);
+    let filter = filter(caller.customer, api.clock.now(), fields)?;
+    let page = api.store.entries(filter, wanted).await?;
+    Ok(HttpResponse::Ok().json(PageBody::of(wanted, page, |entry| EntryBody::of(&entry))))
+}
+
+fn filter(customer: CustomerId, now: Timestamp, mut fields: Fields) -> Result<LogFilter, Failure> {
+    let iccid = fields.optional("iccid", Iccid::parse);
+    let category = fields.optional("category", Category::read);
+    let subject = fields.optional("type", Subject::read);
+    let start = fields.optional("startDateTime", instant);
+    let end = fields.optional("endDateTime", instant);
+    let window = match Window::of(now, start, end) {
+        Ok(window) => Some(window),
+        Err(reversed) => {
+            fields.fault("startDateTime", reversed);
+            None
+        }
+    };
+    fields.finish(window.map(|window| LogFilter {
+        customer,
+        window,
+        iccid,
+        category,
+        subject,
+    }))
+}
+
+fn instant(text: &str) -> Result<Timestamp, &'static str> {
+    Timestamp::parse_iso(text).ok_or("must be a time in UTC like 2026-11-21T12:43:51.000")
+}
+
+impl EntryBody {
+    fn of(entry: &Entry) -> Self {
+        let about = entry.about.as_ref();
+        Self {
+            id: entry.id.to_string(),
+            customer_id: entry.customer.to_string(),
+            timestamp: entry.at.iso().to_string(),
+            subject: entry.subject.word(),
+            message: entry.message.to_string(),
+            description: entry.description.to_string(),
+            trace_id: entry.trace.to_string(),
+            category: entry.category.word(),
+            imsi: about
+                .and_then(|device| device.imsi.as_ref())
+                .map(ToString::to_string),
+            ip: about.and_then(|device| device.ip).map(|ip| ip.to_string()),
+            iccid: about.map(|device| device.iccid.to_string()),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! How is a list shown? One page at a time.
+
+use serde::Serialize;
+
+use engine::query::{Page, PageWanted};
+
+use super::fields::Fields;
+
+/// The most things on a page of a list, where a list has no bound of its own.
+const SIZE_MAX: u32 = 100;
+
+/// The things on a page where the caller does not say.
+const SIZE_DEFAULT: u32 = 10;
+
+/// One page of a list.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PageBody<T> {
+    items: Vec<T>,
+    page: u32,
+    page_amount: u64,
+}
+
+impl<T> PageBody<T> {
+    /// The page as it is shown; a list has at least one page, and one beyond the end is empty.
+    pub(super) fn of<S>(wanted: PageWanted, page: Page<S>, show: impl FnMut(S) -> T) -> Self {
+        let page_amount = page.total.div_ceil(u64::from(wanted.size.max(1))).max(1);
+        let items = page.items.into_iter().map(show).collect();
+        Self {
+            items,
+            page: wanted.number,
+            page_amount,
+        }
+    }
+
+    /// A list that is always shown whole.
+    pub(super) fn whole(items: Vec<T>) -> Self {
+        Self {
+            items,
+            page: 1,
+            page_amount: 1,
+        }
+    }
+}
+
+/// The page a caller wants of a list without a bound of its own.
+pub(super) fn wanted(fields: &mut Fields) -> PageWanted {
+    wanted_of(fields, SIZE_MAX)
+}
+
+/// The page a caller wants of a list that shows at most so many.
+pub(super) fn wanted_of(fields: &mut Fields, size_max: u32) -> PageWanted {
+    let number = fields.number("page", 1..=u32::MAX).unwrap_or(1);
+    let size = fields
+        .number("pageSize", 1..=size_max)
+        .unwrap_or(SIZE_DEFAULT);
+    PageWanted { number, size }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_has_as_many_pages_as_its_things_fill_and_at_least_one() {
+        for (total, pages) in [(0, 1), (1, 1), (10, 1), (11, 2), (100, 10)] {
+            let page = Page {
+                items: vec![(); 0],
+                total,
+            };
+            let body = PageBody::of(
+                PageWanted {
+                    number: 1,
+                    size: 10,
+                },
+                page,
+                |it| it,
+            );
+            assert_eq!(body.page_amount, pages, "{total}");
+        }
+    }
+
+    #[test]
+    fn without_a_word_the_first_ten_are_wanted() {
+        let mut fields = Fields::of_query(vec![]);
+        assert_eq!(
+            wanted(&mut fields),
+            PageWanted {
+                number: 1,
+                size: 10
+            }
+        );
+        assert!(fields.finish(Some(())).is_ok());
+    }
+
+    #[test]
+    fn a_page_out_of_range_is_a_fault() {
+        for (name, value) in [("page", "0"), ("pageSize", "0"), ("pageSize", "26")] {
+            let mut fields = Fields::of_query(vec![(name.to_owned(), value.to_owned())]);
+            wanted_of(&mut fields, 25);
+            assert!(fields.finish(Some(())).is_err(), "{name}={value}");
+        }
+    }
+}

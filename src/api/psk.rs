@@ -1,0 +1,56 @@
+//! The pre-shared key of a device: taken in, sealed, and never shown.
+
+use actix_web::{HttpResponse, web};
+
+use engine::directory::device::{PskIdentity, give_psk};
+use engine::directory::psk::{KeyFormat, parse_key};
+use engine::ids::{DeviceId, DeviceKey};
+
+use super::Api;
+use super::access::Caller;
+use super::body::Json;
+use super::error::Failure;
+use super::fields::Fields;
+use super::records::settle;
+use super::segment::At;
+use super::words::Word;
+
+/// POST: gives a device a key.
+pub(super) async fn give(
+    caller: Caller,
+    At(device): At<DeviceId>,
+    Json(fields): Json,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let (identity, key) = new_key(fields)?;
+    let device = DeviceKey::of(&caller.customer, &device);
+    // Bound to the device: moved to another record, the key does not open.
+    let sealed = api.master_key.seal(&key, device.as_bytes());
+    settle(&*api.store, async || {
+        let profile = api.store.profile(device).await?;
+        let holder = match &identity {
+            Some(identity) => api.store.bearer(identity.as_name()).await?,
+            None => None,
+        };
+        Ok(give_psk(profile, identity.clone(), sealed.clone(), holder)?)
+    })
+    .await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+fn new_key(mut fields: Fields) -> Result<(Option<PskIdentity>, Vec<u8>), Failure> {
+    let identity = fields.optional("identity", PskIdentity::parse);
+    let format = fields.required("format", KeyFormat::read);
+    let text = fields.required("secretKey", |text| Ok::<_, String>(text.to_owned()));
+    let key = match (format, text) {
+        (Some(format), Some(text)) => match parse_key(format, &text) {
+            Ok(key) => Some(key),
+            Err(fault) => {
+                fields.fault("secretKey", fault);
+                None
+            }
+        },
+        (None, _) | (_, None) => None,
+    };
+    fields.finish(key.map(|key| (identity, key)))
+}

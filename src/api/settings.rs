@@ -1,0 +1,90 @@
+//! What a customer switches on and off (seed 4.1).
+
+use actix_web::{HttpResponse, web};
+use serde::Serialize;
+
+use engine::directory::Decided;
+use engine::directory::setting::{change_setting, state_of};
+use engine::setting::{Setting, SettingName, SettingState};
+
+use super::Api;
+use super::access::Caller;
+use super::body::Json;
+use super::error::Failure;
+use super::page::PageBody;
+use super::records::settle;
+use super::segment::{At, Platform};
+use super::words::Word;
+
+/// A setting with its state.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SettingBody {
+    customer_id: String,
+    name: &'static str,
+    state: &'static str,
+}
+
+/// GET: lists every setting of the caller.
+pub(super) async fn list(
+    caller: Caller,
+    At(platform): At<Platform>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    known(&api, &platform)?;
+    let customer = caller.customer;
+    let changed = api.store.settings_of(customer.clone()).await?;
+    let setting = |name| Setting {
+        customer: customer.clone(),
+        name,
+        state: state_of(name, &changed),
+    };
+    let items = SettingName::ALL
+        .into_iter()
+        .map(setting)
+        .map(|it| SettingBody::of(&it))
+        .collect();
+    Ok(HttpResponse::Ok().json(PageBody::whole(items)))
+}
+
+/// PATCH: puts a setting in force or out of it.
+pub(super) async fn change(
+    caller: Caller,
+    At(platform): At<Platform>,
+    At(name): At<SettingName>,
+    Json(mut fields): Json,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    known(&api, &platform)?;
+    let state = fields.required("state", SettingState::read);
+    let state = fields.finish(state)?;
+    let setting = Setting {
+        customer: caller.customer,
+        name,
+        state,
+    };
+    let decided = Decided {
+        batch: change_setting(setting.clone()),
+        answer: (),
+    };
+    settle(&*api.store, async || Ok(decided.clone())).await?;
+    Ok(HttpResponse::Ok().json(SettingBody::of(&setting)))
+}
+
+fn known(api: &Api, platform: &Platform) -> Result<(), Failure> {
+    if platform.0 == *api.platform {
+        Ok(())
+    } else {
+        Err(Failure::unknown("platform"))
+    }
+}
+
+impl SettingBody {
+    fn of(setting: &Setting) -> Self {
+        Self {
+            customer_id: setting.customer.to_string(),
+            name: setting.name.word(),
+            state: setting.state.word(),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Access tokens: a client shows its secret and gets one (RFC 6749 section 4.4).
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CACHE_CONTROL, HeaderMap, PRAGMA};
+use actix_web::{HttpRequest, HttpResponse, web};
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde::Serialize;
+use serde_json::Value;
+
+use engine::customer::{Client, SecretDigest, TOKEN_LIFETIME_S};
+use engine::directory::customer::issue_token;
+use engine::ids::ClientId;
+use store::CommitError;
+
+use super::Api;
+use super::access::credentials;
+use super::body::Raw;
+use super::error::{Failure, Fault, bad_credentials};
+use super::secret::{draw, same};
+use super::words::scope_words;
+
+const GRANT: &str = "client_credentials";
+
+/// Some callers leave the padding out.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Gives a client a token.
+pub(super) async fn issue(
+    request: HttpRequest,
+    raw: Raw,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let asked = Asked::read(request.headers(), &raw)?;
+    let Some(client) = known_client(&api, asked).await? else {
+        return Ok(bad_credentials());
+    };
+    let token = draw().map_err(Failure::internal)?;
+    let batch = issue_token(&api.clock.moment(), &client, SecretDigest::of(&token));
+    match api.store.commit(batch).await {
+        Ok(()) => Ok(issued(token, &client)),
+        // The client was removed since it was read.
+        Err(CommitError::Conflict) => Ok(bad_credentials()),
+        Err(error) => Err(Failure::from(error)),
+    }
+}
+
+/// What a caller of the token endpoint shows.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+struct Asked {
+    id: Option<String>,
+    secret: Option<String>,
+    grant: Option<String>,
+}
+
+impl Asked {
+    /// Reads the Authorization header and the body; parameters it does not know are ignored (RFC
+    /// 6749 section 3.2).
+    fn read(headers: &HeaderMap, raw: &Raw) -> Result<Self, Failure> {
+        let mut asked = Self::default();
+        for (name, value) in pairs(raw)? {
+            match name.as_str() {
+                "grant_type" => asked.grant = Some(value),
+                "client_id" => asked.id = Some(value),
+                "client_secret" => asked.secret = Some(value),
+                _ => {}
+            }
+        }
+        if let Some(basic) = credentials(headers, "Basic") {
+            let (id, secret) = basic_pair(basic).unzip();
+            asked = Self {
+                id,
+                secret,
+                ..asked
+            };
+        }
+        match asked.grant.as_deref() {
+            Some(GRANT) => Ok(asked),
+            Some(_) => Err(Failure::invalid(vec![Fault::of(
+                "UNSUPPORTED_GRANT_TYPE",
+                "grant_type",
+                format!("must be {GRANT}"),
+            )])),
+            None => Err(Failure::invalid(vec![Fault::of(
+                "REQUIRED",
+                "grant_type",
+                "is required",
+            )])),
+        }
+    }
+}
+
+fn pairs(raw: &Raw) -> Result<Vec<(String, String)>, Failure> {
+    match raw.media_type.as_str() {
+        "application/x-www-form-urlencoded" => {
+            let text = std::str::from_utf8(&raw.bytes).ok();
+            let pairs = text.and_then(|text| web::Query::from_query(text).ok());
+            pairs
+                .map(web::Query::into_inner)
+                .ok_or_else(|| Failure::malformed("not form-encoded"))
+        }
+        "application/json" => match serde_json::from_slice(&raw.bytes) {
+            Ok(Value::Object(properties)) => {
+                let text = |(name, value): (String, Value)| match value {
+                    Value::String(text) => Some((name, text)),
+                    Value::Null
+                    | Value::Bool(_)
+                    | Value::Number(_)
+                    | Value::Array(_)
+                    | Value::Object(_) => None,
+                };
+                Ok(properties.into_iter().filter_map(text).collect())
+            }
+            Ok(_) => Err(Failure::malformed("the body must be a JSON object")),
+            Err(error) => Err(Failure::malformed(format!("the body is not JSON: {error}"))),
+        },
+        _ if raw.bytes.is_empty() => Ok(Vec::new()),
+        _ => Err(Failure::unsupported_media(
+            "application/json or application/x-www-form-urlencoded",
+        )),
+    }
+}
+
+fn basic_pair(basic: &str) -> Option<(String, String)> {
+    let text = String::from_utf8(BASE64.decode(basic).ok()?).ok()?;
+    text.split_once(':')
+        .map(|(id, secret)| (id.to_owned(), secret.to_owned()))
+}
+
+async fn known_client(api: &Api, asked: Asked) -> Result<Option<Client>, Failure> {
+    let (Some(id), Some(secret)) = (asked.id, asked.secret) else {
+        return Ok(None);
+    };
+    let Ok(id) = ClientId::parse(&id) else {
+        return Ok(None);
+    };
+    let client = api.store.client(id).await?;
+    let presented = SecretDigest::of(&secret);
+    Ok(client.filter(|client| same(&client.secret, &presented)))
+}
+
+/// The order and spelling of the fields are the seed's counterpart's, not ours.
+#[derive(Serialize)]
+struct TokenBody {
+    status_code: u16,
+    access_token: String,
+    token_type: &'static str,
+    expires_in: u32,
+    #[serde(rename = "userId")]
+    user_id: String,
+    scope: String,
+}
+
+fn issued(token: String, client: &Client) -> HttpResponse {
+    let body = TokenBody {
+        status_code: StatusCode::OK.as_u16(),
+        access_token: token,
+        token_type: "bearer",
+        expires_in: TOKEN_LIFETIME_S,
+        user_id: client.id.to_string(),
+        scope: scope_words(client.scopes).join(" "),
+    };
+    // RFC 6749 section 5.1: a token is never cached.
+    let mut response = HttpResponse::Ok();
+    response
+        .insert_header((CACHE_CONTROL, "no-store"))
+        .insert_header((PRAGMA, "no-cache"));
+    response.json(body)
+}

@@ -1,0 +1,204 @@
+//! How does the API spell things? Every word of it, and nowhere else.
+
+use engine::action::{Mode, Operation, PayloadType, Protocol, Status};
+use engine::admin_log::entry::{Category, Subject};
+use engine::customer::{Scope, Scopes};
+use engine::device::snapshot::Presence;
+use engine::directory::psk::KeyFormat;
+use engine::setting::{SettingName, SettingState};
+
+/// Something the API has a word for.
+pub(super) trait Word: Copy + PartialEq + Sized + 'static {
+    /// Every word with what it stands for.
+    const WORDS: &'static [(&'static str, Self)];
+
+    /// What the text stands for; the error lists the words there are.
+    fn read(text: &str) -> Result<Self, String> {
+        Self::known(text).ok_or_else(|| {
+            let words: Vec<_> = Self::WORDS.iter().map(|(word, _)| *word).collect();
+            format!("must be one of {}", words.join(", "))
+        })
+    }
+
+    /// What the text stands for, if it stands for anything.
+    fn known(text: &str) -> Option<Self> {
+        Self::WORDS
+            .iter()
+            .find(|(word, _)| *word == text)
+            .map(|(_, meaning)| *meaning)
+    }
+
+    /// The word for it.
+    fn word(self) -> &'static str {
+        let found = Self::WORDS.iter().find(|(_, meaning)| *meaning == self);
+        found
+            .map(|(word, _)| *word)
+            .expect("every case has its word")
+    }
+}
+
+impl Word for Protocol {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("UDP", Self::Udp),
+        ("COAP", Self::Coap),
+        ("LWM2M", Self::Lwm2m),
+    ];
+}
+
+impl Word for Status {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("SCHEDULED", Self::Scheduled),
+        ("IN_PROGRESS", Self::InProgress),
+        ("SUCCEEDED", Self::Succeeded),
+        ("FAILED", Self::Failed),
+        ("CANCELLED", Self::Cancelled),
+    ];
+}
+
+impl Word for Mode {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("SEND_NOW", Self::SendNow),
+        ("SEND_WHEN_ACTIVE", Self::SendWhenActive),
+    ];
+}
+
+impl Word for Operation {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("read", Self::Read),
+        ("write", Self::Write),
+        ("execute", Self::Execute),
+    ];
+}
+
+impl Word for PayloadType {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("TEXT", Self::Text), ("BASE64", Self::Base64)];
+}
+
+impl Word for Category {
+    const WORDS: &'static [(&'static str, Self)] = &[("error", Self::Error), ("info", Self::Info)];
+}
+
+impl Word for Subject {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("DEVICE", Self::Device),
+        ("LIFECYCLE", Self::Lifecycle),
+        ("INTEGRATION", Self::Integration),
+        ("GENERAL", Self::General),
+    ];
+}
+
+impl Word for Presence {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("UNREGISTERED", Self::Unregistered),
+        ("AWAKE", Self::Awake),
+        ("ASLEEP", Self::Asleep),
+    ];
+}
+
+impl Word for KeyFormat {
+    const WORDS: &'static [(&'static str, Self)] = &[("STRING", Self::Text), ("HEX", Self::Hex)];
+}
+
+impl Word for SettingName {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("LWM2M_PASSIVE_REPORTING", Self::Lwm2mPassiveReporting)];
+}
+
+impl Word for SettingState {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("ENABLED", Self::Enabled), ("DISABLED", Self::Disabled)];
+}
+
+impl Word for Scope {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("actions:read", Self::ActionsRead),
+        ("actions:write", Self::ActionsWrite),
+        ("logs:read", Self::LogsRead),
+        ("settings:read", Self::SettingsRead),
+        ("settings:write", Self::SettingsWrite),
+        ("integrations:read", Self::IntegrationsRead),
+        ("integrations:write", Self::IntegrationsWrite),
+        ("plugins:read", Self::PluginsRead),
+        ("plugins:write", Self::PluginsWrite),
+        ("sms:read", Self::SmsRead),
+        ("sms:write", Self::SmsWrite),
+        ("devices:read", Self::DevicesRead),
+        ("devices:write", Self::DevicesWrite),
+    ];
+}
+
+/// The word for every scope there is and will be.
+const EVERY_SCOPE: &str = "all";
+
+/// The scopes a list of words stands for.
+pub(super) fn read_scopes(words: &[String]) -> Result<Scopes, String> {
+    words
+        .iter()
+        .try_fold(Scopes::NONE, |scopes, word| match word.as_str() {
+            EVERY_SCOPE => Ok(Scopes::ALL),
+            word => Scope::read(word)
+                .map(|scope| scopes.with(scope))
+                .map_err(|why| format!("{word:?} {why}, {EVERY_SCOPE}")),
+        })
+}
+
+/// The words for a set of scopes.
+pub(super) fn scope_words(scopes: Scopes) -> Vec<&'static str> {
+    if scopes == Scopes::ALL {
+        return vec![EVERY_SCOPE];
+    }
+    Scope::ALL
+        .into_iter()
+        .filter(|scope| scopes.has(*scope))
+        .map(Scope::word)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_has_a_word_that_reads_as_itself() {
+        check(&Protocol::ALL);
+        check(&Status::ALL);
+        check(&Scope::ALL);
+        check(&SettingName::ALL);
+        check(&[Mode::SendNow, Mode::SendWhenActive]);
+        check(&[Operation::Read, Operation::Write, Operation::Execute]);
+        check(&[Presence::Unregistered, Presence::Awake, Presence::Asleep]);
+        check(&[
+            Subject::Device,
+            Subject::Lifecycle,
+            Subject::Integration,
+            Subject::General,
+        ]);
+        check(&[Category::Error, Category::Info]);
+    }
+
+    #[test]
+    fn a_word_that_stands_for_nothing_is_told_the_words_there_are() {
+        assert_eq!(
+            Protocol::read("udp"),
+            Err("must be one of UDP, COAP, LWM2M".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_list_of_scopes_reads_as_the_set_it_prints_as() {
+        let some = ["actions:read".to_owned(), "devices:write".to_owned()];
+        assert_eq!(scope_words(read_scopes(&some).unwrap()), some);
+        let with_all = ["logs:read".to_owned(), "all".to_owned()];
+        assert_eq!(read_scopes(&with_all), Ok(Scopes::ALL));
+        assert_eq!(scope_words(Scopes::ALL), ["all"]);
+        assert!(read_scopes(&["logs:write".to_owned()]).is_err());
+    }
+
+    fn check<T: Word + std::fmt::Debug>(cases: &[T]) {
+        assert_eq!(cases.len(), T::WORDS.len());
+        for case in cases {
+            assert_eq!(T::read(case.word()), Ok(*case));
+        }
+    }
+}
