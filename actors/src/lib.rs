@@ -13,4 +13,5 @@ pub mod logging;
 pub mod registry;
 mod residents;
 pub mod socket;
+mod tally;
 pub mod web;

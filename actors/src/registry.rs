@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::net::UdpSocket as StdSocket;
 use std::rc::Rc;
+use std::time::Duration;
 
 use actix::{
     Actor, ActorContext as _, ActorFutureExt as _, Addr, Arbiter, AsyncContext as _, Context,
@@ -25,6 +26,7 @@ use crate::home::{Home, HomeParts};
 use crate::logging::Logging;
 use crate::residents::{Crowded, Resident, Residents};
 use crate::socket::{Arrived, DATAGRAM_BYTES_MAX, Socket};
+use crate::tally::Tally;
 
 mod restoring;
 
@@ -43,6 +45,9 @@ const LOOKUPS_MAX: usize = 4_096;
 /// How soon a device whose mailbox was full when it was due is tried again.
 const CROWDED_RETRY_MS: i64 = 100;
 
+/// How often the operator is told of datagrams that reached no device.
+const TELL_EVERY: Duration = Duration::from_secs(600);
+
 /// The registry of an arbiter.
 pub struct Registry {
     home: Rc<Home>,
@@ -51,6 +56,7 @@ pub struct Registry {
     panics: HashMap<DeviceKey, Panics>,
     generation: u32,
     lookups: usize,
+    tally: Tally,
     buffer: Box<[u8]>,
     arrivals: Option<actix::SpawnHandle>,
 }
@@ -73,6 +79,7 @@ impl Registry {
                 panics: HashMap::new(),
                 generation: 0,
                 lookups: 0,
+                tally: Tally::default(),
                 buffer: vec![0; DATAGRAM_BYTES_MAX].into(),
                 arrivals: None,
             }
@@ -105,10 +112,10 @@ impl Registry {
                 None => self.dispatch(peer, registry::unknown_peer(&datagram), ctx),
             },
             Sorted::Answered { datagram, fate } => {
-                debug!(?fate, "a datagram reached no device");
+                self.tally.note(fate);
                 self.home.send(peer, &datagram);
             }
-            Sorted::Ignored(fate) => debug!(?fate, "a datagram reached no device"),
+            Sorted::Ignored(fate) => self.tally.note(fate),
         }
     }
 
@@ -188,6 +195,7 @@ impl Actor for Registry {
             self.home.deadlines.clone(),
             self.home.clock.clone(),
         ));
+        ctx.run_interval(TELL_EVERY, |registry, _| registry.tally.tell());
         self.restore_all(None, ctx);
     }
 }
@@ -293,6 +301,7 @@ impl Handler<Deafen> for Registry {
         if let Some(arrivals) = self.arrivals.take() {
             ctx.cancel_future(arrivals);
         }
+        self.tally.tell();
         MessageResult(())
     }
 }
