@@ -1,4 +1,4 @@
-//! What has the device really done? A log for whoever checks afterwards that nothing was done twice.
+//! What has the device really done? A log for whoever checks that nothing was done twice.
 
 use std::collections::VecDeque;
 
