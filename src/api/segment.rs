@@ -1,7 +1,6 @@
 //! What does the path address? One reader per kind of segment; what cannot be a name of the kind
 //! names nothing, so it is 404 and not 400.
 
-use std::collections::HashMap;
 use std::future::{Ready, ready};
 
 use actix_web::dev::Payload;
@@ -31,10 +30,13 @@ impl<T: Segment> FromRequest for At<T> {
     type Future = Ready<Result<Self, Failure>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let segments = web::Path::<HashMap<String, String>>::from_request(request, payload);
-        let segments = segments.into_inner().ok();
-        let text = segments.as_ref().and_then(|segments| segments.get(T::NAME));
-        let named = text.and_then(|text| T::read(text)).map(Self);
+        // Names as in the pattern, values in the same order with their escapes undone.
+        let values = web::Path::<Vec<String>>::from_request(request, payload).into_inner();
+        let values = values.map(web::Path::into_inner).unwrap_or_default();
+        let names = request.match_info().iter().map(|(name, _)| name);
+        let mut segments = names.zip(values);
+        let segment = segments.find(|(name, _)| *name == T::NAME);
+        let named = segment.and_then(|(_, text)| T::read(&text)).map(Self);
         ready(named.ok_or_else(|| Failure::unknown(T::NAME)))
     }
 }
@@ -100,28 +102,33 @@ impl Segment for Platform {
 
 #[cfg(test)]
 mod tests {
+    use actix_web::http::StatusCode;
+    use actix_web::test::{TestRequest, call_service, init_service, read_body};
+    use actix_web::{App, web};
+
     use super::*;
-    use actix_web::test::TestRequest;
 
-    #[test]
-    fn a_segment_is_read_with_its_escapes_undone() {
-        assert_eq!(device("urn%3Aimei%3A1").as_deref(), Some("urn:imei:1"));
-        assert_eq!(device("meter").as_deref(), Some("meter"));
+    #[actix_web::test]
+    async fn a_segment_is_read_with_its_escapes_undone() {
+        assert_eq!(device("meter").await.as_deref(), Some("meter"));
+        assert_eq!(device("urn%3Aimei%3A1").await.as_deref(), Some("urn:imei:1"));
+        assert_eq!(device("a+b").await.as_deref(), Some("a+b"));
     }
 
-    #[test]
-    fn a_segment_that_cannot_be_a_name_names_nothing() {
-        assert_eq!(device("a%2Fb"), None);
-        assert_eq!(device("%FF"), None);
-        assert_eq!(device(&"a".repeat(200)), None);
+    #[actix_web::test]
+    async fn a_segment_that_cannot_be_a_name_names_nothing() {
+        assert_eq!(device("a%2Fb").await, None);
+        assert_eq!(device("%FF").await, None);
+        assert_eq!(device(&"a".repeat(200)).await, None);
     }
 
-    fn device(segment: &str) -> Option<String> {
-        let pattern = actix_web::dev::ResourceDef::new("/devices/{device}");
-        let mut request = TestRequest::with_uri(&format!("/devices/{segment}")).to_srv_request();
-        assert!(pattern.capture_match_info(request.match_info_mut()));
-        let (request, mut payload) = request.into_parts();
-        let found = At::<DeviceId>::from_request(&request, &mut payload).into_inner();
-        found.ok().map(|At(device)| device.to_string())
+    async fn device(segment: &str) -> Option<String> {
+        let named = web::get().to(async |At(device): At<DeviceId>| device.to_string());
+        let app = init_service(App::new().route("/devices/{device}", named)).await;
+        let uri = format!("/devices/{segment}");
+        let answer = call_service(&app, TestRequest::with_uri(&uri).to_request()).await;
+        let found = answer.status() == StatusCode::OK;
+        let body = read_body(answer).await;
+        found.then(|| String::from_utf8(body.to_vec()).unwrap())
     }
 }
