@@ -98,6 +98,8 @@ pub enum NameTrust {
 pub struct Device {
     rules: Arc<Rules>,
     profile: Box<Profile>,
+    /// The profile's key, which is a digest and dear to compute for every update.
+    key: DeviceKey,
     record: DeviceRecord,
     /// When the record was last saved; between saves presence lives here alone.
     record_saved_at: Option<Timestamp>,
@@ -136,6 +138,7 @@ impl Device {
         let last_seen_at = record.last_seen_at.unwrap_or_default();
         let awake_until = last_seen_at.plus_ms(rules.limits.awake_window_ms);
         Self {
+            key: profile.key(),
             profile: Box::new(profile),
             record_saved_at: record.last_seen_at,
             awake_until,
@@ -196,7 +199,7 @@ impl Device {
 
     /// The key of the device.
     pub fn key(&self) -> DeviceKey {
-        self.profile.key()
+        self.key
     }
 
     /// Where datagrams of this device come from, while it is registered.
