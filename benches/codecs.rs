@@ -1,0 +1,101 @@
+//! What does it cost to read and to write what devices say?
+
+use std::hint::black_box;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::token::Token;
+use protocol::lwm2m::links::ObjectLinks;
+use protocol::lwm2m::payload;
+use protocol::lwm2m::registration::{Register, Update};
+use protocol::lwm2m::value::DataType;
+
+/// What an Anjay client and a server said to each other.
+const CONVERSATION: &str =
+    include_str!("../protocol/tests/vectors/coap/register_update_deregister_anjay.hex");
+
+criterion_group!(codecs, update, register, links, text);
+criterion_main!(codecs);
+
+fn update(criterion: &mut Criterion) {
+    let message = Message::request(
+        Kind::Confirmable,
+        Code::POST,
+        MessageId(7),
+        Token::from_u64(7),
+    )
+    .with_uri_path(["rd", "0123456789abcdef"])
+    .with_uri_query(["lt=86400", "b=U", "sms=4915123456"]);
+    let bytes = message.encode();
+    assert_eq!(bytes.len(), 62);
+    criterion.bench_function("update of 62 bytes: decode the message", |bench| {
+        bench.iter(|| Message::decode(black_box(&bytes)));
+    });
+    criterion.bench_function("update: read its parameters", |bench| {
+        bench.iter(|| Update::decode(black_box(&message).uri_query(), &message.payload));
+    });
+    criterion.bench_function("update: encode the answer 2.04", |bench| {
+        bench.iter(|| {
+            Message::response_to(black_box(&message), Code::CHANGED, MessageId(0)).encode()
+        });
+    });
+}
+
+fn register(criterion: &mut Criterion) {
+    let bytes = recorded_register();
+    let message = Message::decode(&bytes).expect("the recorded datagram is a message");
+    criterion.bench_function("register of Anjay: decode the message", |bench| {
+        bench.iter(|| Message::decode(black_box(&bytes)));
+    });
+    criterion.bench_function("register of Anjay: encode the message", |bench| {
+        bench.iter(|| black_box(&message).encode());
+    });
+    criterion.bench_function(
+        "register of Anjay: read its parameters and links",
+        |bench| {
+            bench.iter(|| Register::decode(black_box(&message).uri_query(), &message.payload));
+        },
+    );
+}
+
+fn links(criterion: &mut Criterion) {
+    let message = Message::decode(&recorded_register()).expect("the datagram is a message");
+    let links = ObjectLinks::decode(&message.payload).expect("the payload is a list of links");
+    criterion.bench_function("links of Anjay, 22 of them: decode", |bench| {
+        bench.iter(|| ObjectLinks::decode(black_box(&message.payload)));
+    });
+    criterion.bench_function("links of Anjay, 22 of them: encode", |bench| {
+        bench.iter(|| black_box(&links).encode());
+    });
+}
+
+fn text(criterion: &mut Criterion) {
+    let format = Some(ContentFormat::TEXT);
+    let decode = |bytes| payload::decode_resource(format, bytes, Some(DataType::Float));
+    let value = decode(b"21.5").expect("a decimal number is a float");
+    criterion.bench_function("text payload of a float: decode", |bench| {
+        bench.iter(|| decode(black_box(b"21.5")));
+    });
+    criterion.bench_function("text payload of a float: encode", |bench| {
+        bench.iter(|| payload::encode_resource(black_box(&value)));
+    });
+}
+
+/// The first Register of the conversation that the server accepted.
+fn recorded_register() -> Vec<u8> {
+    let line = CONVERSATION
+        .lines()
+        .find(|line| line.contains("Uri-Query=lwm2m=1.1"))
+        .expect("the conversation has a Register of release 1.1");
+    let (_, hex) = line
+        .rsplit_once("| ")
+        .expect("the bytes are behind the last bar");
+    hex.as_bytes().chunks(2).map(byte).collect()
+}
+
+fn byte(digits: &[u8]) -> u8 {
+    let digits = std::str::from_utf8(digits).expect("the digits are text");
+    u8::from_str_radix(digits, 16).expect("the digits are hexadecimal")
+}

@@ -1,0 +1,148 @@
+//! What does it cost to decide what a device does?
+
+mod fleet;
+mod talk;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
+use engine::datagram::Datagram;
+use engine::device::record::{DeviceRecord, Restored};
+use engine::device::{Device, NameTrust, Rules};
+use engine::effect::{Effect, Effects};
+use engine::ids::TraceId;
+use engine::limits::Limits;
+use engine::moment::{Moment, Timestamp};
+use engine::peer::Peer;
+use protocol::coap::code::Code;
+use protocol::coap::exchange::Transmission;
+use protocol::coap::message::{Message, MessageId};
+
+criterion_group!(machine, update, action);
+criterion_main!(machine);
+
+fn update(criterion: &mut Criterion) {
+    let mut device = registered();
+    let mut m = moment();
+    let mut datagram = heard(talk::update(
+        device.location.iter().map(String::as_str),
+        MessageId(1),
+    ));
+    criterion.bench_function("update that changes nothing", |bench| {
+        bench.iter(|| {
+            let MessageId(last) = datagram.message.message_id;
+            datagram.message.message_id = MessageId(last.wrapping_add(1));
+            let mut out = Effects::new();
+            device.machine.handle_datagram(&mut m, &datagram, &mut out);
+            out
+        });
+    });
+    let mut out = Effects::new();
+    device.machine.handle_datagram(&mut m, &datagram, &mut out);
+    assert_eq!(
+        answers(&out),
+        [Code::CHANGED],
+        "the update is answered 2.04 and no more"
+    );
+}
+
+fn action(criterion: &mut Criterion) {
+    let mut device = registered();
+    let mut m = moment();
+    criterion.bench_function("action request: submit, attempt, answer", |bench| {
+        bench.iter(|| {
+            let mut out = Effects::new();
+            device
+                .machine
+                .submit(&mut m, read(), &mut out)
+                .expect("an awake device takes it");
+            let asked = sent(&out).expect("an awake device is asked at once");
+            let answer = Message::response_to(&asked, Code::CONTENT, MessageId(0));
+            let mut out = Effects::new();
+            device
+                .machine
+                .handle_datagram(&mut m, &heard(answer.with_payload("21.5")), &mut out);
+            out
+        });
+    });
+}
+
+/// A device that registered, and where it was told that its registration is.
+struct Registered {
+    machine: Device,
+    location: Vec<String>,
+}
+
+fn registered() -> Registered {
+    let rules = Rules {
+        limits: Limits::default(),
+        transmission: Transmission::STANDARD,
+        names: NameTrust::AddressRequired,
+    };
+    let restored = Restored {
+        profile: fleet::profile(1),
+        record: DeviceRecord::default(),
+        pending: Vec::new(),
+    };
+    let mut m = moment();
+    let mut machine = Device::restore(&mut m, Arc::new(rules), restored);
+    let mut out = Effects::new();
+    let register = talk::register(1, MessageId(0));
+    machine.handle_datagram(&mut m, &heard(register), &mut out);
+    let answer = sent(&out).expect("a registration is answered");
+    assert_eq!(answer.code, Code::CREATED);
+    let location = answer.location_path().map(str::to_owned).collect();
+    Registered { machine, location }
+}
+
+fn heard(message: Message) -> Datagram {
+    let address = SocketAddr::new(IpAddr::V4(fleet::address(1)), 5_683);
+    Datagram {
+        peer: Peer::plain(address),
+        message,
+    }
+}
+
+/// The message a step sends to the device.
+fn sent(out: &Effects) -> Option<Message> {
+    out.as_slice().iter().find_map(message_of)
+}
+
+/// The codes of all a step wants done, if it does nothing but answer.
+fn answers(out: &Effects) -> Vec<Code> {
+    let code = |effect| message_of(effect).map_or(Code::EMPTY, |message| message.code);
+    out.as_slice().iter().map(code).collect()
+}
+
+fn message_of(effect: &Effect) -> Option<Message> {
+    match effect {
+        Effect::Send { datagram, .. } => {
+            Some(Message::decode(datagram).expect("we send well-formed messages"))
+        }
+        Effect::Save(_)
+        | Effect::Expect(_)
+        | Effect::Count(_)
+        | Effect::Log(_)
+        | Effect::Rebind { .. } => None,
+    }
+}
+
+fn read() -> NewAction {
+    NewAction {
+        request: Request::Lwm2m(Lwm2mRequest {
+            operation: Operation::Read,
+            path: "/3303/0/5700".parse().expect("three numbers are a path"),
+            data: None,
+        }),
+        mode: Mode::SendNow,
+        attempts_permitted: 1,
+        expires_in_s: None,
+        trace: TraceId::from_bytes([9; 16]),
+    }
+}
+
+fn moment() -> Moment {
+    Moment::new(Timestamp::from_ms(1_795_219_200_000), 7)
+}

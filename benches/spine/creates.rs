@@ -1,0 +1,268 @@
+//! How many action requests are created per second, each durable before its 202?
+//!
+//! Rounds alternate between the endpoint, the same endpoint over a store that keeps nothing, and
+//! the store alone with the batches the endpoint would commit.
+
+use std::sync::Arc;
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
+
+use actix_web::web::ServiceConfig;
+use actors::web::{self, Listening, Web};
+use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
+use engine::change::{Batch, Change, Owner};
+use engine::customer::{AccessToken, Client, Customer, Scopes, SecretDigest};
+use engine::device::Device;
+use engine::device::record::{DeviceRecord, Restored};
+use engine::effect::Effects;
+use engine::ids::{ClientId, TraceId};
+use signalbox::api::{self, State};
+use signalbox::config::{self, Config};
+use signalbox::operator::OperatorToken;
+use signalbox::telemetry;
+use store::Store;
+use store::sealed::MasterKey;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+use crate::callers::{self, Api, CALLERS, Called};
+use crate::figures::Figures;
+use crate::line::{self, Line};
+use crate::shelf::Shelf;
+use crate::unwritten::Unwritten;
+
+/// Devices the requests are spread over.
+const DEVICES: u32 = 20_000;
+
+/// Requests of a round: a few for each device.
+const REQUESTS: usize = 40_000;
+
+/// Rounds that count, an odd number.
+const ROUNDS: usize = 5;
+
+const TOKEN: &str = "bench-bench-bench-bench-bench-bench-bench-1";
+
+/// Measures and prints.
+pub(crate) async fn run() {
+    let config = config();
+    // The log costs what it costs in the service.
+    telemetry::start(&config.log, config.log_format).expect("the process has no log yet");
+    let shelf = Shelf::with_devices(DEVICES).await;
+    shelf.commit(credentials(&shelf)).await;
+    let kept = Line::start(&shelf, Arc::clone(&shelf.store) as Arc<dyn Store>);
+    let unwritten: Arc<dyn Store> = Arc::new(Unwritten(Arc::clone(&shelf.store)));
+    let unkept = Line::start(&shelf, Arc::clone(&unwritten));
+    let endpoint = serve(
+        &config,
+        &shelf,
+        Arc::clone(&shelf.store) as Arc<dyn Store>,
+        &kept,
+    );
+    let without = serve(&config, &shelf, unwritten, &unkept);
+    for api in [&endpoint, &without] {
+        create(api, DEVICES as usize).await;
+    }
+    let mut rounds = Rounds::default();
+    for _ in 0..ROUNDS {
+        rounds.endpoint.push(create(&endpoint, REQUESTS).await);
+        rounds.without.push(create(&without, REQUESTS).await);
+        rounds.alone.push(write(&shelf).await);
+    }
+    rounds.show();
+}
+
+#[derive(Default)]
+struct Rounds {
+    endpoint: Vec<Called>,
+    without: Vec<Called>,
+    alone: Vec<Called>,
+}
+
+impl Rounds {
+    fn show(&self) {
+        println!("## Action requests created, {CALLERS} callers\n");
+        println!("| | per second | p50, ms | p99, ms |");
+        println!("|---|---|---|---|");
+        let rows = [
+            ("endpoint", &self.endpoint),
+            ("endpoint without its commit", &self.without),
+            ("store alone", &self.alone),
+        ];
+        for (name, rounds) in rows {
+            let (rate, p50, p99) = (rates(rounds), waits(rounds, 50), waits(rounds, 99));
+            println!(
+                "| {name} | {} | {} | {} |",
+                rate.shown(0),
+                p50.shown(2),
+                p99.shown(2)
+            );
+        }
+        let endpoint = rates(&self.endpoint);
+        for (name, rounds) in &rows[1..] {
+            println!(
+                "| endpoint : {name} | {} | | |",
+                endpoint.over(&rates(rounds)).shown(2)
+            );
+        }
+        println!();
+    }
+}
+
+fn rates(rounds: &[Called]) -> Figures {
+    let rate = |round: &Called| round.waits.len() as f64 / round.took.as_secs_f64();
+    rounds.iter().map(rate).collect()
+}
+
+fn waits(rounds: &[Called], percent: usize) -> Figures {
+    let wait = |round: &Called| {
+        let mut sorted = round.waits.clone();
+        sorted.sort_unstable();
+        sorted[sorted.len() * percent / 100].as_secs_f64() * 1e3
+    };
+    rounds.iter().map(wait).collect()
+}
+
+/// The configuration of a service nobody configured.
+fn config() -> Config {
+    let flags = vec![("http", "127.0.0.1:0".to_owned())];
+    let (config, _) = config::load(&[], None, flags).expect("the defaults are a configuration");
+    config
+}
+
+/// Serves the API over a line's devices; returns where.
+fn serve(config: &Config, shelf: &Shelf, store: Arc<dyn Store>, line: &Line) -> Api {
+    let operator = OperatorToken {
+        digest: SecretDigest::of(TOKEN),
+        path: None,
+    };
+    let key = MasterKey::from_bytes(&[7; 32]);
+    let devices = line.devices.clone();
+    let state = State::new(config, store, devices, shelf.clock.clone(), key, operator);
+    state.set_ready();
+    let listener = web::open(config.http).expect("a port is free");
+    let address = listener.local_addr().expect("a listener has an address");
+    let workers = available_parallelism().map_or(1, usize::from);
+    let listening = Listening {
+        listener,
+        tls: None,
+        workers,
+    };
+    let routes = move |app: &mut ServiceConfig| api::configure(app, state.clone());
+    Web::start_serving(listening, Arc::new(routes)).expect("the API is served");
+    Api {
+        address,
+        token: TOKEN,
+    }
+}
+
+async fn create(api: &Api, requests: usize) -> Called {
+    let (told, called) = oneshot::channel();
+    let api = api.clone();
+    std::thread::spawn(move || {
+        assert!(
+            told.send(callers::create(&api, requests, DEVICES)).is_ok(),
+            "who asked waits"
+        );
+    });
+    called.await.expect("every call is answered 202")
+}
+
+/// Commits with as many writers as there are callers, each waiting for its receipt.
+async fn write(shelf: &Shelf) -> Called {
+    let mut batches: Vec<Vec<Batch>> = vec![Vec::new(); CALLERS];
+    for number in 0..REQUESTS {
+        batches[number % CALLERS].push(batch(shelf, number));
+    }
+    let begun_at = Instant::now();
+    let mut writers = JoinSet::new();
+    for batches in batches {
+        let store = Arc::clone(&shelf.store);
+        writers.spawn(async move { commit_all(&*store, batches).await });
+    }
+    let waits = writers.join_all().await.concat();
+    Called {
+        took: begun_at.elapsed(),
+        waits,
+    }
+}
+
+async fn commit_all(store: &dyn Store, batches: Vec<Batch>) -> Vec<Duration> {
+    let mut waits = Vec::with_capacity(batches.len());
+    for batch in batches {
+        let begun_at = Instant::now();
+        store.commit(batch).await.expect("the batch is committed");
+        waits.push(begun_at.elapsed());
+    }
+    waits
+}
+
+/// What the machine of a device wants saved when a request is made.
+fn batch(shelf: &Shelf, number: usize) -> Batch {
+    let number = u32::try_from(number).expect("a round is small") % DEVICES;
+    let restored = Restored {
+        profile: crate::fleet::profile(number),
+        record: DeviceRecord::default(),
+        pending: Vec::new(),
+    };
+    let mut m = shelf.clock.moment();
+    let mut device = Device::restore(&mut m, Arc::new(line::rules()), restored);
+    let mut out = Effects::new();
+    let trace = TraceId::new(m.uuid());
+    device
+        .submit(&mut m, read_when_active(trace), &mut out)
+        .expect("the device takes it");
+    let owner = Owner::Shard {
+        shard: device.key().shard(),
+        epoch: shelf.epoch,
+    };
+    out.settle(owner).0
+}
+
+/// What the callers ask, parsed.
+fn read_when_active(trace: TraceId) -> NewAction {
+    NewAction {
+        request: Request::Lwm2m(Lwm2mRequest {
+            operation: Operation::Read,
+            path: "/3303/0/5700".parse().expect("three numbers are a path"),
+            data: None,
+        }),
+        mode: Mode::SendWhenActive,
+        attempts_permitted: 1,
+        expires_in_s: None,
+        trace,
+    }
+}
+
+/// A customer, a client of it, and a token for the client.
+fn credentials(shelf: &Shelf) -> Batch {
+    let now = shelf.clock.now();
+    let customer = crate::fleet::customer();
+    let id = ClientId::parse("bench").expect("letters are an id");
+    let client = Client {
+        id: id.clone(),
+        customer: customer.clone(),
+        name: "bench".into(),
+        secret: SecretDigest::of("bench"),
+        scopes: Scopes::ALL,
+        created_at: now,
+    };
+    let token = AccessToken {
+        digest: SecretDigest::of(TOKEN),
+        client: id,
+        expires_at: now.plus_s(86_400),
+    };
+    let customer = Customer {
+        id: customer,
+        number: 1,
+        name: "bench".into(),
+        created_at: now,
+    };
+    Batch {
+        changes: vec![
+            Change::PutCustomer(customer),
+            Change::PutClient(client),
+            Change::PutToken(token),
+        ],
+        ..Batch::default()
+    }
+}

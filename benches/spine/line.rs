@@ -1,0 +1,95 @@
+//! What serves the devices? One arbiter with the real registry, its devices and its socket.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, mpsc};
+
+use actix::{Actor as _, Addr};
+use actix_rt::Arbiter;
+use actors::devices::Devices;
+use actors::home::HomeParts;
+use actors::logging::{KeptFor, Logging};
+use actors::registry::{Deafen, Leave, Registry};
+use actors::socket;
+use engine::device::{NameTrust, Patience, Rules};
+use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS, Limits};
+use store::Store;
+
+use crate::shelf::Shelf;
+use crate::thread::Thread;
+
+/// SCHEDULED requests a device may have: as many as the setting allows, so that none is refused.
+const SCHEDULED_MAX: u32 = 10_000;
+
+/// The service without its HTTP face.
+pub(crate) struct Line {
+    /// Where devices reach it.
+    pub(crate) coap: SocketAddr,
+    /// The door to the devices.
+    pub(crate) devices: Devices,
+    /// The arbiter's thread.
+    pub(crate) thread: Thread,
+    registry: Addr<Registry>,
+    arbiter: Arbiter,
+}
+
+impl Line {
+    /// Starts an arbiter whose devices are kept in a store.
+    pub(crate) fn start(shelf: &Shelf, store: Arc<dyn Store>) -> Self {
+        let kept = KeptFor {
+            actions_ms: ACTION_RETENTION_MS,
+            entries_ms: LOG_RETENTION_MS,
+        };
+        let logging = Logging::new(shelf.clock.clone(), Arc::clone(&store), kept).start();
+        let parts = HomeParts {
+            clock: shelf.clock.clone(),
+            store: Arc::clone(&store),
+            rules: Arc::new(rules()),
+            epoch: shelf.epoch,
+        };
+        let socket = socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
+        let coap = socket.local_addr().expect("a bound socket has an address");
+        let arbiter = Arbiter::new();
+        let registry = Registry::start_on(&arbiter, parts, socket, logging);
+        Self {
+            coap,
+            devices: Devices::new(vec![registry.clone()], store),
+            thread: thread_of(&arbiter),
+            registry,
+            arbiter,
+        }
+    }
+
+    /// Stops it, with its devices.
+    pub(crate) async fn stop(self) {
+        self.registry
+            .send(Deafen)
+            .await
+            .expect("the registry is there");
+        self.registry
+            .send(Leave)
+            .await
+            .expect("the registry is there");
+        self.arbiter.stop();
+        self.arbiter.join().expect("the arbiter ends well");
+    }
+}
+
+/// What holds for every device alike: the defaults, with room for many requests.
+pub(crate) fn rules() -> Rules {
+    let limits = Limits {
+        scheduled_max: SCHEDULED_MAX,
+        ..Limits::default()
+    };
+    let patience = Patience {
+        ack_timeout_ms: 2_000,
+        max_retransmit: 4,
+        response_timeout_ms: 93_000,
+    };
+    Rules::new(limits, patience, NameTrust::AddressRequired)
+}
+
+fn thread_of(arbiter: &Arbiter) -> Thread {
+    let (told, thread) = mpsc::channel();
+    arbiter.spawn_fn(move || told.send(Thread::current()).expect("who asked waits"));
+    thread.recv().expect("the arbiter runs")
+}

@@ -1,0 +1,52 @@
+//! How fast is the spine, end to end and against what it stands on?
+//!
+//! `cargo bench --bench spine -- [creates|updates]` prints tables and ratios. Everything runs in
+//! this process; each figure stands beside its yardstick, measured in the same run in turns.
+
+#[path = "../fleet.rs"]
+mod fleet;
+#[path = "../known.rs"]
+mod known;
+#[path = "../talk.rs"]
+mod talk;
+
+mod callers;
+mod creates;
+mod crowd;
+mod echo;
+mod figures;
+mod line;
+mod shelf;
+mod thread;
+mod unwritten;
+mod updates;
+
+use std::process::ExitCode;
+
+use actix_rt::System;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    // Cargo says `--bench` when it is to be measured, and nothing when it is only to be built.
+    if !words.iter().any(|word| word == "--bench") {
+        return ExitCode::SUCCESS;
+    }
+    let wanted: Vec<&str> = words
+        .iter()
+        .map(String::as_str)
+        .filter(|word| *word != "--bench")
+        .collect();
+    match wanted.as_slice() {
+        [] => System::new().block_on(async {
+            creates::run().await;
+            updates::run().await;
+        }),
+        ["creates"] => System::new().block_on(creates::run()),
+        ["updates"] => System::new().block_on(updates::run()),
+        _ => {
+            eprintln!("usage: cargo bench --bench spine -- [creates|updates]");
+            return ExitCode::from(2);
+        }
+    }
+    ExitCode::SUCCESS
+}

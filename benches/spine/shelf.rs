@@ -1,0 +1,55 @@
+//! Where do the benches keep things? A store of the real kind on the disk of the build.
+
+use std::sync::Arc;
+
+use actors::clock::Clock;
+use engine::change::Batch;
+use store::{Options, SledStore, Store};
+use tokio::task::JoinSet;
+
+use crate::known;
+
+/// A store in a directory that goes with it.
+pub(crate) struct Shelf {
+    /// The store.
+    pub(crate) store: Arc<SledStore>,
+    /// In which epoch this process owns its shards.
+    pub(crate) epoch: u64,
+    /// The time.
+    pub(crate) clock: Clock,
+    _directory: tempfile::TempDir,
+}
+
+impl Shelf {
+    /// A new store that knows the first so many devices of the fleet.
+    pub(crate) async fn with_devices(devices: u32) -> Self {
+        // The system's own place for such things may be in memory, where nothing is durable.
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"));
+        let directory = directory.expect("the build's directory takes another");
+        let store = SledStore::open(Options::at(directory.path().join("store")));
+        let store = Arc::new(store.expect("a new directory takes a store"));
+        let epoch = store.take_over().await.expect("a new store answers");
+        let shelf = Self {
+            store,
+            epoch,
+            clock: Clock::new(),
+            _directory: directory,
+        };
+        let mut receipts = JoinSet::new();
+        for batch in known::batches(devices) {
+            receipts.spawn(shelf.store.commit(batch));
+        }
+        for receipt in receipts.join_all().await {
+            receipt.expect("the fleet is made known");
+        }
+        shelf
+    }
+
+    /// Makes a batch durable.
+    pub(crate) async fn commit(&self, batch: Batch) {
+        self.store
+            .commit(batch)
+            .await
+            .expect("the batch is committed");
+    }
+}

@@ -1,0 +1,43 @@
+//! What do the fleet's devices say?
+
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::token::Token;
+
+use crate::fleet;
+
+/// The parameters a registration and its updates have in common.
+const LASTING: [&str; 3] = ["lt=86400", "b=U", "sms=4915123456"];
+
+/// What a client with a dozen sensors lists.
+const OBJECTS: &str = "</1/0>,</3/0>,</4/0>,</5/0>,</6/0>,</7/0>,</3303>;ver=1.1,</3303/0>,</3313/0>,\
+    </3347/0>";
+
+/// A device registers.
+pub(crate) fn register(number: u32, id: MessageId) -> Message {
+    let endpoint = format!("ep={}", fleet::profile(number).endpoint);
+    Message::request(
+        Kind::Confirmable,
+        Code::POST,
+        id,
+        Token::from_u64(number.into()),
+    )
+    .with_uri_path(["rd"])
+    .with_uri_query(["lwm2m=1.1", &endpoint])
+    .with_uri_query(LASTING)
+    .with_content_format(ContentFormat::LINK_FORMAT)
+    .with_payload(OBJECTS)
+}
+
+/// A device says that nothing changed.
+pub(crate) fn update<'a>(location: impl IntoIterator<Item = &'a str>, id: MessageId) -> Message {
+    Message::request(
+        Kind::Confirmable,
+        Code::POST,
+        id,
+        Token::from_u64(id.0.into()),
+    )
+    .with_uri_path(location)
+    .with_uri_query(LASTING)
+}
