@@ -4,7 +4,7 @@
 //! and may open the store in it again. A law that fails panics and names itself; one that draws
 //! random data prints the seed, which the environment variable `STORE_SEED` brings back.
 
-mod chance;
+pub mod chance;
 mod commits;
 mod customers;
 mod devices;

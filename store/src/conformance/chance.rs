@@ -6,11 +6,11 @@ use std::env;
 const SEED: &str = "STORE_SEED";
 
 /// A stream of numbers that a seed determines (SplitMix64).
-pub(super) struct Chance(u64);
+pub struct Chance(u64);
 
 impl Chance {
     /// The stream of the seed asked for, or of a new one, which is printed.
-    pub(super) fn new() -> Self {
+    pub fn from_seed_asked_for() -> Self {
         let seed = match env::var(SEED) {
             Ok(text) => text.parse().expect("the seed is a number"),
             Err(_) => getrandom::u64().expect("the operating system has random bytes"),
@@ -20,7 +20,7 @@ impl Chance {
     }
 
     /// The next number.
-    pub(super) fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -29,19 +29,19 @@ impl Chance {
     }
 
     /// A number below a bound.
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.draw() % bound
     }
 
     /// One of some things.
-    pub(super) fn one_of<T: Clone>(&mut self, things: &[T]) -> T {
+    pub fn one_of<T: Clone>(&mut self, things: &[T]) -> T {
         let bound = u64::try_from(things.len()).expect("a length");
         let index = usize::try_from(self.below(bound)).expect("below a length");
         things[index].clone()
     }
 
     /// One of some things, or nothing.
-    pub(super) fn maybe<T: Clone>(&mut self, things: &[T]) -> Option<T> {
+    pub fn maybe<T: Clone>(&mut self, things: &[T]) -> Option<T> {
         (self.below(2) == 0).then(|| self.one_of(things))
     }
 }

@@ -177,7 +177,7 @@ pub(super) fn reopening_keeps(ground: &Ground<'_>) {
     let store = ground.open();
     assert_eq!(wait(store.customer(acme())), Ok(Some(customer("acme"))));
     let mut newest_first = requests;
-    newest_first.sort_by(|a, b| b.id.cmp(&a.id));
+    newest_first.sort_by_key(|request| std::cmp::Reverse(request.id));
     assert_eq!(everything(&*store, &acme()), (newest_first, 100));
 }
 

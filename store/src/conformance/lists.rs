@@ -27,7 +27,7 @@ const SUBJECTS: [Subject; 4] = [
 const CATEGORIES: [Category; 2] = [Category::Error, Category::Info];
 
 pub(super) fn agree_with_model(ground: &Ground<'_>) {
-    let mut chance = Chance::new();
+    let mut chance = Chance::from_seed_asked_for();
     let mut model = Model::default();
     let store = ground.open();
     let receipts: Vec<_> = (0..STEPS)

@@ -1,0 +1,164 @@
+//! What keeps a store from being opened, and does it say so without changing anything?
+
+#![allow(clippy::unwrap_used)]
+
+use std::env;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use engine::change::Change;
+use store::conformance::given::{acme, batch, customer};
+use store::conformance::wait;
+use store::{OpenError, Options, SledStore, Store};
+
+const HOLDER: &str = "a_store_held_by_another_process_is_refused_until_that_ends";
+const DIRECTORY: &str = "STORE_HOLDER_DIRECTORY";
+
+/// Where the format of the whole store stands, and the version byte of that row: what a version
+/// that knows nothing else of a newer store must be able to read.
+const FORMAT_KEY: [u8; 1] = [1];
+const FORMAT_ROW: [u8; 9] = [1, 0, 0, 0, 0, 0, 0, 0, 1];
+
+#[test]
+fn a_store_held_by_another_process_is_refused_until_that_ends() {
+    if let Ok(directory) = env::var(DIRECTORY) {
+        return hold(Path::new(&directory));
+    }
+    let home = tempfile::tempdir().unwrap();
+    let mut holder = start_holder(home.path());
+    let refused = SledStore::open(Options::at(home.path())).err().unwrap();
+    assert!(matches!(&refused, OpenError::Held { path } if path == home.path()));
+    assert!(refused.to_string().contains("in use by another process"));
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    let store = SledStore::open(Options::at(home.path())).unwrap();
+    assert_eq!(wait(store.customer(acme())), Ok(Some(customer("acme"))));
+}
+
+#[test]
+fn a_store_held_by_this_process_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SledStore::open(Options::at(home.path())).unwrap();
+    let refused = SledStore::open(Options::at(home.path())).err().unwrap();
+    assert!(matches!(refused, OpenError::Held { .. }));
+    drop(store);
+    assert!(SledStore::open(Options::at(home.path())).is_ok());
+}
+
+#[test]
+fn a_store_of_a_newer_version_is_refused_and_left_alone() {
+    let home = tempfile::tempdir().unwrap();
+    drop(filled(home.path()));
+    let mut newer = FORMAT_ROW;
+    newer[8] = 2;
+    write_row(home.path(), &FORMAT_KEY, &newer);
+    let refused = SledStore::open(Options::at(home.path())).err().unwrap();
+    assert!(matches!(
+        refused,
+        OpenError::Newer {
+            found: 2,
+            known: 1,
+            ..
+        }
+    ));
+    assert!(refused.to_string().contains("newer version of signalbox"));
+
+    write_row(home.path(), &FORMAT_KEY, &FORMAT_ROW);
+    let store = SledStore::open(Options::at(home.path())).unwrap();
+    assert_eq!(wait(store.customer(acme())), Ok(Some(customer("acme"))));
+}
+
+#[test]
+fn rows_without_a_format_are_no_store() {
+    let home = tempfile::tempdir().unwrap();
+    write_row(home.path(), b"something", b"else");
+    let refused = SledStore::open(Options::at(home.path())).err().unwrap();
+    assert!(matches!(refused, OpenError::Damaged { .. }));
+}
+
+#[test]
+fn a_damaged_store_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    drop(filled(home.path()));
+    fs::write(home.path().join("rows/conf"), "not what sled wrote").unwrap();
+    let refused = SledStore::open(Options::at(home.path())).err().unwrap();
+    assert!(matches!(refused, OpenError::Damaged { .. }), "{refused}");
+}
+
+#[test]
+fn a_snapshot_that_was_cut_off_does_not_keep_the_store_closed() {
+    let home = tempfile::tempdir().unwrap();
+    drop(filled(home.path()));
+    fs::write(
+        home.path().join("rows/snap.FFFFFFFFFFFFFFFF.generating"),
+        "half",
+    )
+    .unwrap();
+    let store = SledStore::open(Options::at(home.path())).unwrap();
+    assert_eq!(wait(store.customer(acme())), Ok(Some(customer("acme"))));
+}
+
+#[test]
+fn a_file_is_no_directory() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("store");
+    fs::write(&file, "a file").unwrap();
+    for path in [file.clone(), file.join("below")] {
+        let refused = SledStore::open(Options::at(&path)).err().unwrap();
+        assert!(
+            matches!(refused, OpenError::NotADirectory { .. }),
+            "{refused}"
+        );
+    }
+}
+
+fn filled(path: &Path) -> SledStore {
+    let store = SledStore::open(Options::at(path)).unwrap();
+    let put = batch(vec![Change::PutCustomer(customer("acme"))]);
+    assert_eq!(wait(store.commit(put)), Ok(()));
+    store
+}
+
+fn write_row(path: &Path, key: &[u8], row: &[u8]) {
+    let config = sled::Config::new()
+        .path(path.join("rows"))
+        .flush_every_ms(None);
+    let deadline = Instant::now() + Duration::from_secs(10);
+    // sled's threads may hold the file for a moment after it was closed.
+    let rows = loop {
+        match config.open() {
+            Ok(rows) => break rows,
+            Err(error) => assert!(Instant::now() < deadline, "{error}"),
+        }
+    };
+    rows.insert(key, row).unwrap();
+    rows.flush().unwrap();
+}
+
+/// Runs this test as another process, which holds the store until it is killed.
+fn start_holder(path: &Path) -> Child {
+    let mut holder = Command::new(env::current_exe().unwrap())
+        .args(["--exact", HOLDER, "--nocapture"])
+        .env(DIRECTORY, path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(holder.stdout.take().unwrap()).lines();
+    assert!(
+        lines.any(|line| line.unwrap() == "holding"),
+        "the holder got the store"
+    );
+    holder
+}
+
+fn hold(path: &Path) {
+    let _store = filled(path);
+    println!("\nholding");
+    // Until the other end of the pipe is closed.
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).unwrap();
+}

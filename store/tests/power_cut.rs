@@ -1,0 +1,180 @@
+//! Does everything acknowledged survive a power cut, and is nothing left half?
+//!
+//! A power cut between two acknowledgements leaves of each page written in between either the old
+//! or the new content, in any combination. So the file is copied after each of two commits, and
+//! stores are opened on random mixtures of the two copies.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::Path;
+
+use engine::action::{Action, Outcome, Status};
+use engine::change::{Batch, Change};
+use engine::device::record::DeviceRecord;
+use engine::profile::Profile;
+use engine::query::{ActionFilter, PageWanted};
+use store::conformance::chance::Chance;
+use store::conformance::given::{acme, action, created, device, moved, record, saved};
+use store::conformance::wait;
+use store::{Options, SledStore, Store};
+
+const PAGE_BYTES: usize = 4_096;
+const COMMITS: u64 = 150;
+/// Every so many commits the power is cut during one.
+const CUT_EVERY: u64 = 10;
+const MIXTURES: u64 = 4;
+/// The largest answer: many rows, so that the file grows and its parts are used again.
+const ANSWER_BYTES_MAX: u64 = 20_000;
+
+#[test]
+fn a_power_cut_loses_nothing_acknowledged_and_leaves_nothing_half() {
+    let mut chance = Chance::from_seed_asked_for();
+    let home = tempfile::tempdir().unwrap();
+    let store = SledStore::open(Options::at(home.path())).unwrap();
+    let rows = home.path().join("rows");
+    let mut story = Story::new();
+    for number in 0..COMMITS {
+        let cut = number % CUT_EVERY == CUT_EVERY - 1;
+        let before = cut.then(|| (story.clone(), fs::read(rows.join("db")).unwrap()));
+        let batch = story.go_on(number, &mut chance);
+        assert_eq!(wait(store.commit(batch)), Ok(()));
+        if let Some((was, old)) = before {
+            let new = fs::read(rows.join("db")).unwrap();
+            for _ in 0..MIXTURES {
+                let after_cut = tempfile::tempdir().unwrap();
+                copy_all_but_db(&rows, &after_cut.path().join("rows"));
+                let mixed = mix(&old, &new, &mut chance);
+                fs::write(after_cut.path().join("rows/db"), mixed).unwrap();
+                check(after_cut.path(), [&was, &story]);
+            }
+        }
+    }
+}
+
+/// What the store should hold.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Story {
+    meter: Profile,
+    record: Option<DeviceRecord>,
+    requests: Vec<Action>,
+}
+
+impl Story {
+    fn new() -> Self {
+        Self {
+            meter: device(&acme(), 1),
+            record: None,
+            requests: Vec::new(),
+        }
+    }
+
+    /// One commit: a new request, an answer to an old one, and a record of some size.
+    fn go_on(&mut self, number: u64, chance: &mut Chance) -> Batch {
+        let second = i64::try_from(number).unwrap();
+        let new = action(&self.meter, second, number);
+        let mut batch = created(&new);
+        let pending = self
+            .requests
+            .iter_mut()
+            .filter(|request| request.status.is_pending());
+        if let Some(old) = pending.last() {
+            let done = Action {
+                outcome: Some(Outcome {
+                    payload: Some(text(chance).into()),
+                    ..Outcome::default()
+                }),
+                ..moved(old, Status::Succeeded)
+            };
+            let answered = saved(Some(old.status), &done);
+            batch.changes.extend(answered.changes);
+            batch.adds.extend(answered.adds);
+            *old = done;
+        }
+        self.requests.push(new);
+        let links = (0..chance.below(1_000)).map(|id| format!("</{id}/0>"));
+        let record = record(second, &links.collect::<Vec<_>>().join(","));
+        self.record = Some(record.clone());
+        let device = self.meter.key();
+        batch.changes.push(Change::PutRecord {
+            device,
+            record: Box::new(record),
+        });
+        batch
+    }
+
+    /// What a store holds.
+    fn told_by(store: &dyn Store) -> Self {
+        let mut told = Self::new();
+        told.record = wait(store.record(told.meter.key())).unwrap();
+        let filter = ActionFilter {
+            customer: acme(),
+            device: None,
+            protocol: None,
+            status: None,
+        };
+        let page = PageWanted {
+            number: 1,
+            size: u32::MAX,
+        };
+        let listed = wait(store.actions(filter, page)).unwrap();
+        assert_eq!(listed.total, u64::try_from(listed.items.len()).unwrap());
+        told.requests = listed.items;
+        told.requests.reverse();
+        told
+    }
+}
+
+/// Fails unless a store can be opened and holds one of two things.
+fn check(path: &Path, either: [&Story; 2]) {
+    let store = SledStore::open(Options::at(path)).unwrap();
+    let told = Story::told_by(&store);
+    assert!(
+        either.contains(&&told),
+        "half a commit, or less than was acknowledged"
+    );
+    // And it can go on.
+    let next = action(&told.meter, 1_000_000, 1);
+    assert_eq!(wait(store.commit(created(&next))), Ok(()));
+    assert_eq!(wait(store.action(next.id)), Ok(Some(next)));
+}
+
+/// Every page from either of two images, and the length of either.
+fn mix(old: &[u8], new: &[u8], chance: &mut Chance) -> Vec<u8> {
+    let mut mixed = Vec::with_capacity(new.len());
+    for start in (0..new.len()).step_by(PAGE_BYTES) {
+        let page = |image: &[u8]| {
+            let mut page = [0; PAGE_BYTES];
+            let there = image.get(start..).unwrap_or_default();
+            let there = &there[..there.len().min(PAGE_BYTES)];
+            page[..there.len()].copy_from_slice(there);
+            page
+        };
+        mixed.extend_from_slice(&page(if chance.below(2) == 0 { old } else { new }));
+    }
+    let length = if chance.below(2) == 0 {
+        old.len()
+    } else {
+        new.len()
+    };
+    mixed.truncate(length);
+    mixed
+}
+
+fn copy_all_but_db(from: &Path, to: &Path) {
+    fs::create_dir_all(to.join("blobs")).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_file() && entry.file_name() != "db" {
+            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+    }
+}
+
+fn text(chance: &mut Chance) -> String {
+    let letters = b"abcdefghijklmnopqrstuvwxyz012345";
+    let length = chance.below(ANSWER_BYTES_MAX);
+    (0..length)
+        .map(|_| char::from(chance.one_of(letters)))
+        .collect()
+}
