@@ -324,3 +324,6 @@ const fn delete(
         answer,
     }
 }
+
+#[cfg(test)]
+mod tests;

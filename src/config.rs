@@ -9,6 +9,7 @@ mod layers;
 mod parse;
 mod report;
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -241,6 +242,11 @@ pub fn load(
     Config::of(&layers, faults).map(|config| (config, layers))
 }
 
+/// What the environment says against colours (no-color.org); nothing, if it does not mind.
+pub fn no_color() -> Option<OsString> {
+    std::env::var_os("NO_COLOR")
+}
+
 impl Config {
     fn of(layers: &Layers, faults: Faults) -> Result<Self, Faults> {
         let mut reading = layers.reading(faults);
@@ -269,6 +275,12 @@ impl Config {
     /// The certificate chain and the key of the API, where it speaks HTTPS.
     pub fn tls(&self) -> Option<(&Path, &Path)> {
         self.tls_cert.as_deref().zip(self.tls_key.as_deref())
+    }
+
+    /// The configuration of a service nobody told anything.
+    #[cfg(test)]
+    pub(crate) fn of_defaults() -> Self {
+        Self::of(&Layers::of_defaults(), Faults::default()).expect("every default is a value")
     }
 
     fn check_together(&self, reading: &mut Reading<'_>) {

@@ -27,7 +27,10 @@ impl OperatorToken {
     /// Takes the token of the configuration, or that of the data directory, or makes one there.
     pub fn load_or_make(config: &Config) -> io::Result<Self> {
         if let Some(token) = &config.operator_token {
-            return Ok(Self { digest: SecretDigest::of(token.expose()), path: None });
+            return Ok(Self {
+                digest: SecretDigest::of(token.expose()),
+                path: None,
+            });
         }
         let path = config.data_dir.join(FILE);
         let token = match fs::read_to_string(&path) {
@@ -39,7 +42,10 @@ impl OperatorToken {
             let message = format!("{} is empty; remove it to have a new one", path.display());
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
-        Ok(Self { digest: SecretDigest::of(&token), path: Some(path) })
+        Ok(Self {
+            digest: SecretDigest::of(&token),
+            path: Some(path),
+        })
     }
 }
 
@@ -47,7 +53,11 @@ fn make(path: &Path) -> io::Result<String> {
     let mut random = [0; 32];
     getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
     let token = URL_SAFE_NO_PAD.encode(random);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
     writeln!(file, "{token}")?;
     file.sync_all()?;
     Ok(token)

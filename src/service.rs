@@ -83,15 +83,16 @@ pub struct Service {
 impl Service {
     /// Starts the service; to be called in an actix system.
     pub async fn start(config: &Config) -> Result<Self, StartError> {
-        std::fs::create_dir_all(&config.data_dir)
-            .map_err(|source| StartError::DataDir { path: config.data_dir.clone(), source })?;
+        std::fs::create_dir_all(&config.data_dir).map_err(|source| StartError::DataDir {
+            path: config.data_dir.clone(),
+            source,
+        })?;
         let store: Arc<dyn Store> = Arc::new(SledStore::open(store_options(config))?);
         let master_key = master_key(config)?;
         let operator = OperatorToken::load_or_make(config).map_err(StartError::OperatorToken)?;
         let clock = Clock::new();
         let epoch = store.take_over().await?;
-        let logging =
-            Logging::new(clock.clone(), Arc::clone(&store), kept_for(config)).start();
+        let logging = Logging::new(clock.clone(), Arc::clone(&store), kept_for(config)).start();
         let parts = HomeParts {
             clock: clock.clone(),
             store: Arc::clone(&store),
@@ -104,7 +105,14 @@ impl Service {
         let state = State::new(config, store, devices, clock, master_key, operator);
         let (web, http) = start_web(config, &state)?;
         state.set_ready();
-        Ok(Self { http, coap, operator_token_path, state, web, registries: vec![registry] })
+        Ok(Self {
+            http,
+            coap,
+            operator_token_path,
+            state,
+            web,
+            registries: vec![registry],
+        })
     }
 
     /// Says where the service listens, for people and for programs that started it.
@@ -167,7 +175,11 @@ fn start_registry(
     parts: HomeParts,
     logging: Addr<Logging>,
 ) -> Result<((Addr<Registry>, Arbiter), SocketAddr), StartError> {
-    let listen = |source| StartError::Listen { what: "CoAP", address, source };
+    let listen = |source| StartError::Listen {
+        what: "CoAP",
+        address,
+        source,
+    };
     let socket = socket::open(address).map_err(listen)?;
     let bound = socket.local_addr().map_err(listen)?;
     let arbiter = Arbiter::new();
@@ -177,16 +189,31 @@ fn start_registry(
 
 fn start_web(config: &Config, state: &State) -> Result<(Addr<Web>, SocketAddr), StartError> {
     let address = config.http;
-    let listen = |source| StartError::Listen { what: "HTTP", address, source };
+    let listen = |source| StartError::Listen {
+        what: "HTTP",
+        address,
+        source,
+    };
     let listener = web::open(address).map_err(listen)?;
     let bound = listener.local_addr().map_err(listen)?;
-    let tls = config.tls().map(|(cert, key)| tls::load(cert, key)).transpose()?;
+    let tls = config
+        .tls()
+        .map(|(cert, key)| tls::load(cert, key))
+        .transpose()?;
     let workers = available_parallelism().map_or(1, usize::from);
     let state = state.clone();
     let routes = Arc::new(move |app: &mut actix_web::web::ServiceConfig| {
         api::configure(app, state.clone());
     });
-    let web = Web::start_serving(Listening { listener, tls, workers }, routes).map_err(listen)?;
+    let web = Web::start_serving(
+        Listening {
+            listener,
+            tls,
+            workers,
+        },
+        routes,
+    )
+    .map_err(listen)?;
     Ok((web, bound))
 }
 

@@ -32,5 +32,7 @@ pub fn load(cert: &Path, key: &Path) -> Result<ServerConfig, TlsError> {
         .and_then(|certificates| certificates.collect::<Result<Vec<_>, _>>())
         .map_err(of(cert))?;
     let key = PrivateKeyDer::from_pem_file(key).map_err(of(key))?;
-    Ok(ServerConfig::builder().with_no_client_auth().with_single_cert(chain, key)?)
+    Ok(ServerConfig::builder()
+        .with_no_client_auth()
+        .with_single_cert(chain, key)?)
 }

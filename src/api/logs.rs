@@ -23,7 +23,7 @@ const PAGE_SIZE_MAX: u32 = 25;
 /// An entry of the log (seed 2.2).
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct EntryBody {
+pub(super) struct EntryBody {
     id: String,
     customer_id: String,
     timestamp: String,
@@ -80,7 +80,8 @@ fn instant(text: &str) -> Result<Timestamp, &'static str> {
 }
 
 impl EntryBody {
-    fn of(entry: &Entry) -> Self {
+    /// The entry as it is shown.
+    pub(super) fn of(entry: &Entry) -> Self {
         let about = entry.about.as_ref();
         Self {
             id: entry.id.to_string(),

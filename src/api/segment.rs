@@ -111,7 +111,10 @@ mod tests {
     #[actix_web::test]
     async fn a_segment_is_read_with_its_escapes_undone() {
         assert_eq!(device("meter").await.as_deref(), Some("meter"));
-        assert_eq!(device("urn%3Aimei%3A1").await.as_deref(), Some("urn:imei:1"));
+        assert_eq!(
+            device("urn%3Aimei%3A1").await.as_deref(),
+            Some("urn:imei:1")
+        );
         assert_eq!(device("a+b").await.as_deref(), Some("a+b"));
     }
 

@@ -237,15 +237,15 @@ impl Reading<'_> {
     pub(super) fn fault(&mut self, name: &str, why: String) {
         let given = self.layers.of(name);
         let secret = rows().any(|row| row.name == name && row.kind == Kind::Secret);
-        let why = if secret {
-            why
-        } else {
+        // A URL may carry a password.
+        let quotable = !secret && !given.text.contains('@');
+        let why = if quotable {
             format!("{why}, not {:?}", given.text)
+        } else {
+            why
         };
-        self.faults.0.push(Fault {
-            at: given.source.place(name),
-            why,
-        });
+        let at = given.source.place(name);
+        self.faults.0.push(Fault { at, why });
     }
 
     /// What was read, if nothing is wrong.

@@ -143,6 +143,17 @@ fn a_secret_is_neither_shown_nor_quoted_in_a_fault() {
 }
 
 #[test]
+fn a_password_in_a_url_is_not_quoted() {
+    let mut layers = Layers::of_defaults();
+    layers.add_environment(variables(&[("SIGNALBOX_STORE", "postgres://me:s3cret@db")]));
+    let told = Config::of(&layers, Faults::default())
+        .unwrap_err()
+        .to_string();
+    let expected = "environment SIGNALBOX_STORE: this build has no store but `embedded`";
+    assert!(told.ends_with(expected), "{told}");
+}
+
+#[test]
 fn what_is_not_used_yet_is_understood_and_says_so() {
     let mut layers = Layers::of_defaults();
     assert_eq!(layers.unheeded().count(), 0);

@@ -20,7 +20,7 @@ fn what_is_well_given_is_read() {
 
 #[test]
 fn every_fault_is_told_at_once() {
-    let mut fields = body(json!({"port": 11, "path": 3, "colour": "red", "kind": "x"}));
+    let mut fields = body(json!({"port": 11, "path": 3, "tint": "red", "kind": "x"}));
     fields.required("name", label);
     fields.number("port", 1..=10);
     fields.optional("path", label);
@@ -33,7 +33,7 @@ fn every_fault_is_told_at_once() {
         {"code": "OUT_OF_RANGE", "message": "must be from 1 to 10", "field": "port"},
         {"code": "WRONG_TYPE", "message": "must be a string", "field": "path"},
         {"code": "NOT_SUPPORTED_YET", "message": "not yet", "field": "kind"},
-        {"code": "UNKNOWN_PROPERTY", "message": "is not a property of this body", "field": "colour"},
+        {"code": "UNKNOWN_PROPERTY", "message": "is not a property of this body", "field": "tint"},
     ]);
     assert_eq!(told, expected);
 }

@@ -1,0 +1,9 @@
+//! Does the API keep its promises, route by route and call by call? Over the embedded store and
+//! without devices; what devices do is asked of the whole service elsewhere.
+
+mod bodies;
+mod calls;
+mod golden;
+mod records;
+mod table;
+mod world;

@@ -1,0 +1,204 @@
+//! Is every body spelled and ordered as its golden file?
+
+use actix_web::body::to_bytes;
+use serde_json::Value;
+
+use engine::action::{Action, Addressee, Lwm2mRequest, Mode, Operation, Outcome, Request, Status};
+use engine::admin_log::entry::{Entry, Seen};
+use engine::device::record::Registration;
+use engine::device::snapshot::{Presence, Snapshot};
+use engine::directory::device::{NewDevice, draft_device};
+use engine::ids::{ActionId, CustomerId, DeviceId, Iccid, Imsi, Msisdn, TraceId};
+use engine::moment::{Moment, Timestamp};
+use engine::peer::Peer;
+use engine::profile::Profile;
+use engine::query::{Page, PageWanted};
+
+use super::golden;
+use crate::api::action::ActionBody;
+use crate::api::device::{DeviceBody, InspectorBody};
+use crate::api::error::{Failure, Fault};
+use crate::api::logs::EntryBody;
+use crate::api::page::PageBody;
+
+const NOON: Timestamp = Timestamp::from_ms(1_795_521_600_000);
+
+#[test]
+fn an_action_request_that_waits() {
+    golden::check("action_scheduled", &ActionBody::of(&scheduled()));
+}
+
+#[test]
+fn an_action_request_that_was_done() {
+    let outcome = Outcome {
+        code: Some("205".into()),
+        payload: Some("21.5".into()),
+        ..Outcome::default()
+    };
+    let request = Lwm2mRequest::parse(Operation::Read, "/3303/0/5700", None).unwrap();
+    let done = Action {
+        request: Request::Lwm2m(request),
+        status: Status::Succeeded,
+        attempts_made: 1,
+        outcome: Some(outcome),
+        ..scheduled()
+    };
+    golden::check("action_succeeded", &ActionBody::of(&done));
+}
+
+#[test]
+fn an_action_request_that_failed_for_a_device_of_which_little_is_known() {
+    let outcome = Outcome {
+        error: Some("the device did not answer".into()),
+        ..Outcome::default()
+    };
+    let addressee = Addressee {
+        imsi: None,
+        ip: None,
+        ..scheduled().addressee
+    };
+    let failed = Action {
+        status: Status::Failed,
+        mode: Mode::SendNow,
+        attempts_made: 3,
+        outcome: Some(outcome),
+        addressee,
+        ..scheduled()
+    };
+    golden::check("action_failed", &ActionBody::of(&failed));
+}
+
+#[test]
+fn a_page_of_action_requests() {
+    let page = Page {
+        items: vec![scheduled()],
+        total: 11,
+    };
+    let wanted = PageWanted {
+        number: 2,
+        size: 10,
+    };
+    let body = PageBody::of(wanted, page, |action| ActionBody::of(&action));
+    golden::check("action_page", &body);
+}
+
+#[test]
+fn a_device() {
+    golden::check("device", &DeviceBody::of(&meter()));
+}
+
+#[test]
+fn a_device_that_sleeps_with_a_request_waiting() {
+    let snapshot = Snapshot {
+        profile: meter(),
+        first_registered_at: Some(NOON),
+        last_seen_at: Some(NOON.plus_s(60)),
+        peer: Some(Peer::plain("10.0.0.7:49152".parse().unwrap())),
+        presence: Presence::Asleep,
+        registration: Some(registration()),
+        pending: vec![scheduled()],
+    };
+    golden::check("device_inspector_asleep", &InspectorBody::of(&snapshot));
+}
+
+#[test]
+fn a_device_never_heard() {
+    let snapshot = Snapshot {
+        profile: meter(),
+        first_registered_at: None,
+        last_seen_at: None,
+        peer: None,
+        presence: Presence::Unregistered,
+        registration: None,
+        pending: vec![],
+    };
+    golden::check("device_inspector_unheard", &InspectorBody::of(&snapshot));
+}
+
+#[test]
+fn an_entry_of_the_administration_log() {
+    let profile = meter();
+    let device = Seen {
+        profile: &profile,
+        at: None,
+    };
+    let entry = Entry::first_registered(&mut moment(), device);
+    golden::check("log_entry", &EntryBody::of(&entry));
+}
+
+#[actix_web::test]
+async fn a_failure() {
+    let failure = Failure::invalid(vec![
+        Fault::new("MALFORMED_BODY", "the body is not JSON"),
+        Fault::of("REQUIRED", "name", "is required"),
+    ]);
+    let response = failure.response(trace());
+    let bytes = to_bytes(response.into_body()).await.unwrap();
+    let text = String::from_utf8(bytes.to_vec()).unwrap();
+    golden::check("failure", &serde_json::from_str::<Value>(&text).unwrap());
+}
+
+fn moment() -> Moment {
+    Moment::new(NOON, 0x0123_4567_89AB_CDEF_0123_4567_89AB_CDEF)
+}
+
+fn acme() -> CustomerId {
+    CustomerId::parse("acme").unwrap()
+}
+
+fn trace() -> TraceId {
+    TraceId::parse("01935c5a-0000-7000-8000-000000000002").unwrap()
+}
+
+fn meter() -> Profile {
+    let new = NewDevice {
+        device: Some(DeviceId::parse("meter-7").unwrap()),
+        iccid: Some(Iccid::parse("8988280666000000001").unwrap()),
+        imsi: Some(Imsi::parse("901405100000001").unwrap()),
+        msisdn: Some(Msisdn::parse("882285100000001").unwrap()),
+        ip: Some("10.0.0.7".parse().unwrap()),
+        name: Some("Cellar".into()),
+        ..NewDevice::default()
+    };
+    draft_device(&mut moment(), &acme(), new).unwrap()
+}
+
+fn registration() -> Registration {
+    let links = "</>;rt=\"oma.lwm2m\";ct=110,</1/0>,</3/0>,</3303>;ver=1.1,</3303/0>,</3303/1>";
+    Registration {
+        salt: 1,
+        lifetime_asked_s: Some(0),
+        expires_at: NOON.plus_s(86_400),
+        registered_at: NOON,
+        version: Registration::parse_version("1.1").unwrap(),
+        binding: Registration::parse_binding("UQ").unwrap(),
+        sms: None,
+        links: Registration::parse_links(links).unwrap(),
+    }
+}
+
+fn scheduled() -> Action {
+    let profile = meter();
+    let write = Lwm2mRequest::parse(Operation::Write, "/3303/0/5700", Some("21.5")).unwrap();
+    Action {
+        id: ActionId::parse("01935c5a-0000-7000-8000-000000000001").unwrap(),
+        customer: acme(),
+        device: profile.key(),
+        request: Request::Lwm2m(write),
+        mode: Mode::SendWhenActive,
+        status: Status::Scheduled,
+        attempts_permitted: 3,
+        attempts_made: 0,
+        created_at: NOON,
+        updated_at: NOON,
+        expires_at: NOON.plus_s(172_800),
+        addressee: Addressee {
+            device: profile.device,
+            iccid: profile.iccid,
+            imsi: profile.imsi,
+            ip: profile.ip,
+        },
+        trace: trace(),
+        outcome: None,
+    }
+}

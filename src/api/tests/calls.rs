@@ -1,0 +1,5 @@
+//! Who may call what, and what is said to calls that cannot be served?
+
+mod directory;
+mod refusals;
+mod tokens;

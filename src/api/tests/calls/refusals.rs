@@ -1,0 +1,229 @@
+//! Does every refusal have the shape of contract section 6, with the headers its status requires?
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
+use serde_json::{Value, json};
+
+use crate::api::tests::world::{Answer, OPERATOR, World};
+use crate::config::Config;
+
+const CUSTOMERS: &str = "/operator-api/v1/customers";
+const DEVICES: &str = "/management-api/v1/devices";
+const LOGS: &str = "/management-api/v1/administrationLogs";
+
+#[actix_web::test]
+async fn an_unknown_path_is_not_found() {
+    let world = World::new();
+    for path in [
+        "/",
+        "/nothing",
+        "/management-api/v1/devices/",
+        "/livez/",
+        "/%ff",
+    ] {
+        let answer = world.call(World::request("GET", path)).await;
+        shaped(&answer, StatusCode::NOT_FOUND, "Not Found");
+    }
+}
+
+#[actix_web::test]
+async fn another_method_is_told_those_there_are() {
+    let world = World::new();
+    let answer = world.call(World::request("PUT", DEVICES)).await;
+    shaped(
+        &answer,
+        StatusCode::METHOD_NOT_ALLOWED,
+        "Method Not Allowed",
+    );
+    assert_eq!(answer.header("allow"), Some("POST, GET"));
+    let answer = world.call(World::request("HEAD", "/livez")).await;
+    assert_eq!(answer.header("allow"), Some("GET"));
+}
+
+#[actix_web::test]
+async fn a_call_without_a_token_is_told_to_bring_one() {
+    let world = World::new();
+    for path in [DEVICES, LOGS, CUSTOMERS] {
+        let answer = world.call(World::request("GET", path)).await;
+        shaped(&answer, StatusCode::UNAUTHORIZED, "Unauthorized");
+        assert_eq!(
+            answer.header("www-authenticate"),
+            Some("Bearer realm=\"signalbox\"")
+        );
+    }
+    let answer = world.get(CUSTOMERS, "Bearer the-operato").await;
+    shaped(&answer, StatusCode::UNAUTHORIZED, "Unauthorized");
+    assert!(
+        answer
+            .header("www-authenticate")
+            .unwrap()
+            .contains("invalid_token")
+    );
+}
+
+#[actix_web::test]
+async fn a_body_longer_than_allowed_is_not_read() {
+    let config = Config {
+        json_body_bytes_max: 64,
+        ..Config::of_defaults()
+    };
+    let world = World::with(config);
+    let answer = world
+        .post(CUSTOMERS, OPERATOR, json!({"name": "x".repeat(64)}))
+        .await;
+    shaped(&answer, StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large");
+    let answer = world.post(CUSTOMERS, OPERATOR, json!({"name": "x"})).await;
+    assert_eq!(answer.status, StatusCode::CREATED);
+}
+
+#[actix_web::test]
+async fn a_body_that_is_not_said_to_be_json_is_not_read() {
+    let world = World::new();
+    for media_type in ["text/plain", "application/xml", ""] {
+        let request = World::request("POST", CUSTOMERS).insert_header((AUTHORIZATION, OPERATOR));
+        let request = request.insert_header((CONTENT_TYPE, media_type));
+        let answer = world.call(request.set_payload("{\"name\":\"x\"}")).await;
+        shaped(
+            &answer,
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "Unsupported Media Type",
+        );
+    }
+    let request = World::request("POST", CUSTOMERS).insert_header((AUTHORIZATION, OPERATOR));
+    let request = request.insert_header((CONTENT_TYPE, "Application/JSON; charset=utf-8"));
+    let answer = world.call(request.set_payload("{\"name\":\"x\"}")).await;
+    assert_eq!(answer.status, StatusCode::CREATED);
+    let request = World::request("POST", CUSTOMERS).insert_header((AUTHORIZATION, OPERATOR));
+    let request = request.insert_header((CONTENT_ENCODING, "gzip"));
+    let answer = world.call(request.set_json(json!({"name": "x"}))).await;
+    shaped(
+        &answer,
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "Unsupported Media Type",
+    );
+}
+
+#[actix_web::test]
+async fn a_body_that_is_not_json_is_a_bad_request() {
+    let world = World::new();
+    for body in ["", "{", "[]", "null"] {
+        let request = World::request("POST", CUSTOMERS).insert_header((AUTHORIZATION, OPERATOR));
+        let request = request.insert_header((CONTENT_TYPE, "application/json"));
+        let answer = world.call(request.set_payload(body)).await;
+        shaped(&answer, StatusCode::BAD_REQUEST, "Bad Request");
+        assert_eq!(answer.faults()[0].0, "MALFORMED_BODY");
+    }
+}
+
+#[actix_web::test]
+async fn every_fault_of_a_query_is_told_at_once() {
+    let world = World::new();
+    let acme = world.customer("acme", &["logs:read"]).await;
+    let query = "?pageSize=26&page=0&type=NEWS&category=bad&startDateTime=today&sort=x&iccid=a/b";
+    let answer = world.get(&format!("{LOGS}{query}"), &acme.bearer).await;
+    shaped(&answer, StatusCode::BAD_REQUEST, "Bad Request");
+    let told = answer.faults();
+    for (code, field) in [
+        ("OUT_OF_RANGE", "pageSize"),
+        ("OUT_OF_RANGE", "page"),
+        ("INVALID_VALUE", "type"),
+        ("INVALID_VALUE", "category"),
+        ("INVALID_VALUE", "startDateTime"),
+        ("INVALID_VALUE", "iccid"),
+        ("UNKNOWN_PARAMETER", "sort"),
+    ] {
+        assert!(
+            told.contains(&(code.to_owned(), field.to_owned())),
+            "{code} {field}: {told:?}"
+        );
+    }
+    assert_eq!(told.len(), 7);
+}
+
+#[actix_web::test]
+async fn a_window_that_ends_before_it_starts_is_a_bad_request() {
+    let world = World::new();
+    let acme = world.customer("acme", &["logs:read"]).await;
+    let start = "startDateTime=2026-11-21T00:00:00.001";
+    let reversed = format!("{LOGS}?{start}&endDateTime=2026-11-21T00:00:00.000");
+    let answer = world.get(&reversed, &acme.bearer).await;
+    assert_eq!(
+        answer.faults(),
+        [("INVALID_VALUE".to_owned(), "startDateTime".to_owned())]
+    );
+    let whole = format!("{LOGS}?{start}&endDateTime=2026-11-21T00:00:00.001&pageSize=25&page=9");
+    let answer = world.get(&whole, &acme.bearer).await;
+    assert_eq!(
+        answer.json(),
+        json!({"items": [], "page": 9, "pageAmount": 1})
+    );
+}
+
+#[actix_web::test]
+async fn a_customer_over_its_rate_is_told_to_wait() {
+    let config = Config {
+        rate_limit: 1,
+        ..Config::of_defaults()
+    };
+    let world = World::with(config);
+    let acme = world.customer("acme", &["devices:read"]).await;
+    let umbrella = world.customer("umbrella", &["devices:read"]).await;
+    let mut answers = vec![];
+    for _ in 0..3 {
+        answers.push(world.get(DEVICES, &acme.bearer).await);
+    }
+    let refused = answers
+        .iter()
+        .find(|answer| answer.status != StatusCode::OK)
+        .unwrap();
+    shaped(refused, StatusCode::TOO_MANY_REQUESTS, "Too Many Requests");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_eq!(
+        world.get(DEVICES, &umbrella.bearer).await.status,
+        StatusCode::OK
+    );
+}
+
+#[actix_web::test]
+async fn the_service_is_ready_between_its_start_and_its_end() {
+    let world = World::new();
+    let readyz = async || world.call(World::request("GET", "/readyz")).await;
+    let starting = readyz().await;
+    shaped(
+        &starting,
+        StatusCode::SERVICE_UNAVAILABLE,
+        "Service Unavailable",
+    );
+    assert!(starting.header("retry-after").is_some());
+    world.state.set_ready();
+    assert_eq!(readyz().await.json(), json!({"status": "ok"}));
+    world.state.set_draining();
+    assert_eq!(readyz().await.status, StatusCode::SERVICE_UNAVAILABLE);
+    let alive = world.call(World::request("GET", "/livez")).await;
+    assert_eq!(alive.status, StatusCode::OK);
+}
+
+/// Holds an answer to the shape of every failure.
+fn shaped(answer: &Answer, status: StatusCode, text: &str) {
+    assert_eq!(answer.status, status);
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    let body = answer.json();
+    let names: Vec<_> = body
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    assert_eq!(names, ["errors", "statusCode", "statusText", "traceId"]);
+    assert_eq!(
+        (&body["statusCode"], &body["statusText"]),
+        (&json!(status.as_u16()), &json!(text))
+    );
+    assert!(engine::ids::TraceId::parse(body["traceId"].as_str().unwrap()).is_ok());
+    for fault in body["errors"].as_array().unwrap() {
+        let has = |name: &str| fault[name].as_str().is_some_and(|text| !text.is_empty());
+        assert!(has("code") && has("message"), "{fault}");
+        assert!(fault["field"] == Value::Null || has("field"), "{fault}");
+    }
+    assert_ne!(body["errors"], json!([]));
+}

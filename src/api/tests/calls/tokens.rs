@@ -1,0 +1,195 @@
+//! Who gets a token, what it opens, and when it ends.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use actix_web::test::TestRequest;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+
+use engine::change::{Batch, Change};
+use engine::customer::{AccessToken, SecretDigest};
+use engine::ids::ClientId;
+use engine::moment::Timestamp;
+
+use crate::api::tests::world::{Credentials, OPERATOR, World};
+
+const DEVICES: &str = "/management-api/v1/devices";
+const PATHS: [&str; 2] = ["/oauth/token", "/management-api/oauth/token"];
+const JSON: &str = "application/json";
+const FORM: &str = "application/x-www-form-urlencoded";
+const GRANT: &str = "{\"grant_type\":\"client_credentials\"}";
+
+#[actix_web::test]
+async fn a_client_shows_its_secret_in_any_of_the_known_ways() {
+    let world = World::new();
+    let acme = world.customer("acme", &["all"]).await;
+    let Credentials { id, secret, .. } = &acme;
+    let form = format!("client_id={id}&client_secret={secret}&grant_type=client_credentials");
+    let json =
+        json!({"grant_type": "client_credentials", "client_id": id, "client_secret": secret});
+    for path in PATHS {
+        let asks = [
+            ask(path, JSON, GRANT).insert_header(basic(id, secret)),
+            ask(path, FORM, "grant_type=client_credentials").insert_header(basic(id, secret)),
+            ask(path, FORM, &form),
+            ask(path, JSON, &json.to_string()),
+        ];
+        for request in asks {
+            let answer = world.call(request).await;
+            assert_eq!(answer.status, StatusCode::OK);
+            let token = answer.json()["access_token"].as_str().unwrap().to_owned();
+            assert_eq!(
+                answer.json(),
+                json!({
+                    "status_code": 200,
+                    "access_token": token,
+                    "token_type": "bearer",
+                    "expires_in": 3600,
+                    "userId": id,
+                    "scope": "all",
+                })
+            );
+            assert_eq!(answer.header("cache-control"), Some("no-store"));
+            let opened = world.get(DEVICES, &format!("bearer {token}")).await;
+            assert_eq!(opened.status, StatusCode::OK);
+        }
+    }
+}
+
+#[actix_web::test]
+async fn whoever_does_not_show_a_client_s_secret_gets_none() {
+    let world = World::new();
+    let acme = world.customer("acme", &["all"]).await;
+    let asks = [
+        ask(PATHS[0], JSON, GRANT),
+        ask(PATHS[0], JSON, GRANT).insert_header(basic(&acme.id, "wrong")),
+        ask(PATHS[0], JSON, GRANT).insert_header(basic("nobody", &acme.secret)),
+        ask(PATHS[0], JSON, GRANT).insert_header(basic("no/body", &acme.secret)),
+        ask(PATHS[0], JSON, GRANT).insert_header((AUTHORIZATION, "Basic ????")),
+        ask(PATHS[0], JSON, GRANT).insert_header((AUTHORIZATION, acme.bearer.as_str())),
+    ];
+    for request in asks {
+        let answer = world.call(request).await;
+        assert_eq!(answer.status, StatusCode::UNAUTHORIZED);
+        assert_eq!(
+            answer.json(),
+            json!({
+                "statusCode": 401,
+                "errorCode": "BadCredentials",
+                "message": "The client id or the client secret is wrong.",
+            })
+        );
+    }
+}
+
+#[actix_web::test]
+async fn only_the_grant_of_clients_is_known() {
+    let world = World::new();
+    let acme = world.customer("acme", &["all"]).await;
+    for (media_type, body, code) in [
+        (JSON, "{}", "REQUIRED"),
+        (
+            JSON,
+            "{\"grant_type\":\"password\"}",
+            "UNSUPPORTED_GRANT_TYPE",
+        ),
+        (FORM, "", "REQUIRED"),
+        (JSON, "[", "MALFORMED_BODY"),
+    ] {
+        let request = ask(PATHS[0], media_type, body).insert_header(basic(&acme.id, &acme.secret));
+        let answer = world.call(request).await;
+        assert_eq!(
+            (answer.status, answer.faults()[0].0.as_str()),
+            (StatusCode::BAD_REQUEST, code)
+        );
+    }
+    let answer = world.call(ask(PATHS[0], "text/plain", GRANT)).await;
+    assert_eq!(answer.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+}
+
+#[actix_web::test]
+async fn a_token_opens_what_its_client_may_do_and_no_more() {
+    let world = World::new();
+    let reader = world.customer("acme", &["devices:read"]).await;
+    assert_eq!(
+        world.get(DEVICES, &reader.bearer).await.status,
+        StatusCode::OK
+    );
+    let refused = world
+        .post(DEVICES, &reader.bearer, json!({"deviceId": "meter"}))
+        .await;
+    assert_eq!(refused.status, StatusCode::FORBIDDEN);
+    assert_eq!(refused.json()["errors"][0]["code"], "FORBIDDEN");
+    assert!(
+        refused
+            .header("www-authenticate")
+            .unwrap()
+            .contains("insufficient_scope")
+    );
+    let refused = world
+        .get("/operator-api/v1/customers", &reader.bearer)
+        .await;
+    assert_eq!(refused.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(
+        world.get(DEVICES, OPERATOR).await.status,
+        StatusCode::UNAUTHORIZED
+    );
+}
+
+#[actix_web::test]
+async fn the_tokens_of_a_revoked_client_end_at_once() {
+    let world = World::new();
+    let first = world.customer("acme", &["all"]).await;
+    let second = world.client("acme", &["all"]).await;
+    let path = format!("/operator-api/v1/customers/acme/clients/{}", first.id);
+    assert_eq!(
+        world.delete(&path, OPERATOR).await.status,
+        StatusCode::NO_CONTENT
+    );
+    let refused = world.get(DEVICES, &first.bearer).await;
+    assert_eq!(refused.status, StatusCode::UNAUTHORIZED);
+    assert_eq!(
+        world.get(DEVICES, &second.bearer).await.status,
+        StatusCode::OK
+    );
+    assert_eq!(
+        world.delete(&path, OPERATOR).await.status,
+        StatusCode::NOT_FOUND
+    );
+}
+
+#[actix_web::test]
+async fn a_token_past_its_hour_is_worthless() {
+    let world = World::new();
+    let acme = world.customer("acme", &["all"]).await;
+    let put = Change::PutToken(AccessToken {
+        digest: SecretDigest::of("stale"),
+        client: ClientId::parse(&acme.id).unwrap(),
+        expires_at: Timestamp::from_ms(1),
+    });
+    world
+        .store
+        .commit(Batch {
+            changes: vec![put],
+            ..Batch::default()
+        })
+        .await
+        .unwrap();
+    assert_eq!(
+        world.get(DEVICES, "Bearer stale").await.status,
+        StatusCode::UNAUTHORIZED
+    );
+}
+
+fn ask(path: &str, media_type: &str, body: &str) -> TestRequest {
+    let request = World::request("POST", path).insert_header((CONTENT_TYPE, media_type));
+    request.set_payload(body.to_owned())
+}
+
+fn basic(id: &str, secret: &str) -> (&'static str, String) {
+    (
+        "authorization",
+        format!("basic {}", STANDARD.encode(format!("{id}:{secret}"))),
+    )
+}

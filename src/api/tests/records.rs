@@ -1,0 +1,96 @@
+//! Is a decision made anew when what it rests on changed, and not for ever?
+
+use std::cell::Cell;
+
+use engine::change::{Batch, Change, Expect, Name};
+use engine::customer::Customer;
+use engine::directory::Decided;
+use engine::ids::CustomerId;
+use engine::moment::Timestamp;
+
+use super::world::World;
+use crate::api::error::Failure;
+use crate::api::records::settle;
+
+#[actix_web::test]
+async fn a_decision_that_holds_is_made_once() {
+    let (world, asked) = (World::new(), Cell::new(0));
+    let settled = settle(&*world.store, async || {
+        asked.set(asked.get() + 1);
+        Ok(Decided {
+            batch: creation("acme"),
+            answer: asked.get(),
+        })
+    });
+    assert_eq!(settled.await.unwrap(), 1);
+    assert!(world.store.customer(id("acme")).await.unwrap().is_some());
+}
+
+#[actix_web::test]
+async fn a_decision_that_does_not_hold_any_more_is_made_anew() {
+    let (world, asked) = (World::new(), Cell::new(0));
+    world.store.commit(creation("acme")).await.unwrap();
+    let settled = settle(&*world.store, async || {
+        asked.set(asked.get() + 1);
+        let name = if asked.get() < 4 { "acme" } else { "umbrella" };
+        Ok(Decided {
+            batch: creation(name),
+            answer: asked.get(),
+        })
+    });
+    assert_eq!(settled.await.unwrap(), 4);
+    assert!(
+        world
+            .store
+            .customer(id("umbrella"))
+            .await
+            .unwrap()
+            .is_some()
+    );
+}
+
+#[actix_web::test]
+async fn a_decision_that_never_holds_is_given_up() {
+    let (world, asked) = (World::new(), Cell::new(0));
+    world.store.commit(creation("acme")).await.unwrap();
+    let settled = settle(&*world.store, async || {
+        asked.set(asked.get() + 1);
+        Ok(Decided {
+            batch: creation("acme"),
+            answer: (),
+        })
+    });
+    let failure = settled.await.unwrap_err();
+    assert_eq!((failure.faults()[0].code, asked.get()), ("UNAVAILABLE", 4));
+}
+
+#[actix_web::test]
+async fn a_refusal_is_not_asked_again() {
+    let (world, asked) = (World::new(), Cell::new(0));
+    let settled = settle(&*world.store, async || {
+        asked.set(asked.get() + 1);
+        Err::<Decided<()>, _>(Failure::unknown("customer"))
+    });
+    assert_eq!(
+        (settled.await.unwrap_err().faults()[0].code, asked.get()),
+        ("NOT_FOUND", 1)
+    );
+}
+
+fn creation(customer: &str) -> Batch {
+    let customer = Customer {
+        id: id(customer),
+        number: 1,
+        name: customer.into(),
+        created_at: Timestamp::from_ms(0),
+    };
+    Batch {
+        expects: vec![Expect::Free(Name::Customer(customer.id.clone()))],
+        changes: vec![Change::PutCustomer(customer)],
+        ..Batch::default()
+    }
+}
+
+fn id(text: &str) -> CustomerId {
+    CustomerId::parse(text).unwrap()
+}

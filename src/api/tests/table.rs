@@ -1,0 +1,106 @@
+//! Does every route have the access it should, and can every route be reached?
+
+use actix_web::http::Method;
+
+use crate::api::access::Access;
+use crate::api::words::Word;
+use crate::api::{ROUTES, Route, paths};
+
+const OPERATOR: &str = "/operator-api/v1/";
+const MANAGEMENT: &str = "/management-api/v1/";
+
+/// Everything a stranger may call.
+const OPEN: [&str; 4] = [
+    "/livez",
+    "/readyz",
+    "/oauth/token",
+    "/management-api/oauth/token",
+];
+
+#[test]
+fn only_health_and_tokens_are_open_to_strangers() {
+    for route in ROUTES {
+        assert_eq!(
+            route.access == Access::Open,
+            OPEN.contains(&route.path),
+            "{}",
+            route.path
+        );
+    }
+}
+
+#[test]
+fn the_operator_api_is_the_operators_and_the_management_api_the_customers() {
+    for route in ROUTES.iter().filter(|route| !OPEN.contains(&route.path)) {
+        match route.access {
+            Access::Operator => assert!(route.path.starts_with(OPERATOR), "{}", route.path),
+            Access::Customer(_) => assert!(route.path.starts_with(MANAGEMENT), "{}", route.path),
+            Access::Open => unreachable!("open routes were left out"),
+        }
+    }
+}
+
+#[test]
+fn whoever_changes_something_needs_a_scope_to_write() {
+    for route in ROUTES {
+        if let Access::Customer(scope) = route.access {
+            let right = if route.method == Method::GET {
+                ":read"
+            } else {
+                ":write"
+            };
+            assert!(
+                scope.word().ends_with(right),
+                "{} {}",
+                route.method,
+                route.path
+            );
+        }
+    }
+}
+
+#[test]
+fn a_scope_names_what_the_path_is_about() {
+    let subject = |path: &str| match path {
+        path if path.contains("/actions/") => "actions",
+        path if path.contains("/devices") => "devices",
+        path if path.contains("/settings/") => "settings",
+        path if path.contains("/administrationLogs") => "logs",
+        path => panic!("a route about something new: {path}"),
+    };
+    for route in ROUTES {
+        if let Access::Customer(scope) = route.access {
+            let (named, _) = scope.word().split_once(':').unwrap();
+            assert_eq!(named, subject(route.path), "{}", route.path);
+        }
+    }
+}
+
+#[test]
+fn no_route_stands_behind_one_that_takes_its_calls() {
+    let paths = paths();
+    for (place, path) in paths.iter().enumerate() {
+        let earlier = paths[..place].iter().find(|earlier| covers(earlier, path));
+        assert_eq!(earlier, None, "{path} cannot be reached");
+    }
+}
+
+#[test]
+fn no_route_is_listed_twice() {
+    let same = |one: &Route, other: &Route| one.path == other.path && one.method == other.method;
+    for (place, route) in ROUTES.iter().enumerate() {
+        assert!(
+            !ROUTES[..place].iter().any(|earlier| same(earlier, route)),
+            "{}",
+            route.path
+        );
+    }
+}
+
+/// Whether every call to `path` would also match `pattern`.
+fn covers(pattern: &str, path: &str) -> bool {
+    let (pattern, path): (Vec<_>, Vec<_>) =
+        (pattern.split('/').collect(), path.split('/').collect());
+    let takes = |(pattern, path): (&&str, &&str)| pattern.starts_with('{') || pattern == path;
+    pattern.len() == path.len() && pattern.iter().zip(&path).all(takes)
+}

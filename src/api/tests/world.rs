@@ -1,0 +1,163 @@
+//! A world to call the API in: an embedded store, a customer with a client, and the operator.
+
+use std::sync::Arc;
+
+use actix_web::App;
+use actix_web::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap};
+use actix_web::http::{Method, StatusCode};
+use actix_web::test::{TestRequest, call_service, init_service, read_body};
+use actix_web::web::Bytes;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use actors::clock::Clock;
+use actors::devices::Devices;
+use engine::customer::SecretDigest;
+use store::sealed::MasterKey;
+use store::{Options, SledStore, Store};
+
+use crate::api::{State, configure};
+use crate::config::Config;
+use crate::operator::OperatorToken;
+
+pub(super) const OPERATOR: &str = "Bearer the-operator";
+
+/// The API over a store of its own.
+pub(super) struct World {
+    pub(super) state: State,
+    pub(super) store: Arc<dyn Store>,
+    _folder: TempDir,
+}
+
+/// What a call was answered.
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) bytes: Bytes,
+}
+
+/// A client and a token of it.
+pub(super) struct Credentials {
+    pub(super) id: String,
+    pub(super) secret: String,
+    /// The value of the Authorization header.
+    pub(super) bearer: String,
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        Self::with(Config::of_defaults())
+    }
+
+    pub(super) fn with(config: Config) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SledStore::open(Options::at(folder.path().join("store"))).unwrap();
+        let store: Arc<dyn Store> = Arc::new(store);
+        let devices = Devices::new(Vec::new(), Arc::clone(&store));
+        let operator = OperatorToken {
+            digest: SecretDigest::of("the-operator"),
+            path: None,
+        };
+        let key = MasterKey::from_bytes(&[7; 32]);
+        let state = Arc::clone(&store);
+        let state = State::new(&config, state, devices, Clock::new(), key, operator);
+        Self {
+            state,
+            store,
+            _folder: folder,
+        }
+    }
+
+    /// Makes a customer and a client of it that may do this.
+    pub(super) async fn customer(&self, id: &str, scopes: &[&str]) -> Credentials {
+        let customer = json!({"id": id, "name": id});
+        let path = "/operator-api/v1/customers";
+        assert_eq!(
+            self.post(path, OPERATOR, customer).await.status,
+            StatusCode::CREATED
+        );
+        self.client(id, scopes).await
+    }
+
+    /// Makes a client of a customer and a token of it.
+    pub(super) async fn client(&self, customer: &str, scopes: &[&str]) -> Credentials {
+        let path = format!("/operator-api/v1/customers/{customer}/clients");
+        let made = self
+            .post(&path, OPERATOR, json!({"name": "test", "scopes": scopes}))
+            .await;
+        assert_eq!(made.status, StatusCode::CREATED);
+        let text = |name: &str| made.json()[name].as_str().unwrap().to_owned();
+        let (id, secret) = (text("clientId"), text("clientSecret"));
+        let form = format!("grant_type=client_credentials&client_id={id}&client_secret={secret}");
+        let issued = self.call(
+            Self::request("POST", "/oauth/token")
+                .set_payload(form)
+                .insert_header((CONTENT_TYPE, "application/x-www-form-urlencoded")),
+        );
+        let token = issued.await.json()["access_token"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        Credentials {
+            id,
+            secret,
+            bearer: format!("Bearer {token}"),
+        }
+    }
+
+    pub(super) async fn get(&self, path: &str, bearer: &str) -> Answer {
+        self.call(Self::request("GET", path).insert_header((AUTHORIZATION, bearer)))
+            .await
+    }
+
+    pub(super) async fn delete(&self, path: &str, bearer: &str) -> Answer {
+        self.call(Self::request("DELETE", path).insert_header((AUTHORIZATION, bearer)))
+            .await
+    }
+
+    pub(super) async fn post(&self, path: &str, bearer: &str, body: Value) -> Answer {
+        let request = Self::request("POST", path).insert_header((AUTHORIZATION, bearer));
+        self.call(request.set_json(body)).await
+    }
+
+    pub(super) async fn patch(&self, path: &str, bearer: &str, body: Value) -> Answer {
+        let request = Self::request("PATCH", path).insert_header((AUTHORIZATION, bearer));
+        self.call(request.set_json(body)).await
+    }
+
+    pub(super) async fn call(&self, request: TestRequest) -> Answer {
+        let state = self.state.clone();
+        let app = init_service(App::new().configure(|app| configure(app, state))).await;
+        let response = call_service(&app, request.to_request()).await;
+        let (status, headers) = (response.status(), response.headers().clone());
+        Answer {
+            status,
+            headers,
+            bytes: read_body(response).await,
+        }
+    }
+
+    pub(super) fn request(method: &str, path: &str) -> TestRequest {
+        TestRequest::with_uri(path).method(Method::from_bytes(method.as_bytes()).unwrap())
+    }
+}
+
+impl Answer {
+    pub(super) fn json(&self) -> Value {
+        serde_json::from_slice(&self.bytes).unwrap()
+    }
+
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    /// The code and field of every fault.
+    pub(super) fn faults(&self) -> Vec<(String, String)> {
+        let text = |fault: &Value, name: &str| fault[name].as_str().unwrap_or("").to_owned();
+        let faults = self.json()["errors"].as_array().cloned().unwrap();
+        faults
+            .iter()
+            .map(|fault| (text(fault, "code"), text(fault, "field")))
+            .collect()
+    }
+}
