@@ -166,8 +166,12 @@ impl Device {
         if !std::mem::take(&mut self.unsettled) {
             return;
         }
+        // The device may have been heard since, and an attempt begun: that one goes on.
+        let in_flight = self.action_in_flight();
         let interrupted = |p: &mut Pending| {
-            p.action.status == Status::InProgress && p.action.attempts_left() == 0
+            p.action.status == Status::InProgress
+                && p.action.attempts_left() == 0
+                && Some(p.action.id) != in_flight
         };
         let interrupted: Vec<Pending> = self.pending.extract_if(.., interrupted).collect();
         for pending in interrupted {

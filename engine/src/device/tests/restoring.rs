@@ -73,6 +73,20 @@ fn a_last_attempt_is_not_made_again_though_the_device_is_heard_first() {
 }
 
 #[test]
+fn an_attempt_begun_since_the_restart_was_not_interrupted_by_it() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0/9").when_active());
+    bench.restart();
+    let begun = all([
+        sent("ACK 2.04 to 102"),
+        moved("#1", Scheduled, InProgress, "1/1"),
+        sent("CON GET /3/0/9 accept 0 m1"),
+    ]);
+    assert_eq!(bench.at(S).update(), begun);
+    assert_eq!(bench.timeout(), Lines::new());
+}
+
+#[test]
 fn attempts_never_exceed_what_was_permitted_across_any_number_of_restarts() {
     let mut bench = Bench::registered();
     bench.ask(execute("/3/0/4").when_active().attempts(3));
