@@ -6,10 +6,10 @@
 //! section 5.7): their first six bytes are the milliseconds.
 
 pub(crate) mod log;
+pub(crate) mod token;
 
 use engine::action::{Protocol, Status};
 use engine::change::{Counter, Name};
-use engine::customer::SecretDigest;
 use engine::ids::{ActionId, ClientId, CustomerId, DeviceId, DeviceKey, Shard};
 use engine::moment::Timestamp;
 use engine::setting::SettingName;
@@ -168,38 +168,6 @@ pub(crate) fn clients_of(customer: &CustomerId) -> Key {
     Builder::of(Table::ClientOfCustomer)
         .text(customer.as_str())
         .end()
-}
-
-/// An access token.
-pub(crate) fn token(digest: &SecretDigest) -> Key {
-    Builder::of(Table::Token).bytes(digest.as_bytes()).end()
-}
-
-/// That an API client has an access token.
-pub(crate) fn token_of(client: &ClientId, digest: &SecretDigest) -> Key {
-    append(tokens_of(client), digest.as_bytes())
-}
-
-/// What the keys of an API client's access tokens begin with.
-pub(crate) fn tokens_of(client: &ClientId) -> Key {
-    Builder::of(Table::TokenOfClient)
-        .text(client.as_str())
-        .end()
-}
-
-/// That an access token expires.
-pub(crate) fn token_expiring(at: Timestamp, digest: &SecretDigest) -> Key {
-    append(tokens_expiring_from(at), digest.as_bytes())
-}
-
-/// Where the access tokens that expire at an instant or later begin.
-pub(crate) fn tokens_expiring_from(at: Timestamp) -> Key {
-    Builder::of(Table::TokenByExpiry).instant(at).end()
-}
-
-/// Where the access tokens begin, ordered by their expiry.
-pub(crate) fn tokens_by_expiry() -> Key {
-    Builder::of(Table::TokenByExpiry).end()
 }
 
 /// A setting.
@@ -393,21 +361,6 @@ pub(crate) fn first_id(rest: &[u8]) -> Option<[u8; 16]> {
     rest.first_chunk().copied()
 }
 
-/// An access token's key, from the key that says whose it is.
-pub(crate) fn token_from_client(of_client: &[u8], tokens: &[u8]) -> Key {
-    Builder::of(Table::Token)
-        .bytes(rest_of(of_client, tokens))
-        .end()
-}
-
-/// An access token's key, from the key that orders it by its expiry.
-pub(crate) fn token_from_expiry(expiring: &[u8]) -> Key {
-    let beginning = tokens_expiring_from(Timestamp::default());
-    Builder::of(Table::Token)
-        .bytes(rest_of(expiring, &beginning))
-        .end()
-}
-
 /// An API client, from the key that says whose it is.
 pub(crate) fn client_from_customer(of_customer: &[u8], clients: &[u8]) -> Option<ClientId> {
     let text = std::str::from_utf8(rest_of(of_customer, clients)).ok()?;
@@ -419,4 +372,91 @@ fn device_name(kind: u8, text: &str) -> Key {
         .byte(kind)
         .bytes(text.as_bytes())
         .end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn customer_id(text: &str) -> CustomerId {
+        CustomerId::parse(text).unwrap()
+    }
+
+    fn ms(ms: i64) -> Timestamp {
+        Timestamp::from_ms(ms)
+    }
+
+    #[test]
+    fn keys_of_one_customer_are_apart_from_those_of_one_whose_id_begins_so() {
+        let (short, long) = (customer_id("acme"), customer_id("acme-2"));
+        let script = ClientId::parse("script").unwrap();
+        let key = client_of(&long, &script);
+        assert!(!key.starts_with(&clients_of(&short)));
+        assert!(key.starts_with(&clients_of(&long)));
+        assert_eq!(client_from_customer(&key, &clients_of(&long)), Some(script));
+    }
+
+    #[test]
+    fn instants_sort_by_time_even_before_the_epoch() {
+        let keys: Vec<Key> = [i64::MIN, -1, 0, 1, 256, i64::MAX]
+            .map(|at| token::expiring_from(ms(at)))
+            .into();
+        assert!(keys.is_sorted());
+        assert!(keys.iter().all(|key| key.starts_with(&token::by_expiry())));
+    }
+
+    #[test]
+    fn a_window_of_ids_takes_both_its_ends() {
+        let mut m = engine::moment::Moment::new(ms(1_000), 7);
+        let id = append(final_actions(), m.uuid().as_bytes());
+        let within = |from, until| {
+            let (first, end) = (
+                ids_from(final_actions(), ms(from)),
+                ids_after(final_actions(), ms(until)),
+            );
+            first <= id && id < end
+        };
+        assert!(within(1_000, 1_000) && within(-5, i64::MAX) && within(0, 1_000));
+        assert!(!within(1_001, i64::MAX) && !within(0, 999) && !within(i64::MIN, -1));
+    }
+
+    #[test]
+    fn behind_all_keys_that_begin_so_is_the_next_prefix() {
+        assert_eq!(behind(vec![1, 2]), vec![1, 3]);
+        assert_eq!(behind(vec![1, 0xff, 0xff]), vec![2]);
+    }
+
+    #[test]
+    fn tables_do_not_touch() {
+        let (acme, device) = (customer_id("acme"), DeviceKey::from_bytes([0xff; 16]));
+        let prefixes = [
+            customers(),
+            clients_of(&acme),
+            devices_of(&acme),
+            all_registered(),
+            all_pending(),
+            final_actions(),
+            log::by_age(),
+            log::removed(),
+        ];
+        let keys = [
+            customer(&acme),
+            counter(&Counter::Devices(acme.clone())),
+            customers_counted(),
+            registered(device),
+            pending(device, ActionId::from_bytes([0xff; 16])),
+            final_action(ActionId::from_bytes([0xff; 16])),
+            log::removed_of(&acme),
+        ];
+        for key in &keys {
+            assert!(
+                prefixes
+                    .iter()
+                    .filter(|prefix| key.starts_with(prefix))
+                    .count()
+                    <= 1
+            );
+            assert_eq!(keys.iter().filter(|other| *other == key).count(), 1);
+        }
+    }
 }

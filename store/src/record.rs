@@ -69,3 +69,62 @@ pub(crate) fn read_record<'b, T: Decode<'b, ()>>(bytes: &'b [u8]) -> Result<T, U
 pub(crate) fn damaged<E>(what: &'static str) -> impl FnOnce(E) -> Unreadable {
     move |_| Unreadable::Damaged(what)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Decode, Encode, Eq, PartialEq)]
+    #[cbor(array)]
+    struct Small {
+        #[n(0)]
+        first: u8,
+    }
+
+    #[derive(Debug, Decode, Encode, Eq, PartialEq)]
+    #[cbor(array)]
+    struct Grown {
+        #[n(0)]
+        first: u8,
+        #[n(1)]
+        second: Option<u8>,
+    }
+
+    #[test]
+    fn a_value_of_a_newer_version_is_refused_by_name() {
+        let value = write(3, &Small { first: 1 });
+        assert_eq!(read(3, &value), Ok(Small { first: 1 }));
+        let refused = read::<Small>(2, &value);
+        assert_eq!(refused, Err(Unreadable::Newer { found: 3, known: 2 }));
+    }
+
+    #[test]
+    fn a_field_behind_the_last_needs_no_new_version() {
+        let small = write(1, &Small { first: 1 });
+        let grown = write(
+            1,
+            &Grown {
+                first: 1,
+                second: Some(2),
+            },
+        );
+        assert_eq!(
+            read(1, &small),
+            Ok(Grown {
+                first: 1,
+                second: None
+            })
+        );
+        assert_eq!(read(1, &grown), Ok(Small { first: 1 }));
+    }
+
+    #[test]
+    fn bytes_that_were_not_written_are_damage() {
+        for value in [&[][..], &[1], &[1, 0xff], &[0, 0x81, 0x01], b"\x01not cbor"] {
+            assert!(
+                matches!(read::<Small>(1, value), Err(Unreadable::Damaged(_))),
+                "{value:?}"
+            );
+        }
+    }
+}

@@ -5,6 +5,7 @@
 //! context (what the secret belongs to) is authenticated with it, so that a secret moved to
 //! another record does not open.
 
+use std::cmp::Ordering;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -109,8 +110,10 @@ impl MasterKey {
             .as_bytes()
             .split_first()
             .ok_or(CannotOpen::Tampered)?;
-        if *format > FORMAT {
-            return Err(CannotOpen::Newer);
+        match format.cmp(&FORMAT) {
+            Ordering::Less => return Err(CannotOpen::Tampered),
+            Ordering::Equal => {}
+            Ordering::Greater => return Err(CannotOpen::Newer),
         }
         let (id, rest) = rest.split_first_chunk().ok_or(CannotOpen::Tampered)?;
         if *id != self.id {
@@ -188,4 +191,99 @@ fn from_hex(text: &str) -> Option<[u8; 32]> {
         *byte = u8::from_str_radix(text.get(at..at + 2)?, 16).ok()?;
     }
     Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn key(byte: u8) -> MasterKey {
+        MasterKey::from_bytes(&[byte; 32])
+    }
+
+    #[test]
+    fn a_secret_opens_with_its_key_and_context_alone() {
+        let sealed = key(1).seal(b"secret", b"device 7");
+        assert_eq!(key(1).open(&sealed, b"device 7"), Ok(b"secret".to_vec()));
+        assert_eq!(key(2).open(&sealed, b"device 7"), Err(CannotOpen::OtherKey));
+        assert_eq!(key(1).open(&sealed, b"device 8"), Err(CannotOpen::Tampered));
+    }
+
+    #[test]
+    fn no_changed_byte_goes_unnoticed() {
+        let sealed = key(1).seal(b"secret", b"");
+        for at in 0..sealed.as_bytes().len() {
+            let mut bytes = sealed.as_bytes().to_vec();
+            bytes[at] ^= 1;
+            assert!(
+                key(1).open(&Sealed::from_bytes(bytes.into()), b"").is_err(),
+                "byte {at}"
+            );
+        }
+        for length in 0..sealed.as_bytes().len() {
+            let short = Sealed::from_bytes(sealed.as_bytes()[..length].into());
+            assert!(key(1).open(&short, b"").is_err(), "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn a_secret_of_a_newer_format_is_not_called_damaged() {
+        let mut bytes = key(1).seal(b"secret", b"").as_bytes().to_vec();
+        bytes[0] = FORMAT + 1;
+        assert_eq!(
+            key(1).open(&Sealed::from_bytes(bytes.into()), b""),
+            Err(CannotOpen::Newer)
+        );
+    }
+
+    #[test]
+    fn the_same_secret_is_sealed_differently_each_time() {
+        assert_ne!(key(1).seal(b"secret", b""), key(1).seal(b"secret", b""));
+    }
+
+    #[test]
+    fn a_key_is_made_once_for_its_owner_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let made = MasterKey::load_or_make(home.path()).unwrap();
+        let loaded = MasterKey::load_or_make(home.path()).unwrap();
+        let sealed = made.seal(b"secret", b"");
+        assert_eq!(loaded.open(&sealed, b""), Ok(b"secret".to_vec()));
+        let file = home.path().join("master-key");
+        assert_eq!(
+            fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        let text = fs::read_to_string(&file).unwrap();
+        assert_eq!(
+            MasterKey::parse(&text).unwrap().open(&sealed, b""),
+            Ok(b"secret".to_vec())
+        );
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_key_that_is_not_64_hexadecimal_digits_is_refused() {
+        let good = "0123456789abcdefABCDEF00".repeat(2) + "0123456789abcdef";
+        assert!(MasterKey::parse(&format!("{good}\n")).is_ok());
+        for bad in [
+            "",
+            "00",
+            &good[1..],
+            &format!("{good}0"),
+            &good.replace('a', "g"),
+        ] {
+            assert!(
+                matches!(MasterKey::parse(bad), Err(KeyError::Malformed)),
+                "{bad}"
+            );
+        }
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join("master-key"), "").unwrap();
+        assert!(matches!(
+            MasterKey::load_or_make(home.path()),
+            Err(KeyError::Malformed)
+        ));
+    }
 }

@@ -26,6 +26,8 @@ mod overlay;
 mod plan;
 mod readers;
 mod sweep;
+#[cfg(test)]
+mod tests;
 
 pub use self::open::{OpenError, Options};
 
@@ -48,7 +50,6 @@ use tokio::sync::oneshot;
 use self::ask::{actions, customers, devices, entries};
 use self::committer::{Committer, Job, Reply, Waiting};
 use self::disk::{Disk, FreeBytes};
-use self::epochs::Epochs;
 use self::gauge::Gauge;
 use self::open::Opened;
 use self::plan::Plan;
@@ -71,30 +72,30 @@ pub struct SledStore {
 impl SledStore {
     /// Opens the store in a directory, making it if it is not there.
     pub fn open(options: Options) -> Result<Self, OpenError> {
-        Self::open_with(options, disk::free_bytes())
+        let opened = open::open(&options)?;
+        Self::start(opened, &options, disk::free_bytes())
     }
 
-    fn open_with(options: Options, free_bytes: FreeBytes) -> Result<Self, OpenError> {
-        let Opened { db, file, lock } = open::open(&options)?;
-        let gauge = Arc::new(Gauge::new(options.queue_max));
-        let disk = Disk::new(&options.path, options.disk_reserve_bytes, free_bytes);
-        let (queue, jobs) = sync_channel(options.queue_max);
-        let epochs = Epochs::load(&db).map_err(|fault| OpenError::Damaged {
+    fn start(opened: Opened, options: &Options, free: FreeBytes) -> Result<Self, OpenError> {
+        let refused = |source| OpenError::Io {
             path: options.path.clone(),
-            detail: fault.to_string(),
-        })?;
+            source,
+        };
+        let Opened {
+            db,
+            file,
+            lock,
+            epochs,
+        } = opened;
+        let gauge = Arc::new(Gauge::new(options.queue_max));
+        let disk = Disk::new(&options.path, options.disk_reserve_bytes, free);
+        let (queue, jobs) = sync_channel(options.queue_max.max(1));
         let committer = Committer::new(db.clone(), file, disk, Arc::clone(&gauge), jobs, epochs);
         let committer = Builder::new()
             .name("store-committer".to_owned())
             .spawn(move || committer.run())
-            .map_err(|source| OpenError::Io {
-                path: options.path.clone(),
-                source,
-            })?;
-        let readers = Readers::start(&db, &gauge).map_err(|source| OpenError::Io {
-            path: options.path.clone(),
-            source,
-        })?;
+            .map_err(refused)?;
+        let readers = Readers::start(&db, &gauge).map_err(refused)?;
         Ok(Self {
             queue: Some(queue),
             committer: Some(committer),

@@ -170,12 +170,12 @@ fn remove_client(client: &ClientId, rows: &mut Overlay<'_>) -> Result<(), Fault>
     let customer = record::customer::read_client(&value)?.customer;
     rows.erase(key::client(client))?;
     rows.remove(key::client_of(&customer, client));
-    let tokens = key::tokens_of(client);
+    let tokens = key::token::of_client(client);
     for of_client in rows.keys(&tokens, usize::MAX)? {
-        let token = key::token_from_client(&of_client, &tokens);
+        let token = key::token::token_from_client(&of_client, &tokens);
         if let Some(value) = kv::load(rows, &token)? {
             let kept = record::customer::read_token(&value)?;
-            rows.remove(key::token_expiring(kept.expires_at, &kept.digest));
+            rows.remove(key::token::expiring(kept.expires_at, &kept.digest));
         }
         rows.remove(token);
         rows.remove(of_client);

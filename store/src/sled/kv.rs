@@ -152,3 +152,67 @@ fn digest(value: &[u8]) -> [u8; DIGEST_BYTES] {
     digest.copy_from_slice(&whole[..DIGEST_BYTES]);
     digest
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// Rows in memory.
+    #[derive(Default)]
+    struct Memory(BTreeMap<Vec<u8>, IVec>);
+
+    impl Rows for Memory {
+        fn row(&self, key: &[u8]) -> Result<Option<IVec>, Fault> {
+            Ok(self.0.get(key).cloned())
+        }
+    }
+
+    impl Memory {
+        fn put(&mut self, key: &[u8], value: &[u8]) {
+            let value = Value::cut(key, value);
+            self.0.insert(key.to_vec(), value.head);
+            self.0.extend(
+                value
+                    .pieces
+                    .into_iter()
+                    .map(|(key, piece)| (key.to_vec(), piece)),
+            );
+        }
+    }
+
+    fn value(size: usize, seed: u8) -> Vec<u8> {
+        (0..size)
+            .map(|at| seed.wrapping_add((at % 251) as u8) | 1)
+            .collect()
+    }
+
+    #[test]
+    fn a_value_of_any_size_comes_back_and_no_row_is_too_large() {
+        for size in [1, 4_085, 4_086, 4_095, 4_096, 4_097, 8_181, 8_182, 100_000] {
+            let mut rows = Memory::default();
+            rows.put(b"key", &value(size, 7));
+            assert!(rows.0.values().all(|row| row.len() <= ROW_BYTES_MAX));
+            let read = load(&rows, b"key").unwrap().unwrap();
+            assert_eq!(read, value(size, 7), "{size}");
+            let head = rows.row(b"key").unwrap().unwrap();
+            assert_eq!(beginning(&head)[0], value(size, 7)[0]);
+            assert_eq!(usize::from(pieces_behind(&head)), rows.0.len() - 1);
+        }
+        assert!(load(&Memory::default(), b"key").unwrap().is_none());
+    }
+
+    #[test]
+    fn pieces_of_two_versions_are_not_taken_for_one() {
+        let mut rows = Memory::default();
+        rows.put(b"key", &value(10_000, 7));
+        let mut other = Memory::default();
+        other.put(b"key", &value(10_000, 9));
+        let piece = key::piece(b"key", 1);
+        rows.0.insert(piece.clone(), other.0[&piece].clone());
+        assert!(matches!(load(&rows, b"key"), Err(Fault::Unreadable(_))));
+        rows.0.remove(&piece);
+        assert!(matches!(load(&rows, b"key"), Err(Fault::Unreadable(_))));
+    }
+}

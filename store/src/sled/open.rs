@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use sled::{Db, IVec};
 
+use super::epochs::Epochs;
 use crate::key;
 use crate::record::number;
 
@@ -116,6 +117,8 @@ pub(super) struct Opened {
     pub(super) file: File,
     /// Keeps others out while it is open.
     pub(super) lock: File,
+    /// The epochs the store knows.
+    pub(super) epochs: Epochs,
 }
 
 /// Opens the files of a store, making them if they are not there.
@@ -129,9 +132,15 @@ pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
     let db = open_tree(path, &rows, options.cache_bytes)?;
     let file = File::open(rows.join("db")).map_err(refused)?;
     check_format(path, &db)?;
+    let epochs = Epochs::load(&db).map_err(|fault| damaged(path, &fault.to_string()))?;
     file.sync_all().map_err(refused)?;
     sync_directories(path, &rows).map_err(refused)?;
-    Ok(Opened { db, file, lock })
+    Ok(Opened {
+        db,
+        file,
+        lock,
+        epochs,
+    })
 }
 
 fn lock(path: &Path) -> Result<File, OpenError> {
@@ -250,5 +259,34 @@ fn damaged(path: &Path, detail: &str) -> OpenError {
     OpenError::Damaged {
         path: path.to_path_buf(),
         detail: detail.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_operating_system_says_is_told_apart() {
+        let path = Path::new("/data/store");
+        let refused = |kind: ErrorKind| refusal(path, kind.into());
+        assert!(matches!(
+            refused(ErrorKind::PermissionDenied),
+            OpenError::Forbidden { .. }
+        ));
+        assert!(matches!(
+            refused(ErrorKind::ReadOnlyFilesystem),
+            OpenError::Forbidden { .. }
+        ));
+        assert!(matches!(
+            refused(ErrorKind::NotADirectory),
+            OpenError::NotADirectory { .. }
+        ));
+        assert!(matches!(
+            refused(ErrorKind::StorageFull),
+            OpenError::Io { .. }
+        ));
+        let text = refused(ErrorKind::PermissionDenied).to_string();
+        assert_eq!(text, "no permission to use /data/store as a store");
     }
 }

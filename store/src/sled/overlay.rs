@@ -170,3 +170,84 @@ impl<'t> Overlay<'t> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(keys: &[&str]) -> (tempfile::TempDir, sled::Db) {
+        let home = tempfile::tempdir().unwrap();
+        let db = sled::Config::new()
+            .path(home.path())
+            .flush_every_ms(None)
+            .open()
+            .unwrap();
+        for key in keys {
+            db.insert(key, "tree").unwrap();
+        }
+        (home, db)
+    }
+
+    fn text(keys: Vec<IVec>) -> Vec<String> {
+        keys.into_iter()
+            .map(|key| String::from_utf8(key.to_vec()).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn writes_stand_before_the_rows_of_the_tree() {
+        let (_home, db) = tree(&["a1", "a3", "a5", "b1"]);
+        let mut rows = Overlay::new(&db);
+        rows.put("a2".into(), "new".into());
+        rows.put("a3".into(), "new".into());
+        rows.remove("a5");
+        assert_eq!(rows.row(b"a1").unwrap(), Some("tree".into()));
+        assert_eq!(rows.row(b"a3").unwrap(), Some("new".into()));
+        assert_eq!(rows.row(b"a5").unwrap(), None);
+        assert_eq!(text(rows.keys(b"a", 9).unwrap()), ["a1", "a2", "a3"]);
+        assert_eq!(text(rows.keys(b"a", 2).unwrap()), ["a1", "a2"]);
+        assert_eq!(rows.keys(b"c", 9).unwrap(), Vec::<IVec>::new());
+    }
+
+    #[test]
+    fn the_last_key_is_the_last_one_that_will_be_there() {
+        let (_home, db) = tree(&["a1", "a3", "a5", "b1"]);
+        let mut rows = Overlay::new(&db);
+        assert_eq!(rows.last_key(b"a").unwrap(), Some("a5".into()));
+        rows.remove("a5");
+        assert_eq!(rows.last_key(b"a").unwrap(), Some("a3".into()));
+        rows.put("a4".into(), "new".into());
+        rows.put("a9".into(), "new".into());
+        rows.remove("a9");
+        assert_eq!(rows.last_key(b"a").unwrap(), Some("a4".into()));
+        assert_eq!(rows.last_key(b"c").unwrap(), None);
+    }
+
+    #[test]
+    fn a_smaller_value_leaves_no_piece_of_the_larger_one() {
+        let (_home, db) = tree(&[]);
+        let mut rows = Overlay::new(&db);
+        for size in [40_000, 9_000, 3] {
+            let value = Value::cut(b"key", &vec![1; size]);
+            let rows_needed = value.pieces.len() + 1;
+            rows.replace("key".into(), value).unwrap();
+            assert_eq!(kv::load(&rows, b"key").unwrap().unwrap().len(), size);
+            assert_eq!(rows.writes.values().flatten().count(), rows_needed);
+        }
+        assert!(rows.erase("key").unwrap());
+        assert!(!rows.erase("key").unwrap());
+        assert_eq!(rows.writes.values().flatten().count(), 0);
+    }
+
+    #[test]
+    fn a_count_that_comes_back_to_zero_leaves_no_row() {
+        let (_home, db) = tree(&[]);
+        let mut rows = Overlay::new(&db);
+        rows.add("count".into(), -2).unwrap();
+        rows.add("count".into(), 5).unwrap();
+        let row = rows.row(b"count").unwrap().unwrap();
+        assert_eq!(number::read_count(&row), Ok(3));
+        rows.add("count".into(), -3).unwrap();
+        assert_eq!(rows.row(b"count").unwrap(), None);
+    }
+}

@@ -156,11 +156,11 @@ impl Steps {
 
     fn put_token(&mut self, token: &AccessToken) {
         self.insert(
-            key::token(&token.digest),
+            key::token::token(&token.digest),
             &record::customer::write_token(token),
         );
-        self.put(key::token_of(&token.client, &token.digest), &[]);
-        self.put(key::token_expiring(token.expires_at, &token.digest), &[]);
+        self.put(key::token::token_of(&token.client, &token.digest), &[]);
+        self.put(key::token::expiring(token.expires_at, &token.digest), &[]);
     }
 
     fn put_setting(&mut self, setting: &Setting) {

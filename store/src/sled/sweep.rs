@@ -48,14 +48,14 @@ pub(super) fn sweep(
 }
 
 fn sweep_tokens(retention: &Retention, max: usize, rows: &mut Overlay<'_>) -> Result<usize, Fault> {
-    let first = key::tokens_by_expiry();
-    let end = key::tokens_expiring_from(retention.tokens_before);
+    let first = key::token::by_expiry();
+    let end = key::token::expiring_from(retention.tokens_before);
     let due = rows.keys_between(&first, &end, max)?;
     for expiring in &due {
-        let token = key::token_from_expiry(expiring);
+        let token = key::token::token_from_expiry(expiring);
         if let Some(value) = kv::load(rows, &token)? {
             let kept = record::customer::read_token(&value)?;
-            rows.remove(key::token_of(&kept.client, &kept.digest));
+            rows.remove(key::token::token_of(&kept.client, &kept.digest));
         }
         rows.remove(token);
         rows.remove(expiring.clone());

@@ -51,7 +51,7 @@ pub(in crate::sled) fn token(
     db: &Db,
     digest: &SecretDigest,
 ) -> Result<Option<(AccessToken, Client)>, Fault> {
-    let Some(token) = load(db, &key::token(digest), read_token)? else {
+    let Some(token) = load(db, &key::token::token(digest), read_token)? else {
         return Ok(None);
     };
     let client = client(db, &token.client)?;

@@ -1,0 +1,148 @@
+//! What does the store do when the disk is full, fails, or the committer is slow?
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::conformance::given::{acme, action, at, created, device};
+use crate::conformance::wait;
+
+#[test]
+fn a_full_disk_is_noticed_and_its_room_too_without_anybody_asking() {
+    let home = tempfile::tempdir().unwrap();
+    let free = Arc::new(AtomicU64::new(2_000));
+    let options = Options {
+        disk_reserve_bytes: 1_000,
+        ..Options::at(home.path())
+    };
+    let seen = Arc::clone(&free);
+    let store = started(&options, Box::new(move |_| Ok(seen.load(Ordering::SeqCst))));
+    assert_eq!(wait(store.commit(request(1))), Ok(()));
+    free.store(999, Ordering::SeqCst);
+    assert_eq!(wait(store.commit(request(2))), Err(CommitError::Full));
+    assert_eq!(store.pressure(), Pressure::Full);
+    // Old things may still go, as long as half of the reserve is there.
+    assert_eq!(wait(store.sweep(retention(), 10)), Ok(Swept::default()));
+    free.store(499, Ordering::SeqCst);
+    assert_eq!(wait(store.sweep(retention(), 10)), Err(Unavailable));
+    free.store(1_000, Ordering::SeqCst);
+    until(|| store.pressure() == Pressure::Open);
+    assert_eq!(wait(store.commit(request(2))), Ok(()));
+}
+
+#[test]
+fn nothing_is_promised_once_fsync_has_failed() {
+    let home = tempfile::tempdir().unwrap();
+    let options = Options::at(home.path());
+    let opened = open::open(&options).unwrap();
+    // Not a file that can be synced.
+    let opened = Opened {
+        file: File::open("/dev/null").unwrap(),
+        ..opened
+    };
+    let store = SledStore::start(opened, &options, disk::free_bytes()).unwrap();
+    assert_eq!(wait(store.customer(acme())), Ok(None));
+    assert_eq!(
+        wait(store.commit(request(1))),
+        Err(CommitError::Unavailable)
+    );
+    assert_eq!(store.pressure(), Pressure::Full);
+    assert_eq!(
+        wait(store.commit(Batch::default())),
+        Err(CommitError::Unavailable)
+    );
+    assert_eq!(wait(store.customer(acme())), Err(Unavailable));
+    assert_eq!(wait(store.take_over()), Err(Unavailable));
+    assert_eq!(wait(store.sweep(retention(), 10)), Err(Unavailable));
+}
+
+#[test]
+fn a_full_queue_refuses_and_what_it_took_is_committed() {
+    let home = tempfile::tempdir().unwrap();
+    let options = Options {
+        queue_max: 8,
+        ..Options::at(home.path())
+    };
+    let gate = Arc::new(Mutex::new(()));
+    let closed = gate.lock().unwrap();
+    let store = started(&options, behind(&gate));
+    let receipts: Vec<_> = (0..100)
+        .map(|chance| store.commit(request(chance)))
+        .collect();
+    assert_eq!(store.pressure(), Pressure::Full);
+    drop(closed);
+    let verdicts: Vec<_> = receipts.into_iter().map(wait).collect();
+    let taken = verdicts.iter().filter(|verdict| verdict.is_ok()).count();
+    // The committer holds what it took out of the queue before it met the gate.
+    assert!((8..100).contains(&taken), "{taken} of 100");
+    assert!(
+        verdicts
+            .iter()
+            .all(|v| matches!(v, Ok(()) | Err(CommitError::Full)))
+    );
+    assert_eq!(store.pressure(), Pressure::Open);
+    for (verdict, chance) in verdicts.iter().zip(0..) {
+        let kept = wait(store.action(id(chance))).unwrap();
+        assert_eq!(kept.is_some(), verdict.is_ok(), "number {chance}");
+    }
+}
+
+#[test]
+fn a_dropped_store_commits_what_has_queued() {
+    let home = tempfile::tempdir().unwrap();
+    let options = Options::at(home.path());
+    let gate = Arc::new(Mutex::new(()));
+    let closed = gate.lock().unwrap();
+    let store = started(&options, behind(&gate));
+    let receipts: Vec<_> = (0..50)
+        .map(|chance| store.commit(request(chance)))
+        .collect();
+    let dropping = thread::spawn(move || drop(store));
+    drop(closed);
+    dropping.join().unwrap();
+    for receipt in receipts {
+        assert_eq!(wait(receipt), Ok(()));
+    }
+    let store = SledStore::open(options).unwrap();
+    assert!((0..50).all(|chance| wait(store.action(id(chance))).unwrap().is_some()));
+}
+
+fn started(options: &Options, free: FreeBytes) -> SledStore {
+    SledStore::start(open::open(options).unwrap(), options, free).unwrap()
+}
+
+/// A disk with room for everything, which the committer can look at while the gate is open.
+fn behind(gate: &Arc<Mutex<()>>) -> FreeBytes {
+    let gate = Arc::clone(gate);
+    Box::new(move |_: &Path| {
+        drop(gate.lock().unwrap());
+        Ok(u64::MAX)
+    })
+}
+
+fn request(chance: u64) -> Batch {
+    created(&action(&device(&acme(), 1), 10, chance))
+}
+
+fn id(chance: u64) -> ActionId {
+    action(&device(&acme(), 1), 10, chance).id
+}
+
+fn retention() -> Retention {
+    Retention {
+        actions_before: at(0),
+        entries_before: at(0),
+        tokens_before: at(0),
+    }
+}
+
+fn until(holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < deadline, "it never happened");
+        thread::yield_now();
+    }
+}
