@@ -197,6 +197,12 @@ impl SimulatedDevice {
         self.resources.replace(path, value)
     }
 
+    /// Has the device update its registration at another interval, once it has said next that it
+    /// is there.
+    pub fn update_every(&mut self, interval_ms: u32) {
+        self.configuration.update_interval_ms = Some(interval_ms);
+    }
+
     /// Has the device answer for a resource in another way, and returns how it did before.
     pub fn answer_with(&mut self, path: Path, answer: Answer) -> Option<Answer> {
         let resource = self.resources.find_mut(path)?;

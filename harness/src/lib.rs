@@ -8,3 +8,8 @@ pub mod chance;
 pub mod clock;
 pub mod device;
 pub mod socket;
+
+/// Names a resource of a device; whoever configures devices needs no door to `protocol`.
+pub use protocol::lwm2m::path::Path;
+/// What a resource of a device holds.
+pub use protocol::lwm2m::value::Value;

@@ -34,6 +34,18 @@ fn a_device_may_update_more_often() {
 }
 
 #[test]
+fn another_interval_counts_from_the_next_update_on() {
+    let mut world = World::registered(Configuration::new("lamp"));
+    world.device.update_every(30_000);
+    for interval_ms in [270_000, 30_000, 30_000] {
+        assert_eq!(world.pass_to_timeout(), interval_ms);
+        let update = world.message();
+        world.hear(&answer(&update, Code::CHANGED));
+        assert_eq!(world.take(), [told(Event::Updated)]);
+    }
+}
+
+#[test]
 fn no_setting_makes_a_flood_of_updates() {
     let cases = [
         (300, Some(0), 100),
