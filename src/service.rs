@@ -5,7 +5,7 @@
 //! lost by a stop that is cut short: it only takes a restart longer to notice.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -92,6 +92,7 @@ impl Service {
         let operator = OperatorToken::load_or_make(config).map_err(StartError::OperatorToken)?;
         let clock = Clock::new();
         let epoch = store.take_over().await?;
+        let doors = Doors::open(config)?;
         let logging = Logging::new(clock.clone(), Arc::clone(&store), kept_for(config)).start();
         let parts = HomeParts {
             clock: clock.clone(),
@@ -99,19 +100,20 @@ impl Service {
             rules: Arc::new(rules(config)),
             epoch,
         };
-        let (registry, coap) = start_registry(config.coap, parts, logging)?;
-        let devices = Devices::new(vec![registry.0.clone()], Arc::clone(&store));
+        let arbiter = Arbiter::new();
+        let registry = Registry::start_on(&arbiter, parts, doors.socket, logging);
+        let devices = Devices::new(vec![registry.clone()], Arc::clone(&store));
         let operator_token_path = operator.path.clone();
         let state = State::new(config, store, devices, clock, master_key, operator);
-        let (web, http) = start_web(config, &state)?;
+        let web = start_web(doors.listening, &state).map_err(refused("HTTP", doors.http))?;
         state.set_ready();
         Ok(Self {
-            http,
-            coap,
+            http: doors.http,
+            coap: doors.coap,
             operator_token_path,
             state,
             web,
-            registries: vec![registry],
+            registries: vec![(registry, arbiter)],
         })
     }
 
@@ -170,51 +172,53 @@ pub async fn wait_for_signal() {
     }
 }
 
-fn start_registry(
-    address: SocketAddr,
-    parts: HomeParts,
-    logging: Addr<Logging>,
-) -> Result<((Addr<Registry>, Arbiter), SocketAddr), StartError> {
-    let listen = |source| StartError::Listen {
-        what: "CoAP",
-        address,
-        source,
-    };
-    let socket = socket::open(address).map_err(listen)?;
-    let bound = socket.local_addr().map_err(listen)?;
-    let arbiter = Arbiter::new();
-    let registry = Registry::start_on(&arbiter, parts, socket, logging);
-    Ok(((registry, arbiter), bound))
+/// What the system may refuse: had before any actor starts, for nobody stops one that was started
+/// for nothing.
+struct Doors {
+    http: SocketAddr,
+    listening: Listening,
+    coap: SocketAddr,
+    socket: UdpSocket,
 }
 
-fn start_web(config: &Config, state: &State) -> Result<(Addr<Web>, SocketAddr), StartError> {
-    let address = config.http;
-    let listen = |source| StartError::Listen {
-        what: "HTTP",
+impl Doors {
+    fn open(config: &Config) -> Result<Self, StartError> {
+        let refused = refused("CoAP", config.coap);
+        let socket = socket::open(config.coap).map_err(refused)?;
+        let coap = socket.local_addr().map_err(refused)?;
+        let refused = self::refused("HTTP", config.http);
+        let listener = web::open(config.http).map_err(refused)?;
+        let http = listener.local_addr().map_err(refused)?;
+        let certificate = config.tls();
+        let tls = certificate.map(|(cert, key)| tls::load(cert, key));
+        let listening = Listening {
+            listener,
+            tls: tls.transpose()?,
+            workers: available_parallelism().map_or(1, usize::from),
+        };
+        Ok(Self {
+            http,
+            listening,
+            coap,
+            socket,
+        })
+    }
+}
+
+fn refused(what: &'static str, address: SocketAddr) -> impl Fn(io::Error) -> StartError + Copy {
+    move |source| StartError::Listen {
+        what,
         address,
         source,
-    };
-    let listener = web::open(address).map_err(listen)?;
-    let bound = listener.local_addr().map_err(listen)?;
-    let tls = config
-        .tls()
-        .map(|(cert, key)| tls::load(cert, key))
-        .transpose()?;
-    let workers = available_parallelism().map_or(1, usize::from);
+    }
+}
+
+fn start_web(listening: Listening, state: &State) -> io::Result<Addr<Web>> {
     let state = state.clone();
     let routes = Arc::new(move |app: &mut actix_web::web::ServiceConfig| {
         api::configure(app, state.clone());
     });
-    let web = Web::start_serving(
-        Listening {
-            listener,
-            tls,
-            workers,
-        },
-        routes,
-    )
-    .map_err(listen)?;
-    Ok((web, bound))
+    Web::start_serving(listening, routes)
 }
 
 fn store_options(config: &Config) -> Options {
