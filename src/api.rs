@@ -1,6 +1,6 @@
 //! The whole HTTP API on one page: method, path, who may call, and what answers.
 //!
-//! Every route stands in [`ROUTES`] with its access; nothing else is mounted. A path that is not
+//! Every route stands in `ROUTES` with its access; nothing else is mounted. A path that is not
 //! here is 404, a method that is not here 405, both in the shape of every other error.
 
 mod access;

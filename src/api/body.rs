@@ -2,6 +2,7 @@
 
 use std::future::{Future, Ready, ready};
 use std::pin::Pin;
+use std::time::Duration;
 
 use actix_web::dev::Payload;
 use actix_web::error::PayloadError;
@@ -10,6 +11,9 @@ use actix_web::{FromRequest, HttpRequest, web};
 
 use super::error::Failure;
 use super::fields::Fields;
+
+/// A body takes this long at most: connections are not for keeping.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A body in JSON.
 pub(super) struct Json(pub(super) Fields);
@@ -37,7 +41,9 @@ impl FromRequest for Raw {
             if encoded {
                 return Err(Failure::unsupported_media("sent without Content-Encoding"));
             }
-            let bytes = bytes.await.map_err(|error| unread(&error))?;
+            let bytes = tokio::time::timeout(PATIENCE, bytes).await;
+            let bytes = bytes.map_err(|_| Failure::malformed("the body did not come in time"))?;
+            let bytes = bytes.map_err(|error| unread(&error))?;
             Ok(Self { media_type, bytes })
         })
     }

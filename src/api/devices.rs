@@ -69,10 +69,10 @@ pub(super) async fn inspect(
     At(device): At<DeviceId>,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, Failure> {
-    let snapshot = api
-        .devices
-        .inspect(DeviceKey::of(&caller.customer, &device))
-        .await?;
+    let device = DeviceKey::of(&caller.customer, &device);
+    let mut snapshot = api.devices.inspect(device).await?;
+    // A device's actor does not hear of a new key.
+    snapshot.profile = found(api.store.profile(device).await?)?;
     Ok(HttpResponse::Ok().json(InspectorBody::of(&snapshot)))
 }
 
@@ -86,6 +86,10 @@ pub(super) async fn delete(
         .retire(DeviceKey::of(&caller.customer, &device))
         .await?;
     Ok(HttpResponse::NoContent().finish())
+}
+
+fn found(profile: Option<Profile>) -> Result<Profile, Failure> {
+    profile.ok_or_else(|| Failure::unknown("device"))
 }
 
 fn new_device(mut fields: Fields) -> Result<NewDevice, Failure> {
