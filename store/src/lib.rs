@@ -66,7 +66,7 @@ pub enum Pressure {
 /// How much a sweep removed and whether it stopped at its bound.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Swept {
-    /// Rows removed.
+    /// Requests, entries and tokens removed.
     pub removed: u64,
     /// Whether there is more to remove.
     pub more: bool,
@@ -84,6 +84,9 @@ pub struct Retention {
 }
 
 /// What survives. One value serves every thread.
+///
+/// A question may be answered with what was committed but is not acknowledged yet. A list is not
+/// a snapshot: what changes while it is read may be missing from it, but is never shown twice.
 pub trait Store: Send + Sync {
     /// Makes a batch durable, all of it or nothing.
     fn commit(&self, batch: Batch) -> Receipt;
@@ -140,9 +143,11 @@ pub trait Store: Send + Sync {
     /// Action requests, newest first.
     fn actions(&self, filter: ActionFilter, page: PageWanted) -> Answer<Page<Action>>;
 
-    /// Administration log entries, newest first.
+    /// Administration log entries, newest first. The total is counted: the cost grows with the
+    /// window, not only with the page.
     fn entries(&self, filter: LogFilter, page: PageWanted) -> Answer<Page<Entry>>;
 
-    /// Removes what is too old, and what is left of removed customers, at most `max` rows.
+    /// Removes what is too old, and what is left of removed customers: at most `max` things, and
+    /// at most as many as an engine can remove without holding up commits.
     fn sweep(&self, retention: Retention, max: u32) -> Answer<Swept>;
 }

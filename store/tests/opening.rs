@@ -5,7 +5,7 @@
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -102,6 +102,25 @@ fn a_snapshot_that_was_cut_off_does_not_keep_the_store_closed() {
 }
 
 #[test]
+fn a_store_that_was_cut_off_while_it_was_made_is_made_again() {
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir_all(home.path().join("rows/blobs")).unwrap();
+    for log in [None, Some("")] {
+        fs::write(home.path().join("rows/conf"), "segment_s").unwrap();
+        if let Some(log) = log {
+            fs::write(home.path().join("rows/db"), log).unwrap();
+        }
+        let store = SledStore::open(Options::at(home.path())).unwrap();
+        assert_eq!(wait(store.customer(acme())), Ok(None));
+        drop(store);
+        fs::remove_file(home.path().join("rows/db")).unwrap();
+        for snapshot in snapshots(home.path()) {
+            fs::remove_file(snapshot).unwrap();
+        }
+    }
+}
+
+#[test]
 fn a_file_is_no_directory() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("store");
@@ -113,6 +132,15 @@ fn a_file_is_no_directory() {
             "{refused}"
         );
     }
+}
+
+fn snapshots(path: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(path.join("rows"))
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    files
+        .filter(|file| file.to_string_lossy().contains("snap."))
+        .collect()
 }
 
 fn filled(path: &Path) -> SledStore {

@@ -195,12 +195,18 @@ impl Committer {
     }
 
     fn take_over(&mut self, reply: oneshot::Sender<Result<u64, Unavailable>>) {
-        let begun = if self.refusal().is_none() {
+        let begun = if self.may_tidy() {
             self.begin_epoch()
         } else {
             Err(Unavailable)
         };
         let _ = reply.send(begun);
+    }
+
+    /// Whether what makes no room scarcer may be written: a service can be started with a full
+    /// disk, and remove what is old.
+    fn may_tidy(&self) -> bool {
+        !self.gauge.failed() && self.disk.has_room_to_tidy()
     }
 
     fn begin_epoch(&mut self) -> Result<u64, Unavailable> {
@@ -213,7 +219,7 @@ impl Committer {
     }
 
     fn remove_old(&self, retention: &Retention, max: u32) -> Result<Swept, Unavailable> {
-        if self.gauge.failed() || !self.disk.has_room_to_remove() {
+        if !self.may_tidy() {
             return Err(Unavailable);
         }
         let mut rows = Overlay::new(&self.db);

@@ -31,8 +31,9 @@ impl Disk {
         self.has_free(self.reserve_bytes)
     }
 
-    /// Whether old things may be removed: removing writes too, and must go on when adding may not.
-    pub(super) fn has_room_to_remove(&self) -> bool {
+    /// Whether a service may take the store over and remove what is old: that writes a little
+    /// too, and must go on when adding may not.
+    pub(super) fn has_room_to_tidy(&self) -> bool {
         self.has_free(self.reserve_bytes / 2)
     }
 

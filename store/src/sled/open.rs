@@ -128,7 +128,7 @@ pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
     fs::create_dir_all(path).map_err(refused)?;
     let lock = lock(path)?;
     let rows = path.join("rows");
-    remove_unfinished_snapshots(&rows).map_err(refused)?;
+    remove_unfinished(&rows).map_err(refused)?;
     let db = open_tree(path, &rows, options.cache_bytes)?;
     let file = File::open(rows.join("db")).map_err(refused)?;
     check_format(path, &db)?;
@@ -155,19 +155,26 @@ fn lock(path: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// Removes what sled was writing when it was stopped while opening. It would take such a file for
-/// its newest snapshot and call the store corrupt; the snapshot before, or the log, has it all.
-fn remove_unfinished_snapshots(rows: &Path) -> io::Result<()> {
+/// Removes what sled was writing when it was stopped while opening, because it would call the
+/// store corrupt over it: a snapshot (the one before, or the log, has it all), and the parameters
+/// of a store that has no log yet.
+fn remove_unfinished(rows: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(rows) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let has_log = match fs::metadata(rows.join("db")) {
+        Ok(log) => log.len() > 0,
+        Err(error) if error.kind() == ErrorKind::NotFound => false,
         Err(error) => return Err(error),
     };
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if name.starts_with("snap.") && name.ends_with(".generating") {
+        let snapshot = name.starts_with("snap.") && name.ends_with(".generating");
+        if snapshot || (name == "conf" && !has_log) {
             fs::remove_file(entry.path())?;
         }
     }

@@ -24,10 +24,12 @@ fn a_full_disk_is_noticed_and_its_room_too_without_anybody_asking() {
     free.store(999, Ordering::SeqCst);
     assert_eq!(wait(store.commit(request(2))), Err(CommitError::Full));
     assert_eq!(store.pressure(), Pressure::Full);
-    // Old things may still go, as long as half of the reserve is there.
+    // A service can still start and remove what is old, as long as half of the reserve is there.
+    assert_eq!(wait(store.take_over()), Ok(1));
     assert_eq!(wait(store.sweep(retention(), 10)), Ok(Swept::default()));
     free.store(499, Ordering::SeqCst);
     assert_eq!(wait(store.sweep(retention(), 10)), Err(Unavailable));
+    assert_eq!(wait(store.take_over()), Err(Unavailable));
     free.store(1_000, Ordering::SeqCst);
     until(|| store.pressure() == Pressure::Open);
     assert_eq!(wait(store.commit(request(2))), Ok(()));
