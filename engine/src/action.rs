@@ -43,6 +43,8 @@ pub struct Action {
     pub updated_at: Timestamp,
     /// When it fails if it is not final by then.
     pub expires_at: Timestamp,
+    /// The expiry of its own that the caller asked for, in seconds.
+    pub expires_in_s: Option<u32>,
     /// The device as it was known at creation, for the record.
     pub addressee: Addressee,
     /// Ties the request to the call that made it.

@@ -34,6 +34,8 @@ struct RequestDataBody {
     request: Lwm2mBody,
     request_mode: &'static str,
     send_attempts: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_in: Option<u32>,
     iccid: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     imsi1: Option<String>,
@@ -97,6 +99,7 @@ impl RequestDataBody {
             request,
             request_mode: action.mode.word(),
             send_attempts: action.attempts_permitted,
+            expires_in: action.expires_in_s,
             iccid: action.addressee.iccid.to_string(),
             imsi1: action.addressee.imsi.as_ref().map(ToString::to_string),
             trace_id: action.trace.to_string(),

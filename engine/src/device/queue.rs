@@ -314,6 +314,7 @@ impl Device {
             created_at: now,
             updated_at: now,
             expires_at,
+            expires_in_s: new.expires_in_s,
             addressee: Addressee {
                 device: self.profile.device.clone(),
                 iccid: self.profile.iccid.clone(),

@@ -192,6 +192,7 @@ fn scheduled() -> Action {
         created_at: NOON,
         updated_at: NOON,
         expires_at: NOON.plus_s(172_800),
+        expires_in_s: None,
         addressee: Addressee {
             device: profile.device,
             iccid: profile.iccid,

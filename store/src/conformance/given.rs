@@ -122,6 +122,7 @@ pub fn action(device: &Profile, second: i64, chance: u64) -> Action {
         created_at: m.now(),
         updated_at: m.now(),
         expires_at: m.now().plus_s(86_400),
+        expires_in_s: Some(86_400),
         addressee: Addressee {
             device: device.device.clone(),
             iccid: device.iccid.clone(),

@@ -45,6 +45,8 @@ struct ActionV1<'a> {
     trace: ByteArray<16>,
     #[b(12)]
     outcome: Option<OutcomeV1<'a>>,
+    #[n(13)]
+    expires_in_s: Option<u32>,
 }
 
 #[derive(Decode, Encode)]
@@ -108,6 +110,7 @@ pub(crate) fn write_action(action: &Action) -> Vec<u8> {
         },
         trace: ByteArray::from(*action.trace.as_bytes()),
         outcome: action.outcome.as_ref().map(outcome_record),
+        expires_in_s: action.expires_in_s,
     };
     write_behind(vec![VERSION, code::of_status(action.status)], &record)
 }
@@ -128,6 +131,7 @@ pub(crate) fn read_action(value: &[u8]) -> Result<Action, Unreadable> {
         created_at: Timestamp::from_ms(record.created_at_ms),
         updated_at: Timestamp::from_ms(record.updated_at_ms),
         expires_at: Timestamp::from_ms(record.expires_at_ms),
+        expires_in_s: record.expires_in_s,
         addressee: Addressee {
             device: device_id(record.addressee.device)?,
             iccid: iccid(record.addressee.iccid)?,
