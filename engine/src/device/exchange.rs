@@ -43,6 +43,10 @@ impl Device {
             return true;
         }
         let answer = match remembered {
+            // The location it was answered with is gone, and no other message stands for it.
+            Remembered::Answered(Code::CREATED) if self.record.registration.is_none() => {
+                return true;
+            }
             Remembered::Answered(code) => self.respond(message, code),
             Remembered::Acknowledged => Message::acknowledgement(message.message_id),
             Remembered::Rejected => Message::reset(message.message_id),

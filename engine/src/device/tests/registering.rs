@@ -61,6 +61,20 @@ fn a_repeated_register_gets_the_same_location_and_saves_nothing() {
 }
 
 #[test]
+fn a_repeated_register_is_not_answered_once_its_registration_is_gone() {
+    let mut bench = Bench::new();
+    let message = bench.registration(&["lwm2m=1.1", "lt=86400"], OBJECTS);
+    bench.hears(HOME, &message);
+    bench.at(S).deregister();
+    assert_eq!(
+        bench.at(2 * S).hears(HOME, &message),
+        Lines::new(),
+        "there is no location to tell"
+    );
+    assert_eq!(bench.snapshot().registration, None);
+}
+
+#[test]
 fn registering_anew_gives_a_new_location_and_ends_the_old_one() {
     let mut bench = Bench::registered();
     let old = bench.updating(&[], "");
@@ -99,7 +113,13 @@ fn a_registration_from_another_address_is_forbidden() {
     ]);
     assert_eq!(bench.hears("10.0.0.2:5683", &message), expected);
     assert_eq!(bench.snapshot().registration, None);
+    assert!(
+        !bench.device().is_idle(),
+        "it remembers that it logged, so that strangers do not fill the log"
+    );
+    assert_eq!(bench.next_deadline(), Lines::new());
     assert_eq!(bench.deadline(), None);
+    assert!(bench.device().is_idle());
 }
 
 #[test]
@@ -261,6 +281,12 @@ fn deregistering_ends_the_registration() {
         "repeated"
     );
     assert_eq!(bench.update(), sent("ACK 4.04 to 103"));
+    assert!(
+        !bench.device().is_idle(),
+        "it remembers how it answered, for the device may ask again"
+    );
+    assert_eq!(bench.deadline(), Some(5 * S + 247 * S));
+    assert_eq!(bench.next_deadline(), Lines::new());
     assert!(bench.device().is_idle());
 }
 
