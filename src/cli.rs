@@ -19,8 +19,11 @@ pub enum Task {
     Config,
 }
 
-/// What `demo` sets before any other layer: its devices have no addresses of their own.
+/// What `demo` sets before any other layer: it is for this machine alone, takes devices that
+/// somebody adds by hand, and leaves the terminal to its story.
 const DEMO_PRESET: &[(&str, &str)] = &[
+    ("coap", "127.0.0.1:5683"),
+    ("log", "warn"),
     ("trust_endpoint_names", "true"),
     ("allow_private_destinations", "true"),
 ];

@@ -1,10 +1,11 @@
 //! The program: reads what it is told to do and does it.
 
+use std::error::Error;
 use std::process::ExitCode;
 
 use signalbox::cli::{Invocation, Task};
 use signalbox::config::{self, Config, Layers};
-use signalbox::{service, telemetry};
+use signalbox::{demo, service, telemetry};
 
 /// The exit status of a command line or a configuration that cannot be used.
 const USAGE: u8 = 2;
@@ -30,17 +31,32 @@ fn run(task: Task, config: &Config, layers: &Layers) -> ExitCode {
             print!("{layers}");
             ExitCode::SUCCESS
         }
-        Task::Serve | Task::Demo => match serve(config, layers) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("signalbox: {error}");
-                ExitCode::FAILURE
-            }
-        },
+        Task::Serve => exit(serve(config, layers)),
+        Task::Demo => exit(show(config, layers)),
     }
 }
 
-fn serve(config: &Config, layers: &Layers) -> Result<(), Box<dyn std::error::Error>> {
+fn exit(outcome: Result<(), Box<dyn Error>>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("signalbox: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(config: &Config, layers: &Layers) -> Result<(), Box<dyn Error>> {
+    start_log(config, layers)?;
+    Ok(service::serve(config)?)
+}
+
+fn show(config: &Config, layers: &Layers) -> Result<(), Box<dyn Error>> {
+    start_log(config, layers)?;
+    Ok(demo::run(config, layers)?)
+}
+
+fn start_log(config: &Config, layers: &Layers) -> Result<(), Box<dyn Error>> {
     telemetry::start(&config.log, config.log_format)?;
     for place in layers.unheeded() {
         tracing::warn!(setting = place, "this setting has no effect in this build");
@@ -48,5 +64,5 @@ fn serve(config: &Config, layers: &Layers) -> Result<(), Box<dyn std::error::Err
     for stranger in layers.strangers() {
         tracing::warn!(variable = stranger, "there is no such setting");
     }
-    Ok(service::serve(config)?)
+    Ok(())
 }

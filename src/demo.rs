@@ -1,0 +1,240 @@
+//! What does a stranger see first? The service at work on a store of its own: devices register, a
+//! request waits for one that sleeps, the device wakes and answers.
+//!
+//! Whatever is told was read from the API over HTTP or told by the simulated devices; the demo has
+//! no other way into the service than anybody has.
+
+mod by_hand;
+mod caller;
+mod cast;
+mod narrator;
+mod stage;
+mod story;
+
+use std::convert::Infallible;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use actix_rt::System;
+use tokio::task::{JoinHandle, yield_now};
+
+use self::by_hand::Handout;
+use self::caller::{Caller, Operator};
+use self::cast::{Cast, Part};
+use self::narrator::{Ink, Narrator, Voice};
+use self::stage::{Stage, StageError};
+use self::story::{Story, Why, create_devices};
+use crate::config::{self, Config, Layers};
+use crate::service::{Service, StartError, wait_for_signal};
+
+const CUSTOMER: &str = "demo";
+const CUSTOMER_NAME: &str = "Harbour Town Works";
+
+/// Why the demo ended before it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum DemoError {
+    /// There is no place for it.
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    /// The service did not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// A step of the story failed.
+    #[error("the demo failed while {step}: {why}")]
+    Step {
+        /// What was to be done.
+        step: &'static str,
+        /// What came in the way, for a person.
+        why: String,
+    },
+}
+
+/// Shows the service at work until the process is asked to stop.
+pub fn run(config: &Config, layers: &Layers) -> Result<(), DemoError> {
+    let ink = Ink::for_stdout(config::no_color().as_deref());
+    let mut narrator = Narrator::new(Box::new(io::stdout()), ink);
+    let system = System::new();
+    let (stage, outcome) = system.block_on(async {
+        // From here on a signal ends the demo in order, whatever was made until then.
+        let stop = actix_rt::spawn(wait_for_signal());
+        yield_now().await;
+        let stage = Stage::set(config, layers)?;
+        let outcome = play(&stage, &mut narrator, stop).await;
+        Ok::<_, StageError>((stage, outcome))
+    })?;
+    // The store is closed before the directory it is in goes.
+    drop(system);
+    let left = stage.strike();
+    outcome.and(left.map_err(DemoError::from))
+}
+
+async fn play(
+    stage: &Stage,
+    narrator: &mut Narrator,
+    stop: JoinHandle<()>,
+) -> Result<(), DemoError> {
+    let service = Service::start(&stage.config).await?;
+    let outcome = tokio::select! {
+        ended = perform(stage, &service, narrator) => ended.map(|never| match never {}),
+        _ = stop => Ok(()),
+    };
+    if outcome.is_ok() {
+        let goodbye = async { Ok(narrator.tell(Voice::Service, "stops")?) };
+        step("saying goodbye", goodbye).await?;
+    }
+    service.stop().await;
+    outcome
+}
+
+/// The story in its order; it has no end of its own.
+async fn perform(
+    stage: &Stage,
+    service: &Service,
+    narrator: &mut Narrator,
+) -> Result<Infallible, DemoError> {
+    let base = format!("http://{}", reachable(service.http));
+    let coap = reachable(service.coap);
+    step("beginning", async { open(stage, &base, coap, narrator) }).await?;
+    let admission = admit(stage, service, &base, narrator);
+    let caller = step("making a customer and a client of its API", admission).await?;
+    let parts = cast::parts(coap);
+    step(
+        "making the devices known",
+        create_devices(narrator, &caller, &parts),
+    )
+    .await?;
+    let cast = step("switching the devices on", switch_on(parts, coap)).await?;
+
+    let mut story = Story::new(narrator, caller, cast);
+    step(
+        "waiting for the devices to register",
+        story.meet_the_devices(),
+    )
+    .await?;
+    step("reading the lamp's brightness", story.read_the_lamp()).await?;
+    let queued = step(
+        "queueing a request for the meter",
+        story.queue_for_the_meter(),
+    )
+    .await?;
+    step(
+        "writing a value that does not fit",
+        story.write_what_does_not_fit(),
+    )
+    .await?;
+    step("taking a request back", story.take_a_request_back()).await?;
+    step(
+        "waiting for the meter to wake and answer",
+        story.see_the_meter_wake(&queued),
+    )
+    .await?;
+
+    let handout = async |story: &mut Story<'_>| {
+        let (narrator, caller) = story.for_handout();
+        let handout = Handout {
+            base: &base,
+            coap,
+            operator_token: service.operator_token_path.as_deref(),
+            temporary: stage.temporary(),
+            caller,
+            request: &queued,
+        };
+        Ok(handout.tell(narrator)?)
+    };
+    step("telling how to do it by hand", handout(&mut story)).await?;
+    step("living on", story.live_on()).await
+}
+
+async fn step<T>(
+    step: &'static str,
+    work: impl Future<Output = Result<T, Why>>,
+) -> Result<T, DemoError> {
+    work.await.map_err(|why| DemoError::Step {
+        step,
+        why: why.to_string(),
+    })
+}
+
+fn open(stage: &Stage, base: &str, coap: SocketAddr, narrator: &mut Narrator) -> Result<(), Why> {
+    let place = match stage.temporary() {
+        Some(_) => "a store of its own".to_owned(),
+        None => stage.config.data_dir.display().to_string(),
+    };
+    narrator.head(format!(
+        "signalbox on {place}, with simulated devices on real sockets"
+    ))?;
+    narrator.pause()?;
+    for change in &stage.changes {
+        narrator.tell(Voice::Service, change)?;
+    }
+    let listens = format!("listens for callers on {base}, for devices on coap://{coap}");
+    Ok(narrator.tell(Voice::Service, listens)?)
+}
+
+async fn admit(
+    stage: &Stage,
+    service: &Service,
+    base: &str,
+    narrator: &mut Narrator,
+) -> Result<Caller, Why> {
+    let operator = Operator::new(base, operator_token(&stage.config, service)?)?;
+    operator.ensure_customer(CUSTOMER, CUSTOMER_NAME).await?;
+    narrator.tell(
+        Voice::Operator,
+        format!("has a customer, {CUSTOMER}: {CUSTOMER_NAME}"),
+    )?;
+    let client = operator.create_client(CUSTOMER).await?;
+    narrator.tell(
+        Voice::Operator,
+        format!("makes an API client for it, {}", client.id),
+    )?;
+    let caller = Caller::of_client(base, client).await?;
+    let lasts = format!(
+        "takes a token with it, good for {} s",
+        caller.token_lifetime_s()
+    );
+    narrator.tell(Voice::Caller, lasts)?;
+    Ok(caller)
+}
+
+fn operator_token(config: &Config, service: &Service) -> Result<String, Why> {
+    if let Some(token) = &config.operator_token {
+        return Ok(token.expose().to_owned());
+    }
+    let path = service.operator_token_path.clone().unwrap_or_default();
+    let read = fs::read_to_string(&path);
+    let token = read.map_err(|source| Why::File { path, source })?;
+    Ok(token.trim().to_owned())
+}
+
+async fn switch_on(parts: Vec<Part>, server: SocketAddr) -> Result<Cast, Why> {
+    Cast::enter(parts, server).await.map_err(Why::Socket)
+}
+
+/// Where somebody on this machine reaches what listens there.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip @ (IpAddr::V4(_) | IpAddr::V6(_)) => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_listens_everywhere_is_reached_at_home() {
+        for (bound, reached) in [
+            ("0.0.0.0:80", "127.0.0.1:80"),
+            ("[::]:80", "[::1]:80"),
+            ("192.0.2.7:80", "192.0.2.7:80"),
+            ("[::1]:80", "[::1]:80"),
+        ] {
+            assert_eq!(reachable(bound.parse().unwrap()), reached.parse().unwrap());
+        }
+    }
+}

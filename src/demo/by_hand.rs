@@ -1,0 +1,120 @@
+//! How does somebody do by hand what the demo did? Lines for a shell, with what is real here.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::caller::{ACTIONS, Caller, DEVICES, LOG, REQUESTS, TOKENS};
+use super::cast::{BRIGHTNESS, Role, VOLUME};
+use super::narrator::Narrator;
+
+const BEARER: &str = "-H \"authorization: Bearer $TOKEN\"";
+
+/// What the lines are made of.
+pub(super) struct Handout<'a> {
+    /// Where the API is, like `http://127.0.0.1:8080`.
+    pub(super) base: &'a str,
+    /// Where devices reach the service.
+    pub(super) coap: SocketAddr,
+    /// The file with the operator's token, unless the configuration gave it.
+    pub(super) operator_token: Option<&'a Path>,
+    /// The directory that is removed at the end.
+    pub(super) temporary: Option<&'a Path>,
+    /// The program whose token is shown.
+    pub(super) caller: &'a Caller,
+    /// A request that was made.
+    pub(super) request: &'a str,
+}
+
+impl Handout<'_> {
+    /// Tells where things are, and how to do it all by hand.
+    pub(super) fn tell(&self, narrator: &mut Narrator) -> io::Result<()> {
+        narrator.chapter("Where things are")?;
+        for (what, place) in self.places() {
+            narrator.line(format!("  {what:<15} {place}"))?;
+        }
+        narrator.chapter("The same by hand, in another terminal")?;
+        narrator.line(format!("export TOKEN={}", self.caller.token()))?;
+        for (what, command) in self.commands() {
+            narrator.pause()?;
+            narrator.line(format!("  {what}:"))?;
+            narrator.line(command)?;
+        }
+        narrator.chapter("The devices live on; what happens is told here. Ctrl-C ends it.")
+    }
+
+    fn places(&self) -> Vec<(&'static str, String)> {
+        let operator_token = match self.operator_token {
+            Some(path) => path.display().to_string(),
+            None => "as configured".to_owned(),
+        };
+        let mut places = vec![
+            ("API", self.base.to_owned()),
+            ("devices", format!("coap://{}", self.coap)),
+            ("operator token", operator_token),
+        ];
+        if let Some(temporary) = self.temporary {
+            places.push((
+                "store",
+                format!("{}, removed at the end", temporary.display()),
+            ));
+        }
+        places
+    }
+
+    fn commands(&self) -> Vec<(String, String)> {
+        let client = self.caller.client();
+        let credentials = format!("-u {}:{}", client.id, client.secret);
+        let grant = json!({ "grant_type": "client_credentials" });
+        let minutes = self.caller.token_lifetime_s() / 60;
+        let queued = json!({
+            "action": "read",
+            "resourceAddress": VOLUME.to_string(),
+            "requestMode": "SEND_WHEN_ACTIVE",
+            "sendAttempts": 3,
+        });
+        let at_once = json!({ "action": "read", "resourceAddress": BRIGHTNESS.to_string() });
+        let commands = [
+            ("List the devices", self.read(DEVICES)),
+            (
+                "Ask the lamp now how bright it is",
+                self.ask(Role::Lamp, &at_once),
+            ),
+            (
+                "Ask the meter, which answers when it wakes",
+                self.ask(Role::Meter, &queued),
+            ),
+            (
+                "See what became of a request",
+                self.read(&format!("{REQUESTS}/{}", self.request)),
+            ),
+            ("List all requests, the latest first", self.read(REQUESTS)),
+            ("List the administration log", self.read(LOG)),
+        ];
+        let mut commands = commands
+            .map(|(what, line)| (what.to_owned(), line))
+            .to_vec();
+        let token = format!("Take another token (one lasts {minutes} minutes)");
+        commands.push((token, self.post(&credentials, &grant, TOKENS)));
+        commands
+    }
+
+    fn read(&self, path: &str) -> String {
+        format!("curl -sw '\\n' {BEARER} {}{path}", self.base)
+    }
+
+    fn ask(&self, role: Role, asked: &Value) -> String {
+        let path = format!("{ACTIONS}/{}/actions/LWM2M", role.id());
+        self.post(BEARER, asked, &path)
+    }
+
+    fn post(&self, proof: &str, body: &Value, path: &str) -> String {
+        let json = "-H 'content-type: application/json'";
+        format!(
+            "curl -sw '\\n' {proof} {json} \\\n     -d '{body}' \\\n     {}{path}",
+            self.base
+        )
+    }
+}

@@ -1,0 +1,201 @@
+//! Where does the demo play? A store that is gone afterwards, and addresses nobody else has.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::config::{Config, Layers, Source};
+
+/// The configuration the demo runs with, and what was made for it.
+pub(super) struct Stage {
+    /// The configuration.
+    pub(super) config: Config,
+    /// What was changed in it, for whoever wonders.
+    pub(super) changes: Vec<String>,
+    directory: Option<TemporaryDirectory>,
+}
+
+/// Why the demo cannot begin, or not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum StageError {
+    /// The temporary directory cannot be made.
+    #[error("cannot make the temporary directory {path}: {source}")]
+    Make {
+        /// Where it would be.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The temporary directory cannot be removed.
+    #[error("cannot remove the temporary directory {path}: {source}")]
+    Remove {
+        /// Where it is.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The API would speak HTTPS.
+    #[error("the demo calls the API over plain HTTP: leave tls_cert and tls_key out")]
+    Tls,
+}
+
+impl Stage {
+    /// Makes a temporary store and finds free addresses, where nobody has chosen others.
+    pub(super) fn set(config: &Config, layers: &Layers) -> Result<Self, StageError> {
+        if config.tls().is_some() {
+            return Err(StageError::Tls);
+        }
+        let mut config = config.clone();
+        let mut changes = Vec::new();
+        if is_ours(layers, "http") && is_taken(TcpListener::bind(config.http)) {
+            changes.push(give_way(&mut config.http));
+        }
+        if is_ours(layers, "coap") && is_taken(UdpSocket::bind(config.coap)) {
+            changes.push(give_way(&mut config.coap));
+        }
+        let mut directory = None;
+        if is_ours(layers, "data_dir") {
+            let made = TemporaryDirectory::make(&std::env::temp_dir())?;
+            config.data_dir = made.path.clone();
+            directory = Some(made);
+        }
+        Ok(Self {
+            config,
+            changes,
+            directory,
+        })
+    }
+
+    /// Where everything is kept, if it is removed at the end.
+    pub(super) fn temporary(&self) -> Option<&Path> {
+        self.directory
+            .as_ref()
+            .map(|directory| directory.path.as_path())
+    }
+
+    /// Removes what was made.
+    pub(super) fn strike(self) -> Result<(), StageError> {
+        self.directory.map_or(Ok(()), TemporaryDirectory::remove)
+    }
+}
+
+/// Whether nobody but us has chosen a setting's value.
+fn is_ours(layers: &Layers, name: &str) -> bool {
+    match layers.of(name).source {
+        Source::Default | Source::Preset => true,
+        Source::File(_) | Source::Environment | Source::Flag => false,
+    }
+}
+
+fn is_taken<T>(bound: io::Result<T>) -> bool {
+    bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
+}
+
+fn give_way(address: &mut SocketAddr) -> String {
+    let change = format!("finds {address} taken by another program and lets the system choose");
+    address.set_port(0);
+    change
+}
+
+/// A directory that is removed at the latest when it is dropped.
+struct TemporaryDirectory {
+    path: PathBuf,
+}
+
+impl TemporaryDirectory {
+    fn make(parent: &Path) -> Result<Self, StageError> {
+        let name = getrandom::u64().map_err(io::Error::other);
+        let name = name.map(|number| format!("signalbox-demo-{number:016x}"));
+        let path = parent.join(name.as_deref().unwrap_or("signalbox-demo"));
+        // The operator's token and the keys are kept in it.
+        let made = name.and_then(|_| DirBuilder::new().mode(0o700).create(&path));
+        match made {
+            Ok(()) => Ok(Self { path }),
+            Err(source) => Err(StageError::Make { path, source }),
+        }
+    }
+
+    fn remove(self) -> Result<(), StageError> {
+        let removed = fs::remove_dir_all(&self.path);
+        removed.map_err(|source| StageError::Remove {
+            path: self.path.clone(),
+            source,
+        })
+    }
+}
+
+impl Drop for TemporaryDirectory {
+    fn drop(&mut self) {
+        // Whoever wants to know whether it worked calls `remove`, which leaves nothing here.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::config;
+
+    #[test]
+    fn a_temporary_directory_is_its_owners_and_goes_with_its_value() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = TemporaryDirectory::make(parent.path()).unwrap();
+        let path = directory.path.clone();
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        fs::write(path.join("something"), "in it").unwrap();
+        drop(directory);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn an_address_nobody_chose_gives_way() {
+        let (tcp, udp) = occupied();
+        let http = tcp.local_addr().unwrap().to_string();
+        let coap = udp.local_addr().unwrap().to_string();
+        let preset = Box::leak(Box::new([("http", leaked(&http)), ("coap", leaked(&coap))]));
+        let (config, layers) = config::load(preset, None, Vec::new()).unwrap();
+        let stage = Stage::set(&config, &layers).unwrap();
+        assert_eq!((stage.config.http.port(), stage.config.coap.port()), (0, 0));
+        assert!(stage.changes[0].contains(&http) && stage.changes[1].contains(&coap));
+        assert!(stage.temporary().is_some_and(Path::is_dir));
+        stage.strike().unwrap();
+    }
+
+    #[test]
+    fn what_somebody_chose_stays() {
+        let (tcp, udp) = occupied();
+        let data = tempfile::tempdir().unwrap();
+        let chosen = vec![
+            ("http", tcp.local_addr().unwrap().to_string()),
+            ("coap", udp.local_addr().unwrap().to_string()),
+            ("data_dir", data.path().display().to_string()),
+        ];
+        let (config, layers) = config::load(&[], None, chosen).unwrap();
+        let stage = Stage::set(&config, &layers).unwrap();
+        assert_eq!(
+            (stage.config.http, stage.config.coap),
+            (config.http, config.coap)
+        );
+        assert_eq!((stage.temporary(), stage.changes.len()), (None, 0));
+        assert_eq!(stage.config.data_dir, data.path());
+        stage.strike().unwrap();
+        assert!(data.path().is_dir());
+    }
+
+    fn occupied() -> (TcpListener, UdpSocket) {
+        let any = "127.0.0.1:0";
+        (
+            TcpListener::bind(any).unwrap(),
+            UdpSocket::bind(any).unwrap(),
+        )
+    }
+
+    fn leaked(text: &str) -> &'static str {
+        Box::leak(text.to_owned().into_boxed_str())
+    }
+}

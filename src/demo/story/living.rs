@@ -1,0 +1,81 @@
+//! What is told once the story is over? What devices do, and what becomes of anybody's requests.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use harness::device::event::Event;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::super::caller::CallError;
+use super::super::narrator::Voice;
+use super::{Story, Why, told};
+
+/// Between two looks at the API, once the story is over.
+const GLANCE_EVERY: Duration = Duration::from_secs(1);
+
+impl Story<'_> {
+    /// Tells what happens from now on: what devices do, and what becomes of anybody's requests.
+    pub(in super::super) async fn live_on(&mut self) -> Result<Infallible, Why> {
+        // Requests of an earlier run on the same store are no news.
+        for request in self.caller.latest_requests().await? {
+            let told = told(&request);
+            self.told_by_request.entry(request.id).or_insert(told);
+        }
+        let mut glance = interval(GLANCE_EVERY);
+        glance.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                told = self.cast.next() => {
+                    let (role, event) = told?;
+                    if is_noteworthy(&event) {
+                        self.narrator.tell(Voice::Device(role.id()), event)?;
+                    }
+                }
+                _ = glance.tick() => {
+                    self.cast.live().await?;
+                    self.tell_changes().await?;
+                }
+            }
+        }
+    }
+
+    async fn tell_changes(&mut self) -> Result<(), Why> {
+        let requests = match self.caller.latest_requests().await {
+            Ok(requests) => requests,
+            Err(error) if error.is_unauthorized() => {
+                self.caller.renew_token().await?;
+                return Ok(());
+            }
+            // A service under load asks to come again, which the next glance does.
+            Err(CallError::Refused { .. }) => return Ok(()),
+            Err(error @ (CallError::NoAnswer { .. } | CallError::Incomplete { .. })) => {
+                return Err(error.into());
+            }
+        };
+        self.tell_news()?;
+        for request in requests.iter().rev() {
+            self.tell_change(request)?;
+        }
+        let is_listed = |id: &String| requests.iter().any(|request| request.id == *id);
+        self.told_by_request.retain(|id, _| is_listed(id));
+        Ok(())
+    }
+}
+
+/// Whether it is worth a line once everybody knows how a device lives.
+fn is_noteworthy(event: &Event) -> bool {
+    match event {
+        // It follows every waking.
+        Event::Updated => false,
+        Event::Answered { .. }
+        | Event::Asleep { .. }
+        | Event::Awake
+        | Event::Deregistered
+        | Event::GaveUp(_)
+        | Event::LeftUnanswered { .. }
+        | Event::Rebooted
+        | Event::Refused { .. }
+        | Event::Registered { .. }
+        | Event::RegistrationLost => true,
+    }
+}

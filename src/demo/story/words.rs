@@ -1,0 +1,124 @@
+//! In which words is told what the API shows of a device or a request?
+
+use super::super::caller::{Registration, Request};
+use super::super::cast::Role;
+
+/// A registration, as the inspector shows it.
+pub(super) fn registered(role: Role, presence: &str, registration: &Registration) -> String {
+    let Registration {
+        version,
+        lifetime_s,
+        queue_mode,
+        objects,
+    } = registration;
+    let listens = match queue_mode {
+        true => "sleeps in between (queue mode)",
+        false => "always listens",
+    };
+    let objects: Vec<_> = objects.iter().map(u64::to_string).collect();
+    format!(
+        "knows {}: {presence}, LwM2M {version}, lifetime {lifetime_s} s, {listens}, objects {}",
+        role.id(),
+        objects.join(" "),
+    )
+}
+
+/// A request, with what matters in the state it is in.
+pub(super) fn change(request: &Request) -> String {
+    let Request {
+        device,
+        asked,
+        status,
+        ..
+    } = request;
+    let made = request.attempts.saturating_sub(request.attempts_left);
+    let more = match status.as_str() {
+        "SCHEDULED" => ", waits until the device is heard".to_owned(),
+        "IN_PROGRESS" if made == 0 => ", waits until the device is heard".to_owned(),
+        "IN_PROGRESS" => format!(", attempt {made} of {}", request.attempts),
+        _ => outcome(request),
+    };
+    format!("{status}: {asked} of {device}{more}")
+}
+
+fn outcome(request: &Request) -> String {
+    let code = request.code.iter().map(|code| format!(", code {code}"));
+    let payload = request
+        .payload
+        .iter()
+        .map(|payload| format!(", value {payload}"));
+    let error = request.error.iter().map(|error| format!(", {error}"));
+    code.chain(payload).chain(error).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_told_with_what_matters_in_its_state() {
+        for (request, expected) in [
+            (
+                shown("SCHEDULED", 3),
+                "SCHEDULED: read /3/0/9 of meter, waits until the device is heard",
+            ),
+            (
+                shown("IN_PROGRESS", 3),
+                "IN_PROGRESS: read /3/0/9 of meter, waits until the device is heard",
+            ),
+            (
+                shown("IN_PROGRESS", 2),
+                "IN_PROGRESS: read /3/0/9 of meter, attempt 1 of 3",
+            ),
+            (
+                Request {
+                    code: Some("205".to_owned()),
+                    payload: Some("87".to_owned()),
+                    ..shown("SUCCEEDED", 2)
+                },
+                "SUCCEEDED: read /3/0/9 of meter, code 205, value 87",
+            ),
+            (
+                Request {
+                    error: Some("no answer".to_owned()),
+                    ..shown("FAILED", 0)
+                },
+                "FAILED: read /3/0/9 of meter, no answer",
+            ),
+            (shown("CANCELLED", 3), "CANCELLED: read /3/0/9 of meter"),
+        ] {
+            assert_eq!(change(&request), expected);
+        }
+    }
+
+    #[test]
+    fn a_registration_is_told_with_how_the_device_listens() {
+        let mut registration = Registration {
+            version: "1.1".to_owned(),
+            lifetime_s: 300,
+            queue_mode: true,
+            objects: vec![1, 3],
+        };
+        assert_eq!(
+            registered(Role::Meter, "AWAKE", &registration),
+            "knows water-meter: AWAKE, LwM2M 1.1, lifetime 300 s, sleeps in between (queue mode), \
+             objects 1 3"
+        );
+        registration.queue_mode = false;
+        assert!(registered(Role::Lamp, "AWAKE", &registration).contains("always listens"));
+    }
+
+    fn shown(status: &str, attempts_left: u64) -> Request {
+        Request {
+            id: "1".to_owned(),
+            device: "meter".to_owned(),
+            asked: "read /3/0/9".to_owned(),
+            status: status.to_owned(),
+            attempts: 3,
+            attempts_left,
+            code: None,
+            payload: None,
+            error: None,
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Does the demo show a stranger the main job, hand out commands that work, and leave nothing
+//! behind?
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "support/vocabulary.rs"]
+mod vocabulary;
+
+use std::net::SocketAddr;
+use std::net::TcpListener;
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use vocabulary::http::{Request, Response};
+use vocabulary::program::Program;
+use vocabulary::service::signalbox;
+
+/// Its last word before it lives on.
+const END_OF_STORY: &str = "Ctrl-C ends it";
+
+#[test]
+fn a_stranger_sees_the_main_job_and_can_do_the_same_by_hand() {
+    let temporary = TempDir::new().unwrap();
+    let mut demo = start(temporary.path(), &[]);
+    hear(&mut demo, END_OF_STORY);
+    let printed = demo.printed().to_vec();
+    for words in [
+        "street-lamp     registered at /rd/",
+        "tracker         registered at /rd/",
+        "SUCCEEDED: read /3311/0/5851 of street-lamp, code 205, value 60",
+        "FAILED: write /3311/0/5851 rather bright of street-lamp",
+        "DeviceController[InvalidDataType]",
+        "CANCELLED: read /6/0/0 of tracker",
+    ] {
+        assert!(printed.iter().any(|line| line.contains(words)), "{words}");
+    }
+    let mut lines = printed.iter();
+    for words in [
+        "water-meter     registered at /rd/",
+        "water-meter     fell asleep for ",
+        "SCHEDULED: read /3424/0/1 of water-meter, waits",
+        "water-meter     woke up",
+        "water-meter     answered read /3424/0/1 with 2.05",
+        "SUCCEEDED: read /3424/0/1 of water-meter, code 205, value ",
+    ] {
+        assert!(
+            lines.any(|line| line.contains(words)),
+            "in its turn: {words}"
+        );
+    }
+    let is_plain = !printed.concat().contains('\x1b');
+    assert!(is_plain, "colours without a terminal");
+
+    let handout = Handout::read(&printed);
+    let shown = handout.perform("See what became of a request").expect(200);
+    let value = shown["resultData"]["payload"].as_str().unwrap();
+    let told = format!("SUCCEEDED: read /3424/0/1 of water-meter, code 205, value {value}");
+    assert!(printed.iter().any(|line| line.ends_with(&told)), "{shown}");
+    handout
+        .perform("Ask the lamp now how bright it is")
+        .expect(202);
+    hear(&mut demo, "SUCCEEDED: read /3311/0/5851 of street-lamp");
+    handout
+        .perform("Ask the meter, which answers when it wakes")
+        .expect(202);
+    hear(&mut demo, "SCHEDULED: read /3424/0/1 of water-meter");
+    let devices = handout.perform("List the devices").expect(200);
+    assert_eq!(devices["items"].as_array().unwrap().len(), 3);
+    let requests = handout
+        .perform("List all requests, the latest first")
+        .expect(200);
+    assert_eq!(requests["items"].as_array().unwrap().len(), 6);
+    handout.perform("List the administration log").expect(200);
+
+    demo.terminate();
+    assert!(demo.ended().success());
+    assert_eq!(left_in(temporary.path()), 0);
+}
+
+#[test]
+fn a_story_cut_short_ends_well_and_leaves_nothing_behind() {
+    let temporary = TempDir::new().unwrap();
+    let mut demo = start(temporary.path(), &[]);
+    hear(&mut demo, "listens for callers on http://127.0.0.1:");
+    assert_eq!(left_in(temporary.path()), 1);
+    demo.terminate();
+    assert!(demo.ended().success());
+    assert_eq!(left_in(temporary.path()), 0);
+}
+
+#[test]
+fn a_step_that_fails_is_named_and_nothing_is_left_behind() {
+    let temporary = TempDir::new().unwrap();
+    // The meter sleeps longer than its request may wait.
+    let mut demo = start(temporary.path(), &["--action-expiry-s", "1"]);
+    let step = "the demo failed while waiting for the meter to wake and answer: FAILED";
+    hear(&mut demo, step);
+    assert_eq!(demo.ended().code(), Some(1));
+    assert_eq!(left_in(temporary.path()), 0);
+}
+
+#[test]
+fn an_address_somebody_chose_is_not_given_up() {
+    let temporary = TempDir::new().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let mut demo = start(temporary.path(), &["--http", &address]);
+    hear(&mut demo, &format!("cannot listen for HTTP on {address}"));
+    assert_eq!(demo.ended().code(), Some(1));
+    assert_eq!(left_in(temporary.path()), 0);
+    let panicked = demo.printed().iter().any(|line| line.contains("panicked"));
+    assert!(!panicked);
+}
+
+#[test]
+fn a_store_somebody_chose_stays_and_can_be_shown_again() {
+    let temporary = TempDir::new().unwrap();
+    let data = TempDir::new().unwrap();
+    let data_dir = data.path().to_str().unwrap();
+    for _ in 0..2 {
+        let mut demo = start(temporary.path(), &["--data-dir", data_dir]);
+        hear(&mut demo, "SUCCEEDED: read /3311/0/5851 of street-lamp");
+        demo.terminate();
+        assert!(demo.ended().success());
+        assert_eq!(left_in(temporary.path()), 0);
+        assert!(left_in(data.path()) > 0);
+    }
+}
+
+/// What the demo prints for a shell.
+struct Handout {
+    token: String,
+    /// Each with what it is for.
+    commands: Vec<(String, String)>,
+}
+
+impl Handout {
+    fn read(printed: &[String]) -> Self {
+        let token = printed
+            .iter()
+            .find_map(|line| line.strip_prefix("export TOKEN="));
+        let mut commands: Vec<(String, String)> = Vec::new();
+        let mut lines = printed.iter().map(String::as_str);
+        while let Some(line) = lines.next() {
+            if let Some(purpose) = line
+                .strip_prefix("  ")
+                .and_then(|line| line.strip_suffix(':'))
+            {
+                let mut command = String::new();
+                for part in lines.by_ref() {
+                    let (part, goes_on) = match part.strip_suffix('\\') {
+                        Some(part) => (part, true),
+                        None => (part, false),
+                    };
+                    command.push_str(part);
+                    if !goes_on {
+                        break;
+                    }
+                }
+                commands.push((purpose.to_owned(), command));
+            }
+        }
+        Self {
+            token: token.unwrap().to_owned(),
+            commands,
+        }
+    }
+
+    /// Does what the command for a purpose would do.
+    fn perform(&self, purpose: &str) -> Response {
+        let (_, command) = self
+            .commands
+            .iter()
+            .find(|(found, _)| found == purpose)
+            .unwrap();
+        assert!(command.starts_with("curl "), "{command}");
+        assert!(
+            command.contains("-H \"authorization: Bearer $TOKEN\""),
+            "{command}"
+        );
+        let (_, url) = command.split_once("http://").unwrap();
+        let (address, path) = url.split_once('/').unwrap();
+        let address: SocketAddr = address.parse().unwrap();
+        let path = format!("/{path}");
+        let bearer = format!("Bearer {}", self.token);
+        let body = command
+            .split_once("-d '")
+            .map(|(_, rest)| rest.split_once('\'').unwrap().0);
+        let request = match body {
+            Some(body) => {
+                assert!(
+                    command.contains("-H 'content-type: application/json'"),
+                    "{command}"
+                );
+                let body: Value = serde_json::from_str(body).unwrap();
+                Request::new("POST", &path).json(&body)
+            }
+            None => Request::new("GET", &path),
+        };
+        request.header("authorization", &bearer).send(address)
+    }
+}
+
+fn start(temporary: &Path, arguments: &[&str]) -> Program {
+    let mut command = signalbox();
+    command.arg("demo").env("TMPDIR", temporary);
+    let is_given = |flag: &&str| arguments.contains(flag);
+    for flag in ["--http", "--coap"]
+        .into_iter()
+        .filter(|flag| !is_given(flag))
+    {
+        command.args([flag, "127.0.0.1:0"]);
+    }
+    Program::start(command.args(arguments))
+}
+
+fn hear(demo: &mut Program, words: &str) {
+    demo.hear(words, |line| line.contains(words).then_some(()));
+}
+
+fn left_in(directory: &Path) -> usize {
+    std::fs::read_dir(directory).unwrap().count()
+}
