@@ -11,7 +11,7 @@ use crate::datagram::Datagram;
 use crate::device::record::Registration;
 use crate::device::{Device, NameTrust};
 use crate::effect::{Effect, Effects};
-use crate::limits::{LIFETIME_S_MAX, PRESENCE_SAVE_MS, REJECTION_LOG_MS};
+use crate::limits::{FAREWELL_MS, LIFETIME_S_MAX, PRESENCE_SAVE_MS, REJECTION_LOG_MS};
 use crate::location::Location;
 use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
@@ -132,6 +132,7 @@ impl Device {
         self.move_to(datagram.peer);
         self.record.last_seen_at = Some(m.now());
         self.end_registration(m, "the device deregistered before it answered", out);
+        self.linger(m.now().plus_ms(FAREWELL_MS));
         self.answer(m, datagram, Code::DELETED, out);
     }
 
@@ -174,6 +175,7 @@ impl Device {
         let logged_at = self.rejection_logged_at;
         if logged_at.is_none_or(|at| m.now().since_ms(at) >= REJECTION_LOG_MS) {
             self.rejection_logged_at = Some(m.now());
+            self.linger(m.now().plus_ms(REJECTION_LOG_MS));
             let entry = Entry::registration_rejected(m, self.seen(datagram.peer), why);
             out.push(Effect::Log(Box::new(entry)));
         }
@@ -188,11 +190,11 @@ impl Device {
         }
     }
 
+    /// Says where the device is each time it is heard, also when it did not move: another that was
+    /// there before, brought back meanwhile, may be taken for it.
     fn rebind(&self, from: Option<Peer>, out: &mut Effects) {
         let to = self.bound_peer();
-        if from != to {
-            out.push(Effect::Rebind { from, to });
-        }
+        out.push(Effect::Rebind { from, to });
     }
 
     fn record_is_stale(&self, now: Timestamp) -> bool {

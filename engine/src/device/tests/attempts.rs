@@ -4,7 +4,7 @@ use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 
 use super::vocabulary::{
-    Bench, HOME, HOUR, Lines, MINUTE, S, all, created, ended, execute, moved, read, sent,
+    Bench, HOME, HOUR, Lines, MINUTE, S, all, created, ended, execute, moved, read, sent, updated,
 };
 use crate::action::Status::{InProgress, Scheduled, Succeeded};
 
@@ -37,7 +37,7 @@ fn requests_go_out_one_by_one_and_the_oldest_first() {
         bench.ask(read(path).when_active());
     }
     let mut effects = bench.update();
-    assert_eq!(effects.remove(0), "send 10.0.0.1:5683: ACK 2.04 to 102");
+    assert_eq!(effects.drain(..2).collect::<Lines>(), updated(102));
     for (number, path, payload) in [(1, "9", "87"), (2, "13", "0"), (3, "14", "+00:00")] {
         let name = format!("#{number}");
         let begun = all([
@@ -79,7 +79,7 @@ fn a_request_leaves_as_often_as_permitted_and_no_more() {
         );
         bench.answer(Code::SERVICE_UNAVAILABLE, "");
     }
-    assert_eq!(bench.at(4 * MINUTE).update(), sent("ACK 2.04 to 105"));
+    assert_eq!(bench.at(4 * MINUTE).update(), updated(105));
     assert_eq!(bench.kept(id).attempts_made, 3);
 }
 
@@ -87,7 +87,7 @@ fn a_request_leaves_as_often_as_permitted_and_no_more() {
 fn an_update_during_an_attempt_is_not_the_activity_it_waits_for() {
     let mut bench = Bench::registered();
     bench.ask(read("/3/0/9").attempts(2));
-    assert_eq!(bench.at(S).update(), sent("ACK 2.04 to 102"));
+    assert_eq!(bench.at(S).update(), updated(102));
     assert_eq!(bench.answer(Code::SERVICE_UNAVAILABLE, ""), Lines::new());
     assert_eq!(bench.timeout(), Lines::new());
     let effects = bench.at(5 * S).update();
@@ -105,7 +105,7 @@ fn what_follows_an_attempt_that_ended_in_silence_waits_for_the_device_too() {
     assert_eq!(bench.timeout(), Lines::new());
 
     let expected = all([
-        sent("ACK 2.04 to 103"),
+        updated(103),
         moved("#1", InProgress, InProgress, "2/2"),
         sent("CON GET /3/0/9 accept 0 m2"),
     ]);

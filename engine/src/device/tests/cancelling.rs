@@ -1,6 +1,6 @@
 //! Taking a request back: what was not sent is never sent, and what was sent cannot be unsent.
 
-use super::vocabulary::{Bench, HOUR, Lines, S, all, created, moved, read, sent};
+use super::vocabulary::{Bench, HOUR, Lines, S, all, created, moved, read, updated};
 use crate::action::Status::{Cancelled, InProgress, Scheduled};
 use crate::device::queue::CancelRefusal::{NotPending, NotScheduled};
 use crate::ids::ActionId;
@@ -17,7 +17,7 @@ fn a_cancelled_request_is_never_sent() {
     );
     bench.restart();
     assert_eq!(bench.timeout(), Lines::new());
-    assert_eq!(bench.at(S).update(), sent("ACK 2.04 to 102"));
+    assert_eq!(bench.at(S).update(), updated(102));
     assert_eq!(bench.at(48 * HOUR).kept(id).status, Cancelled);
 }
 

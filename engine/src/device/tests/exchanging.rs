@@ -72,10 +72,8 @@ fn a_message_repeated_after_its_lifetime_is_new() {
     bench.ask(read("/3/0/9").when_active());
     let update = bench.updating(&[], "");
     bench.hears(HOME, &update);
-    assert_eq!(
-        bench.at(246 * S).hears(HOME, &update),
-        sent("ACK 2.04 to 102")
-    );
+    let repeated = sent("ACK 2.04 to 102");
+    assert_eq!(bench.at(246 * S).hears(HOME, &update), repeated);
     bench.answer(Code::CONTENT, "87");
     bench.ask(read("/3/0/9").when_active());
     let effects = bench.at(248 * S).hears(HOME, &update);

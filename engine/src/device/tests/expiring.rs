@@ -3,7 +3,7 @@
 use protocol::coap::code::Code;
 
 use super::vocabulary::{
-    Bench, HOUR, Lines, S, all, created, ended, logged, moved, read, recorded, sent,
+    Bench, HOUR, Lines, S, all, created, ended, logged, moved, read, recorded, sent, updated,
 };
 use crate::action::Status::{Failed, InProgress, Scheduled, Succeeded};
 
@@ -24,11 +24,7 @@ fn a_request_that_expired_is_not_sent_though_the_device_is_heard_first() {
     let mut bench = Bench::registered();
     bench.ask(read("/3/0/9").when_active().expiring_in_s(90));
     bench.at(100 * S);
-    assert_eq!(
-        bench.update(),
-        sent("ACK 2.04 to 102"),
-        "the wake-up comes late"
-    );
+    assert_eq!(bench.update(), updated(102), "the wake-up comes late");
     assert_eq!(
         bench.timeout(),
         expired(Scheduled, "0/1", "22:14:50", "was heard")
@@ -69,7 +65,7 @@ fn a_request_that_expired_during_its_attempt_is_not_tried_again_by_an_update_eit
     let mut bench = Bench::registered();
     bench.ask(read("/3/0/9").attempts(5).expiring_in_s(1));
     bench.at(3 * S).answer(Code::SERVICE_UNAVAILABLE, "");
-    assert_eq!(bench.update(), sent("ACK 2.04 to 102"));
+    assert_eq!(bench.update(), updated(102));
 }
 
 #[test]

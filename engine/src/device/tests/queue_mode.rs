@@ -4,7 +4,7 @@ use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 
 use super::vocabulary::{
-    Bench, HOME, Lines, OBJECTS, S, all, created, ended, moved, read, recorded, sent,
+    Bench, HOME, Lines, OBJECTS, S, all, created, ended, moved, read, recorded, sent, updated,
 };
 use crate::action::Status::{InProgress, Succeeded};
 use crate::device::snapshot::Presence;
@@ -51,7 +51,7 @@ fn a_request_to_be_sent_now_waits_for_a_device_that_sleeps() {
     assert_eq!(effects, created("#1", InProgress, "0/1"));
     assert_eq!(bench.timeout(), Lines::new());
     let expected = all([
-        sent("ACK 2.04 to 102"),
+        updated(102),
         moved("#1", InProgress, InProgress, "1/1"),
         sent("CON GET /3/0/9 accept 0 m1"),
     ]);
@@ -107,7 +107,7 @@ fn queue_mode_of_the_first_enabler_is_a_letter_of_the_binding() {
     let message = bench.updating(&["b=U"], "");
     let expected = all([
         recorded("registered until 86493000, seen at 93000 from 10.0.0.1:5683"),
-        sent("ACK 2.04 to 102"),
+        updated(102),
     ]);
     assert_eq!(bench.hears(HOME, &message), expected);
     assert_eq!(bench.at(500 * S).snapshot().presence, Presence::Awake);

@@ -5,7 +5,7 @@ use protocol::coap::message::{Kind, Message};
 use protocol::lwm2m::version::EnablerVersion;
 
 use super::vocabulary::{
-    Bench, HOME, HOUR, Lines, OBJECTS, S, all, logged, peer, profile, recorded, sent,
+    Bench, HOME, HOUR, Lines, OBJECTS, S, all, logged, peer, profile, recorded, sent, updated,
 };
 use crate::device::NameTrust;
 
@@ -80,11 +80,12 @@ fn registering_anew_gives_a_new_location_and_ends_the_old_one() {
     let old = bench.updating(&[], "");
     let expected = all([
         recorded("registered until 86405000, seen at 5000 from 10.0.0.1:5683"),
+        vec![format!("rebind {HOME} -> {HOME}")],
         sent("ACK 2.01 L2 to 103"),
     ]);
     assert_eq!(bench.at(5 * S).register(), expected);
     assert_eq!(bench.hears(HOME, &old), sent("ACK 4.04 to 102"));
-    assert_eq!(bench.update(), sent("ACK 2.04 to 104"));
+    assert_eq!(bench.update(), updated(104));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use protocol::coap::message::Kind;
 
 use super::vocabulary::{
     Bench, HOME, HOUR, Lines, MINUTE, OBJECTS, S, all, ended, execute, logged, moved, peer, read,
-    recorded, sent,
+    recorded, sent, updated,
 };
 use crate::action::Status::{Failed, InProgress, Scheduled};
 
@@ -19,7 +19,7 @@ fn a_scheduled_request_waits_across_a_restart_and_goes_out_once() {
     bench.restart();
     assert_eq!(bench.timeout(), Lines::new());
     let expected = all([
-        sent("ACK 2.04 to 102"),
+        updated(102),
         moved("#1", Scheduled, InProgress, "1/1"),
         sent("CON GET /3/0/9 accept 0 m1"),
     ]);
@@ -38,7 +38,7 @@ fn an_attempt_in_flight_at_a_restart_counts_as_made() {
     );
     assert_eq!(bench.kept(id).attempts_left(), 1);
     let expected = all([
-        sent("ACK 2.04 to 102"),
+        updated(102),
         moved("#1", InProgress, InProgress, "2/2"),
         sent("CON POST /3/0/4 m2"),
     ]);
@@ -78,7 +78,7 @@ fn an_attempt_begun_since_the_restart_was_not_interrupted_by_it() {
     bench.ask(read("/3/0/9").when_active());
     bench.restart();
     let begun = all([
-        sent("ACK 2.04 to 102"),
+        updated(102),
         moved("#1", Scheduled, InProgress, "1/1"),
         sent("CON GET /3/0/9 accept 0 m1"),
     ]);
@@ -132,7 +132,7 @@ fn a_registration_survives_a_restart_with_its_location_and_its_address() {
     let mut bench = Bench::registered();
     bench.restart();
     assert_eq!(bench.device().bound_peer(), Some(peer(HOME)));
-    assert_eq!(bench.update(), sent("ACK 2.04 to 102"));
+    assert_eq!(bench.update(), updated(102));
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_request_that_expired_while_the_service_was_down_is_not_sent() {
     let mut bench = Bench::registered();
     bench.ask(read("/3/0/9").when_active().expiring_in_s(60));
     bench.at(2 * MINUTE).restart();
-    assert_eq!(bench.update(), sent("ACK 2.04 to 102"));
+    assert_eq!(bench.update(), updated(102));
     let effects = bench.timeout();
     assert!(
         effects[5].starts_with("save #1 Scheduled -> Failed"),

@@ -5,7 +5,7 @@ use protocol::coap::message::Message;
 
 use super::vocabulary::{
     Bench, HOME, HOUR, Lines, S, all, created, ended, execute, logged, moved, read, recorded, sent,
-    write,
+    updated, write,
 };
 use crate::action::Status::{Cancelled, Failed, InProgress, Scheduled, Succeeded};
 
@@ -55,7 +55,7 @@ fn a_scheduled_request_is_in_progress_from_the_device_s_update_on() {
     let mut bench = Bench::registered();
     bench.ask(read("/3/0/9").when_active());
     let expected = all([
-        sent("ACK 2.04 to 102"),
+        updated(102),
         moved("#1", Scheduled, InProgress, "1/1"),
         sent("CON GET /3/0/9 accept 0 m1"),
     ]);
@@ -69,7 +69,7 @@ fn a_scheduled_request_that_is_cancelled_ends_there() {
     let (cancelled, effects) = bench.at(S).cancel(id);
     assert_eq!(cancelled, Ok(()));
     assert_eq!(effects, moved("#1", Scheduled, Cancelled, "0/1"));
-    assert_eq!(bench.update(), sent("ACK 2.04 to 102"));
+    assert_eq!(bench.update(), updated(102));
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_request_without_result_is_tried_again_when_the_device_is_next_heard() {
         assert_eq!(bench.timeout(), Lines::new(), "{what} waits for the device");
 
         let expected = all([
-            sent("ACK 2.04 to 102"),
+            updated(102),
             moved("#1", InProgress, InProgress, "2/2"),
             sent("CON GET /3/0/9 accept 0 m2"),
         ]);
@@ -160,7 +160,7 @@ fn a_request_without_result_and_attempts_fails_and_is_logged() {
         assert_eq!(effects, expected, "{what}");
         assert_eq!(
             bench.at(HOUR - S).update(),
-            sent("ACK 2.04 to 102"),
+            updated(102),
             "{what}: for ever"
         );
     }
@@ -192,7 +192,7 @@ fn a_request_that_the_device_refuses_fails_although_attempts_are_left() {
             )),
         ]);
         assert_eq!(bench.answer(code, ""), expected);
-        assert_eq!(bench.update(), sent("ACK 2.04 to 102"));
+        assert_eq!(bench.update(), updated(102));
     }
 }
 

@@ -27,7 +27,7 @@ use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
 use crate::profile::Profile;
 
-pub(super) use telling::{Lines, all, created, ended, logged, moved, recorded, sent};
+pub(super) use telling::{Lines, all, created, ended, logged, moved, recorded, sent, updated};
 
 pub(super) const S: i64 = 1_000;
 pub(super) const MINUTE: i64 = 60 * S;

@@ -235,3 +235,12 @@ pub(in crate::device::tests) fn recorded(line: &str) -> Lines {
 pub(in crate::device::tests) fn sent(line: &str) -> Lines {
     vec![format!("send {}: {line}", super::HOME)]
 }
+
+/// The device is told that its update was taken.
+pub(in crate::device::tests) fn updated(message_id: u16) -> Lines {
+    let home = super::HOME;
+    vec![
+        format!("rebind {home} -> {home}"),
+        format!("send {home}: ACK 2.04 to {message_id}"),
+    ]
+}
