@@ -112,8 +112,12 @@ fn sent(out: &Effects) -> Option<Message> {
 
 /// The codes of all a step wants done, if it does nothing but answer.
 fn answers(out: &Effects) -> Vec<Code> {
-    let code = |effect| message_of(effect).map_or(Code::EMPTY, |message| message.code);
-    out.as_slice().iter().map(code).collect()
+    let code = |effect: &Effect| match effect {
+        // Where the device is costs nothing to say again.
+        Effect::Rebind { .. } => None,
+        other => Some(message_of(other).map_or(Code::EMPTY, |message| message.code)),
+    };
+    out.as_slice().iter().filter_map(code).collect()
 }
 
 fn message_of(effect: &Effect) -> Option<Message> {
