@@ -218,7 +218,7 @@ impl Device {
                 let value = Value::parse(data_type, data);
                 value
                     .map(Some)
-                    .map_err(|e| format!("the data for {} {e}", request.path))
+                    .map_err(|e| format!("the value for {} is {e}", request.path))
             }
             (Operation::Read | Operation::Write | Operation::Execute, _) => Ok(None),
         }

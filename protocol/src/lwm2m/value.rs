@@ -67,7 +67,7 @@ pub struct ObjectLink {
 
 /// Tells that a text does not fit the resource's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the value is not of type {data_type}: expected {}", .data_type.expectation())]
+#[error("not of type {data_type}: expected {}", .data_type.expectation())]
 pub struct InvalidValue {
     /// The type the text should have fitted.
     pub data_type: DataType,
@@ -323,10 +323,7 @@ mod tests {
         let refusal = Value::parse(DataType::Boolean, "maybe")
             .unwrap_err()
             .to_string();
-        assert_eq!(
-            refusal,
-            "the value is not of type BOOLEAN: expected true, false, 1 or 0"
-        );
+        assert_eq!(refusal, "not of type BOOLEAN: expected true, false, 1 or 0");
     }
 
     proptest! {

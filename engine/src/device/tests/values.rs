@@ -81,7 +81,7 @@ fn an_opaque_resource_is_read_as_bytes_and_shown_as_base64() {
 
 #[test]
 fn a_value_that_does_not_fit_is_saved_failed_and_logged_in_one_step() {
-    let why = "the data for /1/0/1 the value is not of type INTEGER: \
+    let why = "the value for /1/0/1 is not of type INTEGER: \
                expected a decimal integer of at most 64 bits";
     let mut bench = Bench::registered();
     let (accepted, effects) = bench.submit(write("/1/0/1", "soon"));
@@ -130,7 +130,7 @@ fn a_value_that_fits_no_more_when_its_turn_comes_fails_without_an_attempt() {
     bench.ask(write("/21/0/0", "not base64").when_active());
     let message = bench.updating(&[], "</21>;ver=2.0,</21/0>");
     let effects = bench.at(S).hears(HOME, &message);
-    let why = "the data for /21/0/0 the value is not of type OPAQUE: expected standard base64";
+    let why = "the value for /21/0/0 is not of type OPAQUE: expected standard base64";
     let expected = all([
         moved("#1", Scheduled, Failed, &format!("0/1 {why:?}")),
         logged(&format!(
