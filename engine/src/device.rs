@@ -115,6 +115,8 @@ pub struct Device {
     /// Requests restored from the store were not looked at yet.
     unsettled: bool,
     rejection_logged_at: Option<Timestamp>,
+    /// Until when something is remembered that the store does not know and somebody may rely on.
+    lingers_until: Option<Timestamp>,
 }
 
 impl Device {
@@ -148,6 +150,7 @@ impl Device {
             pending: pending.into_iter().map(Pending::restored).collect(),
             attempt: None,
             rejection_logged_at: None,
+            lingers_until: None,
             record,
             rules,
         }
@@ -168,6 +171,7 @@ impl Device {
         self.expire_actions(m, out);
         self.expire_registration(m, out);
         self.begin_attempt(m, out);
+        self.lingers_until.take_if(|until| *until <= m.now());
     }
 
     /// Forgets the device with all that belongs to it.
@@ -179,6 +183,7 @@ impl Device {
         self.record.registration = None;
         self.pending.clear();
         self.attempt = None;
+        self.lingers_until = None;
         out.push(Effect::Rebind { from, to: None });
     }
 
@@ -194,7 +199,8 @@ impl Device {
             .iter()
             .filter_map(|pending| self.expiry_of(pending))
             .min();
-        [exchange, registration, expiry].into_iter().flatten().min()
+        let deadlines = [exchange, registration, expiry, self.lingers_until];
+        deadlines.into_iter().flatten().min()
     }
 
     /// The key of the device.
@@ -209,7 +215,10 @@ impl Device {
 
     /// Whether nothing would be lost if the device were brought back from the store instead.
     pub fn is_idle(&self) -> bool {
-        self.record.registration.is_none() && self.pending.is_empty() && self.attempt.is_none()
+        self.record.registration.is_none()
+            && self.pending.is_empty()
+            && self.attempt.is_none()
+            && self.lingers_until.is_none()
     }
 
     /// Whether the device listens now.
@@ -249,6 +258,11 @@ impl Device {
 
     fn note_awake(&mut self, now: Timestamp) {
         self.awake_until = now.plus_ms(self.rules.limits.awake_window_ms);
+    }
+
+    /// Keeps the device from being idle: what it remembers now counts until then.
+    fn linger(&mut self, until: Timestamp) {
+        self.lingers_until = self.lingers_until.max(Some(until));
     }
 
     fn save_record(&mut self, now: Timestamp, out: &mut Effects) {

@@ -32,6 +32,10 @@ pub const REJECTION_LOG_MS: i64 = 60_000;
 /// The most send attempts a request may ask for (seed 8).
 pub const SEND_ATTEMPTS_MAX: u8 = 5;
 
+/// A device that deregistered is remembered so long: it may repeat its farewell for
+/// EXCHANGE_LIFETIME (RFC 7252 section 4.8.2) and is to hear the same answer.
+pub const FAREWELL_MS: i64 = 247_000;
+
 /// The longest text a request may carry as `data`: what fits one datagram of the CoAP layer
 /// without block-wise transfer; a longer one is refused with 400.
 pub const ACTION_DATA_BYTES_MAX: usize = 1_024;
