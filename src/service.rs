@@ -22,6 +22,7 @@ use actors::web::{self, Drain, Listening, Web};
 use engine::device::{NameTrust, Patience, Rules};
 use store::sealed::{KeyError, MasterKey};
 use store::{OpenError, Options, SledStore, Store, Unavailable};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
 use crate::api::{self, State};
@@ -154,8 +155,10 @@ impl Service {
 pub fn serve(config: &Config) -> Result<(), StartError> {
     System::new().block_on(async {
         let service = Service::start(config).await?;
+        // Whoever reads that the service is there may ask it to end at once.
+        let signals = Signals::listen();
         service.announce();
-        wait_for_signal().await;
+        signals.heard().await;
         service.stop().await;
         Ok(())
     })
@@ -163,12 +166,29 @@ pub fn serve(config: &Config) -> Result<(), StartError> {
 
 /// Returns when the process is asked to stop.
 pub async fn wait_for_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate()).expect("the runtime handles signals");
-    let mut interrupt = signal(SignalKind::interrupt()).expect("the runtime handles signals");
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+    Signals::listen().heard().await;
+}
+
+/// How the process is asked to stop; from when it listens, no signal ends it without a word.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn listen() -> Self {
+        let listen = |kind| signal(kind).expect("the runtime handles signals");
+        Self {
+            terminate: listen(SignalKind::terminate()),
+            interrupt: listen(SignalKind::interrupt()),
+        }
+    }
+
+    async fn heard(mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
     }
 }
 
