@@ -22,7 +22,7 @@ use engine::ids::{ActionId, CustomerId, TraceId};
 use engine::profile::Profile;
 use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
 use store::conformance::chance::Chance;
-use store::conformance::given::{action, at, created, customer, device, entry, record};
+use store::conformance::given::{action, at, created, customer, device, entry, links, record};
 use store::conformance::wait;
 use store::{Options, SledStore, Store};
 
@@ -224,9 +224,8 @@ fn whole(meter: &Profile, request: &Action, number: i64) -> Batch {
 /// A device record that is known from the request it was saved with; of up to some KiB.
 fn record_beside(request: &Action) -> DeviceRecord {
     let [.., last] = request.id.as_bytes();
-    let links = (0..u16::from(*last) * 4).map(|id| format!("</{id}/0>"));
     let second = request.created_at.since_ms(at(0)) / 1_000;
-    record(second, &links.collect::<Vec<_>>().join(","))
+    record(second, &links(u64::from(*last) * 4))
 }
 
 /// The customer of a round.

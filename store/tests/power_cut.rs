@@ -15,7 +15,7 @@ use engine::device::record::DeviceRecord;
 use engine::profile::Profile;
 use engine::query::{ActionFilter, PageWanted};
 use store::conformance::chance::Chance;
-use store::conformance::given::{acme, action, created, device, moved, record, saved};
+use store::conformance::given::{acme, action, created, device, links, moved, record, saved};
 use store::conformance::wait;
 use store::{Options, SledStore, Store};
 
@@ -111,8 +111,7 @@ impl Story {
             *old = done;
         }
         self.requests.push(new);
-        let links = (0..chance.below(1_000)).map(|id| format!("</{id}/0>"));
-        let record = record(second, &links.collect::<Vec<_>>().join(","));
+        let record = record(second, &links(chance.below(1_000)));
         self.record = Some(record.clone());
         let device = self.meter.key();
         batch.changes.push(Change::PutRecord {

@@ -7,7 +7,8 @@ use engine::ids::{DeviceKey, Imsi};
 use engine::profile::Profile;
 
 use super::given::{
-    acme, action, batch, created, customer, device, entry, forgotten, known, moved, record, saved,
+    acme, action, batch, created, customer, device, entry, forgotten, known, links, moved, record,
+    saved,
 };
 use super::lists::{everything, whole_log};
 use super::{Ground, commit, put, wait};
@@ -151,8 +152,7 @@ pub(super) fn any_size(ground: &Ground<'_>) {
         );
         was = Status::InProgress;
     }
-    let links: Vec<String> = (0..1_000).map(|id| format!("</{id}/0>")).collect();
-    let large = record(20, &links.join(","));
+    let large = record(20, &links(1_000));
     keep(&*store, &meter, &large);
     assert_eq!(wait(store.record(meter.key())), Ok(Some(large)));
 }

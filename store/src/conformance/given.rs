@@ -103,6 +103,14 @@ pub fn record(second: i64, links: &str) -> DeviceRecord {
     }
 }
 
+/// The links of a device with so many objects, of which each takes some eight bytes.
+pub fn links(objects: u64) -> String {
+    (0..objects)
+        .map(|id| format!("</{id}/0>"))
+        .collect::<Vec<_>>()
+        .join(",")
+}
+
 /// A SCHEDULED request for a device, made at a second.
 pub fn action(device: &Profile, second: i64, chance: u64) -> Action {
     let mut m = moment(second, chance);

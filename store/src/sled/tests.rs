@@ -6,8 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use engine::action::Status;
+use engine::change::Change;
+use engine::setting::{SettingName, SettingState};
+
 use super::*;
-use crate::conformance::given::{acme, action, at, created, device};
+use crate::conformance::given::{
+    acme, action, at, batch, client, created, customer, device, entry, forgotten, known, links,
+    moved, record, saved, token,
+};
 use crate::conformance::wait;
 
 #[test]
@@ -110,6 +117,75 @@ fn a_dropped_store_commits_what_has_queued() {
     }
     let store = SledStore::open(options).unwrap();
     assert!((0..50).all(|chance| wait(store.action(id(chance))).unwrap().is_some()));
+}
+
+#[test]
+fn what_was_removed_and_swept_leaves_no_row() {
+    let home = tempfile::tempdir().unwrap();
+    let options = Options::at(home.path());
+    let store = SledStore::open(options.clone()).unwrap();
+    let script = client(&acme(), "script");
+    for meter in [device(&acme(), 1), device(&acme(), 2)] {
+        commit(&store, known(&meter));
+        let record = Box::new(record(10, &links(900)));
+        commit(
+            &store,
+            batch(vec![Change::PutRecord {
+                device: meter.key(),
+                record,
+            }]),
+        );
+        for (chance, second) in [(1, 10), (2, 10), (3, 500)] {
+            let request = action(&meter, second, chance + meter.number * 10);
+            commit(&store, created(&request));
+            let done = moved(&request, Status::Failed);
+            commit(&store, saved(Some(Status::Scheduled), &done));
+            let entry = entry(&meter, second, chance + meter.number * 10);
+            commit(&store, batch(vec![Change::AppendEntry(Box::new(entry))]));
+        }
+        commit(&store, created(&action(&meter, 10, 4)));
+    }
+    commit(
+        &store,
+        batch(vec![
+            Change::PutCustomer(customer("acme")),
+            Change::PutSetting(Setting {
+                customer: acme(),
+                name: SettingName::Lwm2mPassiveReporting,
+                state: SettingState::Enabled,
+            }),
+            Change::PutClient(script.clone()),
+            Change::PutToken(token(&script, "expired", at(10))),
+            Change::PutToken(token(&script, "good", at(500))),
+        ]),
+    );
+
+    let before = at(100);
+    let old = Retention {
+        actions_before: before,
+        entries_before: before,
+        tokens_before: before,
+    };
+    assert_eq!(
+        wait(store.sweep(old, 100)).map(|swept| swept.removed),
+        Ok(4 + 4 + 1)
+    );
+    commit(&store, forgotten(&device(&acme(), 1)));
+    commit(&store, forgotten(&device(&acme(), 2)));
+    commit(&store, batch(vec![Change::RemoveCustomer(acme())]));
+    assert_eq!(
+        wait(store.sweep(retention(), 100)).map(|swept| swept.removed),
+        Ok(2)
+    );
+    drop(store);
+
+    let opened = open::open(&options).unwrap();
+    let left: Vec<_> = opened.db.iter().keys().collect::<Result<_, _>>().unwrap();
+    assert_eq!(left, vec![sled::IVec::from(crate::key::format())]);
+}
+
+fn commit(store: &SledStore, batch: Batch) {
+    assert_eq!(wait(store.commit(batch)), Ok(()));
 }
 
 fn started(options: &Options, free: FreeBytes) -> SledStore {
