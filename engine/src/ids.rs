@@ -201,6 +201,13 @@ uuid_id! {
     /// Names an action request.
     ActionId
 }
+impl ActionId {
+    /// The id that follows this one in their order.
+    pub fn next(self) -> Self {
+        Self(Uuid::from_u128(self.0.as_u128().saturating_add(1)))
+    }
+}
+
 uuid_id! {
     /// Names an administration log entry.
     EntryId

@@ -300,7 +300,7 @@ impl Device {
             None => self.rules.limits.expiry_of(now),
         };
         Action {
-            id: ActionId::new(m.uuid()),
+            id: self.draw_id(m),
             customer: self.profile.customer.clone(),
             device: self.key(),
             request: new.request,
@@ -324,5 +324,13 @@ impl Device {
             trace: new.trace,
             outcome: None,
         }
+    }
+
+    /// An id after those that wait: their order is all that tells, after a restart, which of two
+    /// requests of one millisecond is older.
+    fn draw_id(&self, m: &mut Moment) -> ActionId {
+        let drawn = ActionId::new(m.uuid());
+        let newest = self.pending.last().map(|pending| pending.action.id);
+        newest.map_or(drawn, |newest| drawn.max(newest.next()))
     }
 }

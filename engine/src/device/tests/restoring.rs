@@ -27,6 +27,18 @@ fn a_scheduled_request_waits_across_a_restart_and_goes_out_once() {
 }
 
 #[test]
+fn requests_of_one_millisecond_have_ids_in_their_order() {
+    let mut bench = Bench::registered();
+    let asked: Vec<_> = (0..10)
+        .map(|_| bench.ask(read("/3/0/9").when_active()))
+        .collect();
+    assert!(
+        asked.is_sorted_by(|before, after| before < after),
+        "{asked:?}"
+    );
+}
+
+#[test]
 fn an_attempt_in_flight_at_a_restart_counts_as_made() {
     let mut bench = Bench::registered();
     let id = bench.ask(execute("/3/0/4").attempts(2));
