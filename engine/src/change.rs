@@ -125,8 +125,9 @@ pub enum Change {
         /// The profile from now on.
         profile: Box<Profile>,
     },
-    /// Removes a device with its names, record and action requests. Its log entries stay.
-    RemoveDevice(Box<Profile>),
+    /// Removes a device with the names it bears by then, its record and its action requests. Its
+    /// log entries stay.
+    RemoveDevice(DeviceKey),
     /// Puts what a device's actor knows of it.
     PutRecord {
         /// The device.

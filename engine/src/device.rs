@@ -176,7 +176,7 @@ impl Device {
 
     /// Forgets the device with all that belongs to it.
     pub fn retire(&mut self, out: &mut Effects) {
-        out.push(Effect::Save(Change::RemoveDevice(self.profile.clone())));
+        out.push(Effect::Save(Change::RemoveDevice(self.key())));
         let counter = Counter::Devices(self.profile.customer.clone());
         out.push(Effect::Count(Add { counter, delta: -1 }));
         let from = self.bound_peer();

@@ -63,6 +63,13 @@ pub(super) fn free_names(ground: &Ground<'_>) {
         ..device(&acme(), 2)
     };
     assert_eq!(commit(&*store, known(&heir)), Ok(()));
+    // Whoever removes the device need not know which names it bears by now.
+    assert_eq!(commit(&*store, forgotten(&was)), Ok(()));
+    for name in Name::all_of(&is) {
+        assert_eq!(wait(store.bearer(name)), Ok(None));
+    }
+    let inherited = Name::Imsi(heir.imsi.clone().expect("an inherited IMSI"));
+    assert_eq!(wait(store.bearer(inherited)), Ok(Some(heir.key())));
 }
 
 pub(super) fn found_by_prefix(ground: &Ground<'_>) {

@@ -192,7 +192,7 @@ pub fn forgotten(device: &Profile) -> Batch {
             counter: Counter::Devices(device.customer.clone()),
             delta: -1,
         }],
-        ..batch(vec![Change::RemoveDevice(Box::new(device.clone()))])
+        ..batch(vec![Change::RemoveDevice(device.key())])
     }
 }
 

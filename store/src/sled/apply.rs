@@ -9,7 +9,7 @@ use super::epochs::Epochs;
 use super::fault::Fault;
 use super::kv::{self, Rows};
 use super::overlay::Overlay;
-use super::plan::{Check, Plan, Step};
+use super::plan::{Check, Plan, Step, shared_names};
 use crate::CommitError;
 use crate::key;
 use crate::record::{self, Unreadable, number};
@@ -120,20 +120,33 @@ fn take(step: Step, rows: &mut Overlay<'_>) -> Result<(), Fault> {
                 rows.remove(key);
             }
         }
-        Step::Erase(key) => {
-            rows.erase(key)?;
-        }
         Step::Add(key, delta) => rows.add(key, delta)?,
         Step::CountNew(key) => {
             if rows.row(&key)?.is_none() {
                 rows.add(IVec::from(key::customers_counted()), 1)?;
             }
         }
-        Step::RemoveActions(customer, device) => remove_actions(&customer, device, rows)?,
+        Step::RemoveDevice(device) => remove_device(device, rows)?,
         Step::RemoveClient(client) => remove_client(&client, rows)?,
         Step::RemoveCustomer(customer) => remove_customer(&customer, rows)?,
     }
     Ok(())
+}
+
+/// Removes a device as it is by now: its names may have changed since whoever removes it looked.
+fn remove_device(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    let Some(value) = kv::load(rows, &key::device(device))? else {
+        return Ok(());
+    };
+    let profile = record::profile::read_profile(&value)?;
+    for name in shared_names(&profile) {
+        rows.remove(key::name(&name));
+    }
+    rows.erase(key::device(device))?;
+    rows.remove(key::device_of(&profile.customer, &profile.device));
+    rows.erase(key::record(device))?;
+    rows.remove(key::registered(device));
+    remove_actions(&profile.customer, device, rows)
 }
 
 fn remove_actions(

@@ -48,14 +48,12 @@ pub(super) enum Step {
     Remove(IVec),
     /// Removes a row without value, if it is there.
     Unmark(IVec),
-    /// Removes a value.
-    Erase(IVec),
     /// Counts.
     Add(IVec, i64),
     /// Counts a row that is not there yet.
     CountNew(IVec),
-    /// Removes the action requests of a device.
-    RemoveActions(CustomerId, DeviceKey),
+    /// Removes a device with its names, record and action requests.
+    RemoveDevice(DeviceKey),
     /// Removes an API client with its tokens.
     RemoveClient(ClientId),
     /// Removes a customer with its API clients, tokens and settings, and marks its log removed.
@@ -112,10 +110,9 @@ impl Step {
             Self::Mark(key)
             | Self::Remove(key)
             | Self::Unmark(key)
-            | Self::Erase(key)
             | Self::Add(key, _)
             | Self::CountNew(key) => key.len(),
-            Self::RemoveActions(..) | Self::RemoveClient(_) | Self::RemoveCustomer(_) => 0,
+            Self::RemoveDevice(_) | Self::RemoveClient(_) | Self::RemoveCustomer(_) => 0,
         }
     }
 }
@@ -133,7 +130,7 @@ impl Steps {
             Change::PutToken(token) => self.put_token(token),
             Change::PutSetting(setting) => self.put_setting(setting),
             Change::PutDevice { was, profile } => self.put_device(was.as_deref(), profile),
-            Change::RemoveDevice(profile) => self.remove_device(profile),
+            Change::RemoveDevice(device) => self.0.push(Step::RemoveDevice(*device)),
             Change::PutRecord { device, record } => self.put_record(*device, record),
             Change::PutAction { was, action } => self.put_action(*was, action),
             Change::AppendEntry(entry) => self.append_entry(entry),
@@ -182,19 +179,6 @@ impl Steps {
             &record::profile::write_profile(profile),
         );
         self.put(key::device_of(&profile.customer, &profile.device), &bearer);
-    }
-
-    fn remove_device(&mut self, profile: &Profile) {
-        let device = profile.key();
-        self.free_names(profile);
-        self.0.push(Step::Erase(key::device(device).into()));
-        self.0.push(Step::Remove(
-            key::device_of(&profile.customer, &profile.device).into(),
-        ));
-        self.0.push(Step::Erase(key::record(device).into()));
-        self.0.push(Step::Unmark(key::registered(device).into()));
-        self.0
-            .push(Step::RemoveActions(profile.customer.clone(), device));
     }
 
     fn free_names(&mut self, profile: &Profile) {
@@ -281,7 +265,7 @@ impl Steps {
 }
 
 /// The names of a device that have rows of their own.
-fn shared_names(profile: &Profile) -> impl Iterator<Item = Name> {
+pub(super) fn shared_names(profile: &Profile) -> impl Iterator<Item = Name> {
     Name::all_of(profile)
         .into_iter()
         .filter(|name| !matches!(name, Name::Device(_)))

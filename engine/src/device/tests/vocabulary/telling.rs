@@ -53,7 +53,7 @@ impl Names {
                 format!("save {name} {was}{:?} {}", action.status, progress(action))
             }
             Change::PutRecord { record, .. } => self.record(record),
-            Change::RemoveDevice(profile) => format!("remove device {}", profile.device),
+            Change::RemoveDevice(_) => "remove device".to_owned(),
             Change::PutCustomer(_)
             | Change::RemoveCustomer(_)
             | Change::PutClient(_)
