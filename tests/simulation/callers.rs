@@ -1,0 +1,175 @@
+//! The callers of the API: what they ask, and what they were told.
+
+use std::collections::BTreeMap;
+
+use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
+use engine::device::queue::{CancelRefusal, SubmitRefusal};
+use engine::ids::{ActionId, TraceId};
+use harness::chance::Chance;
+use protocol::lwm2m::path::Path;
+
+use crate::nature::{Nature, pick};
+use crate::service::{Question, Reply};
+
+/// How many requests of a device callers remember to cancel.
+const REMEMBERED_MAX: usize = 8;
+
+/// How many answers callers remember.
+const ANSWERS_MAX: usize = 64;
+
+/// What a caller takes home.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Answer {
+    Accepted(ActionId),
+    Refused(SubmitRefusal),
+    Cancelled,
+    NotCancelled(CancelRefusal),
+    Unserved,
+}
+
+impl Answer {
+    fn of(reply: &Reply) -> Self {
+        match reply {
+            Reply::Submitted(Ok(accepted)) => Self::Accepted(accepted.id),
+            Reply::Submitted(Err(refusal)) => Self::Refused(*refusal),
+            Reply::Cancelled(Ok(_)) | Reply::CancelledAll(_) => Self::Cancelled,
+            Reply::Cancelled(Err(refusal)) => Self::NotCancelled(*refusal),
+            Reply::Unserved => Self::Unserved,
+        }
+    }
+}
+
+/// All callers.
+pub(crate) struct Callers {
+    calls: u64,
+    asked: BTreeMap<u64, (usize, Question)>,
+    accepted: Vec<Vec<ActionId>>,
+    /// What was answered last, by call.
+    answers: BTreeMap<u64, Answer>,
+    /// Makes every written text another one.
+    texts: u64,
+}
+
+impl Callers {
+    pub(crate) fn new(devices: usize) -> Self {
+        Self {
+            calls: 0,
+            asked: BTreeMap::new(),
+            accepted: vec![Vec::new(); devices],
+            answers: BTreeMap::new(),
+            texts: 0,
+        }
+    }
+
+    /// Takes note of a call, which gets a number.
+    pub(crate) fn ask(&mut self, who: usize, question: Question) -> u64 {
+        self.calls += 1;
+        self.asked.insert(self.calls, (who, question));
+        self.calls
+    }
+
+    /// Takes an answer, and returns what it is the answer to.
+    pub(crate) fn hear(&mut self, call: u64, reply: &Reply) -> Option<(usize, Question)> {
+        let asked = self.asked.remove(&call)?;
+        self.answers.insert(call, Answer::of(reply));
+        if self.answers.len() > ANSWERS_MAX {
+            self.answers.pop_first();
+        }
+        if let Reply::Submitted(Ok(accepted)) = reply {
+            let remembered = &mut self.accepted[asked.0];
+            if remembered.len() >= REMEMBERED_MAX {
+                remembered.remove(0);
+            }
+            remembered.push(accepted.id);
+        }
+        Some(asked)
+    }
+
+    /// What a call was answered; nothing while it is open or if nobody answered it.
+    pub(crate) fn answer(&self, call: u64) -> Option<Answer> {
+        self.answers.get(&call).copied()
+    }
+
+    /// The service is gone; whoever waited knows nothing.
+    pub(crate) fn hang_up(&mut self) {
+        self.asked.clear();
+    }
+
+    pub(crate) fn open(&self) -> usize {
+        self.asked.len()
+    }
+
+    /// Something to ask of a device.
+    pub(crate) fn invent(&mut self, who: usize, nature: &Nature, chance: &mut Chance) -> Question {
+        match chance.below(100) {
+            0..78 => Question::Submit(self.invent_action(nature, chance)),
+            78..95 => self.invent_cancel(who, chance),
+            _ => Question::CancelAll,
+        }
+    }
+
+    fn invent_cancel(&self, who: usize, chance: &mut Chance) -> Question {
+        let remembered = &self.accepted[who];
+        // Mostly the last one, which may not have been sent yet.
+        let back = chance.below(3) as usize;
+        let place = remembered.len().checked_sub(back + 1);
+        match place.and_then(|place| remembered.get(place)) {
+            Some(id) => Question::Cancel(*id),
+            None => Question::CancelAll,
+        }
+    }
+
+    fn invent_action(&mut self, nature: &Nature, chance: &mut Chance) -> NewAction {
+        let (operation, path, data) = self.invent_operation(nature, chance);
+        NewAction {
+            request: Request::Lwm2m(Lwm2mRequest {
+                operation,
+                path,
+                data,
+            }),
+            mode: pick(chance, [Mode::SendNow, Mode::SendWhenActive]),
+            attempts_permitted: 1 + chance.below(5) as u8,
+            expires_in_s: match chance.below(4) {
+                0 => Some(expiry_s(nature, chance)),
+                _ => None,
+            },
+            trace: TraceId::from_bytes([1; 16]),
+        }
+    }
+
+    fn invent_operation(
+        &mut self,
+        nature: &Nature,
+        chance: &mut Chance,
+    ) -> (Operation, Path, Option<Box<str>>) {
+        let (shortest_s, longest_s) = nature.lifetime_s;
+        match chance.below(20) {
+            0..5 => (Operation::Read, Path::resource(3303, 0, 5700), None),
+            5..9 => (Operation::Read, Path::resource(3, 0, 14), None),
+            9..14 => {
+                self.texts += 1;
+                let text = format!("text {}", self.texts).into();
+                (Operation::Write, Path::resource(3, 0, 14), Some(text))
+            }
+            14 => {
+                let lifetime_s = shortest_s + chance.below(longest_s - shortest_s + 1);
+                let text = lifetime_s.to_string().into();
+                (Operation::Write, Path::resource(1, 0, 1), Some(text))
+            }
+            15 => (
+                Operation::Write,
+                Path::resource(1, 0, 1),
+                Some("soon".into()),
+            ),
+            16 => (Operation::Execute, Path::resource(3, 0, 4), None),
+            17 => (Operation::Execute, Path::resource(1, 0, 8), None),
+            18 => (Operation::Execute, Path::resource(3, 0, 9), None),
+            _ => (Operation::Read, Path::resource(3, 0, 99), None),
+        }
+    }
+}
+
+fn expiry_s(nature: &Nature, chance: &mut Chance) -> u32 {
+    let pace_s = u32::try_from(nature.pace_ms / 1_000).unwrap_or(1).max(1);
+    1 + chance.below(pace_s * 20)
+}

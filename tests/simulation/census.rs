@@ -1,0 +1,133 @@
+//! Did everything that can happen happen? Counts by which a run proves that it tried.
+
+use engine::action::{Action, Status};
+use engine::device::queue::{CancelRefusal, SubmitRefusal};
+use harness::device::event::Event as News;
+
+use crate::disk::Moved;
+use crate::service::Reply;
+
+/// How often what happened.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Census {
+    pub(crate) heals: u64,
+    pub(crate) crashes: u64,
+    pub(crate) durable_without_receipt: u64,
+    pub(crate) forgotten: u64,
+    pub(crate) unsaved: u64,
+    pub(crate) panics: u64,
+    pub(crate) parked: u64,
+    pub(crate) restored: u64,
+    pub(crate) lost: u64,
+    pub(crate) repeated: u64,
+    accepted: u64,
+    not_registered: u64,
+    queue_full: u64,
+    unserved: u64,
+    cancelled: u64,
+    cancelled_all: u64,
+    not_pending: u64,
+    not_scheduled: u64,
+    begun: u64,
+    begun_again: u64,
+    succeeded: u64,
+    refused: u64,
+    unanswered: u64,
+    expired: u64,
+    interrupted: u64,
+    unfit: u64,
+    registered: u64,
+    updated: u64,
+    registrations_lost: u64,
+    asleep: u64,
+}
+
+impl Census {
+    pub(crate) fn count_reply(&mut self, reply: &Reply) {
+        *match reply {
+            Reply::Submitted(Ok(_)) => &mut self.accepted,
+            Reply::Submitted(Err(SubmitRefusal::NotRegistered)) => &mut self.not_registered,
+            Reply::Submitted(Err(SubmitRefusal::QueueFull { .. })) => &mut self.queue_full,
+            Reply::Cancelled(Ok(_)) => &mut self.cancelled,
+            Reply::CancelledAll(_) => &mut self.cancelled_all,
+            Reply::Cancelled(Err(CancelRefusal::NotPending)) => &mut self.not_pending,
+            Reply::Cancelled(Err(CancelRefusal::NotScheduled)) => &mut self.not_scheduled,
+            Reply::Unserved => &mut self.unserved,
+        } += 1;
+    }
+
+    pub(crate) fn count_outcome(&mut self, moved: &Moved, action: &Action) {
+        let error = action
+            .outcome
+            .as_ref()
+            .and_then(|outcome| outcome.error.as_deref());
+        let error = error.unwrap_or_default();
+        *match (action.status, moved.from) {
+            (Status::Scheduled, _) => return,
+            (Status::InProgress, Some((Status::InProgress, 1..))) => &mut self.begun_again,
+            (Status::InProgress, _) => &mut self.begun,
+            (Status::Succeeded, _) => &mut self.succeeded,
+            (Status::Cancelled, _) => return,
+            (Status::Failed, None) => &mut self.unfit,
+            (Status::Failed, _) if error.starts_with("it expired") => &mut self.expired,
+            (Status::Failed, _) if error.contains("interrupted") => &mut self.interrupted,
+            (Status::Failed, _) if error.starts_with("the device answered") => &mut self.refused,
+            (Status::Failed, _) => &mut self.unanswered,
+        } += 1;
+    }
+
+    pub(crate) fn count_news(&mut self, news: &News) {
+        *match news {
+            News::Registered { .. } => &mut self.registered,
+            News::Updated => &mut self.updated,
+            News::RegistrationLost => &mut self.registrations_lost,
+            News::Asleep { .. } => &mut self.asleep,
+            News::Answered { .. }
+            | News::Awake
+            | News::Deregistered
+            | News::GaveUp(_)
+            | News::LeftUnanswered { .. }
+            | News::Rebooted
+            | News::Refused { .. } => return,
+        } += 1;
+    }
+
+    /// Adds what was seen elsewhere.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let theirs = other.rows();
+        for (own, (_, theirs)) in self.places().into_iter().zip(theirs) {
+            *own += theirs;
+        }
+    }
+
+    /// What never happened.
+    pub(crate) fn missing(&self) -> Vec<&'static str> {
+        let rows = self.rows().into_iter();
+        rows.filter(|(_, count)| *count == 0)
+            .map(|(name, _)| name)
+            .collect()
+    }
+}
+
+macro_rules! rows {
+    ($($name:ident),* $(,)?) => {
+        impl Census {
+            fn rows(&self) -> Vec<(&'static str, u64)> {
+                // A count that is missing here does not compile.
+                let Self { $($name),* } = *self;
+                vec![$((stringify!($name), $name)),*]
+            }
+
+            fn places(&mut self) -> Vec<&mut u64> {
+                vec![$(&mut self.$name),*]
+            }
+        }
+    };
+}
+
+rows! {
+    heals, crashes, durable_without_receipt, forgotten, unsaved, panics, parked, restored, lost,
+    repeated, accepted, not_registered, queue_full, unserved, cancelled, cancelled_all,
+    not_pending, not_scheduled, begun, begun_again, succeeded, refused, unanswered, expired,
+    interrupted, unfit, registered, updated, registrations_lost, asleep,
+}

@@ -1,0 +1,74 @@
+//! What can happen next, and when: the closed list of everything that can befall the world.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use engine::peer::Peer;
+
+/// One thing that happens.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// A datagram arrives at the service.
+    ReachesService { from: Peer, datagram: Vec<u8> },
+    /// A datagram arrives at an address, where a device may be or not.
+    ReachesDevice { to: Peer, datagram: Vec<u8> },
+    /// A simulated device is due.
+    DeviceDue { who: usize },
+    /// A device does something that nobody asked of it.
+    Whim,
+    /// A caller asks something.
+    Call,
+    /// A device's machine is due.
+    Due { who: usize, run: u64 },
+    /// What the store kept of a device was read.
+    Fetched { who: usize, fetch: u64 },
+    /// A device whose step was not saved is brought back, unless it is back already.
+    RestoreSoon { who: usize, run: u64 },
+    /// The disk is done with its oldest batch.
+    Committed { run: u64 },
+    /// Something goes wrong.
+    Misfortune,
+    /// The service starts.
+    Start,
+}
+
+/// What is to come, in the order of time; of one instant, in the order of its making.
+#[derive(Default)]
+pub(crate) struct Queue {
+    heap: BinaryHeap<Reverse<(i64, u64, usize)>>,
+    /// The events themselves, apart from the heap so that it moves numbers alone.
+    events: Vec<Option<Event>>,
+    free: Vec<usize>,
+    count: u64,
+}
+
+impl Queue {
+    pub(crate) fn push(&mut self, at_ms: i64, event: Event) {
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.events[slot] = Some(event);
+                slot
+            }
+            None => {
+                self.events.push(Some(event));
+                self.events.len() - 1
+            }
+        };
+        self.count += 1;
+        self.heap.push(Reverse((at_ms, self.count, slot)));
+    }
+
+    /// When the next event happens.
+    pub(crate) fn next_at_ms(&self) -> Option<i64> {
+        self.heap.peek().map(|Reverse((at_ms, _, _))| *at_ms)
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<(i64, Event)> {
+        let Reverse((at_ms, _, slot)) = self.heap.pop()?;
+        self.free.push(slot);
+        let event = self.events[slot]
+            .take()
+            .expect("a slot in the heap is filled");
+        Some((at_ms, event))
+    }
+}

@@ -1,0 +1,287 @@
+//! What must hold, whatever happens: a judge who sees every datagram, every receipt and every
+//! promise, and knows the disk.
+//!
+//! Each law is a function of its own in a file by its subject; here is who is asked when.
+
+mod attempts;
+mod books;
+mod outcomes;
+mod promises;
+pub(crate) mod rest;
+mod speech;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use engine::action::Status;
+use engine::device::Rules;
+use engine::ids::ActionId;
+use harness::device::performed::Performed;
+
+use crate::disk::{Durable, Moved};
+use crate::service::{Question, Reply, Saves};
+use crate::wire::{AttemptKey, Head};
+
+/// A law that was broken.
+#[derive(Debug)]
+pub(crate) struct Breach {
+    pub(crate) law: &'static str,
+    pub(crate) what: String,
+}
+
+pub(crate) type Verdict = Result<(), Breach>;
+
+/// Everything the laws need to know that is not on the disk.
+pub(crate) struct Judge {
+    rules: Rules,
+    /// Steps that change something and are not durable.
+    undurable: BTreeSet<u64>,
+    /// What is known of every request that was ever on the disk.
+    known: BTreeMap<ActionId, Known>,
+    attempts: HashMap<AttemptKey, Begun>,
+    /// What each device did for an attempt. One that took over another's address may be asked
+    /// what the other was to be asked: without DTLS nobody can tell.
+    done: HashMap<(usize, AttemptKey), Done>,
+    /// The exchange with each device that has not ended as far as the wire shows.
+    open: Vec<Option<OpenExchange>>,
+    /// How many requests of each status a device has, by counting them.
+    recount: Vec<[i64; Status::ALL.len()]>,
+}
+
+/// What is known of a request.
+#[derive(Default)]
+struct Known {
+    who: usize,
+    /// The attempts that left, by their names on the wire.
+    sent: Vec<AttemptKey>,
+    /// Whether a caller was told that it is accepted.
+    is_promised: bool,
+}
+
+/// An attempt as it was decided.
+#[derive(Clone, Copy)]
+struct Begun {
+    action: ActionId,
+    /// From when on its exchange waits.
+    at_ms: i64,
+}
+
+/// What a device did when it was asked.
+#[derive(Default)]
+struct Done {
+    /// In which of its lives it did so last.
+    boot: u32,
+    /// What was read or written each time.
+    payloads: Vec<Vec<u8>>,
+}
+
+/// An exchange as the wire shows it.
+struct OpenExchange {
+    attempt: AttemptKey,
+    begun_at_ms: i64,
+    is_answered: bool,
+}
+
+/// A datagram that leaves the service.
+pub(crate) struct Departure<'a> {
+    pub(crate) at_ms: i64,
+    pub(crate) step: Option<u64>,
+    pub(crate) who: Option<usize>,
+    pub(crate) datagram: &'a [u8],
+}
+
+impl Judge {
+    pub(crate) fn new(rules: Rules, devices: usize) -> Self {
+        Self {
+            rules,
+            undurable: BTreeSet::new(),
+            known: BTreeMap::new(),
+            attempts: HashMap::new(),
+            done: HashMap::new(),
+            open: (0..devices).map(|_| None).collect(),
+            recount: vec![[0; Status::ALL.len()]; devices],
+        }
+    }
+
+    /// A machine took a step.
+    pub(crate) fn decided(
+        &mut self,
+        at_ms: i64,
+        step: u64,
+        saves: Saves,
+        begins: Vec<(AttemptKey, ActionId)>,
+    ) {
+        if saves == Saves::Something {
+            self.undurable.insert(step);
+        }
+        let begun = begins.into_iter();
+        self.attempts
+            .extend(begun.map(|(attempt, action)| (attempt, Begun { action, at_ms })));
+    }
+
+    /// A datagram leaves the service.
+    pub(crate) fn left(&mut self, departure: &Departure<'_>, durable: &Durable) -> Verdict {
+        speech::nothing_is_said_before_it_is_saved(self, departure.step)?;
+        let (Some(who), Some(head)) = (departure.who, Head::of(departure.datagram)) else {
+            return Ok(());
+        };
+        if head.is_created() {
+            speech::a_location_is_told_when_it_leads_somewhere(who, departure.datagram, durable)?;
+        }
+        if !head.is_request() {
+            return Ok(());
+        }
+        let attempt = head.key();
+        let begun = speech::a_request_leaves_as_a_saved_attempt(self, who, attempt, durable)?;
+        let Begun { action, at_ms } = begun;
+        promises::cancelled_action_is_never_sent(action, who, durable)?;
+        let known = self.known.get_mut(&action).expect("what is saved is known");
+        if !known.sent.contains(&attempt) {
+            attempts::one_exchange_is_in_flight(self, who, departure.at_ms, durable)?;
+            self.open[who] = Some(OpenExchange {
+                attempt,
+                begun_at_ms: at_ms,
+                is_answered: false,
+            });
+            let known = self.known.get_mut(&action).expect("what is saved is known");
+            known.sent.push(attempt);
+            attempts::attempts_never_exceed_what_was_permitted(known, action, durable)?;
+        }
+        Ok(())
+    }
+
+    /// A datagram reaches the service.
+    pub(crate) fn heard(&mut self, datagram: &[u8]) {
+        let Some(head) = Head::of(datagram) else {
+            return;
+        };
+        if head.is_request() || head.is_empty_acknowledgement() {
+            return;
+        }
+        for open in self.open.iter_mut().flatten() {
+            open.is_answered |= open.attempt.is_met_by(&head);
+        }
+    }
+
+    /// A caller is told something.
+    pub(crate) fn replied(
+        &mut self,
+        who: usize,
+        question: &Question,
+        step: Option<u64>,
+        reply: &Reply,
+        durable: &Durable,
+    ) -> Verdict {
+        speech::nothing_is_said_before_it_is_saved(self, step)?;
+        match (reply, question) {
+            (Reply::Submitted(Ok(accepted)), _) => {
+                promises::a_202_is_told_when_it_is_saved(who, accepted.id, durable)?;
+                self.known.entry(accepted.id).or_default().is_promised = true;
+                Ok(())
+            }
+            (Reply::Cancelled(Ok(cancelled)), _) => {
+                promises::a_cancel_is_told_when_it_is_saved(who, cancelled.id, durable)
+            }
+            (Reply::CancelledAll(cancelled), _) => cancelled.iter().try_for_each(|cancelled| {
+                promises::a_cancel_is_told_when_it_is_saved(who, cancelled.id, durable)
+            }),
+            (Reply::Submitted(Err(_)) | Reply::Cancelled(Err(_)) | Reply::Unserved, _) => Ok(()),
+        }
+    }
+
+    /// A step is durable.
+    pub(crate) fn became_durable(
+        &mut self,
+        at_ms: i64,
+        step: u64,
+        who: usize,
+        moved: &[Moved],
+        durable: &Durable,
+    ) -> Verdict {
+        self.undurable.remove(&step);
+        for moved in moved {
+            self.action_moved(at_ms, moved, durable)?;
+        }
+        if durable.record(who).registration.is_none() {
+            self.open[who] = None;
+        }
+        if !moved.is_empty() {
+            books::counters_equal_a_recount(self, who, durable)?;
+            books::queues_keep_their_bounds(self, who, durable)?;
+            books::a_failure_is_logged_once(self, who, durable)?;
+        }
+        books::first_contact_is_logged_exactly_once(who, durable)
+    }
+
+    fn action_moved(&mut self, at_ms: i64, moved: &Moved, durable: &Durable) -> Verdict {
+        let Moved {
+            who,
+            action: id,
+            from,
+        } = *moved;
+        let action = durable.action(who, id).expect("what moved is there");
+        let known = self.known.entry(id).or_default();
+        known.who = who;
+        if let Some((before, _)) = from {
+            self.recount[who][before as usize] -= 1;
+        }
+        self.recount[who][action.status as usize] += 1;
+        promises::a_final_status_never_changes(moved, action)?;
+        promises::a_status_follows_the_table(moved, action)?;
+        promises::what_was_cancelled_had_not_left(self, action)?;
+        attempts::an_attempt_begins_in_time(at_ms, moved, action)?;
+        attempts::the_oldest_request_goes_first(moved, action, durable)?;
+        outcomes::a_success_is_what_the_device_did(self, action)?;
+        outcomes::a_failure_says_why(action)
+    }
+
+    /// In how many attempts a request has left.
+    pub(crate) fn attempts_sent(&self, id: ActionId) -> usize {
+        self.known.get(&id).map_or(0, |known| known.sent.len())
+    }
+
+    /// A step will never be durable.
+    pub(crate) fn forgotten(&mut self, step: u64) {
+        self.undurable.remove(&step);
+    }
+
+    /// The machine of a device is gone, and its exchange with it.
+    pub(crate) fn machine_is_gone(&mut self, who: usize) {
+        self.open[who] = None;
+    }
+
+    /// A device is brought back with these requests pending.
+    pub(crate) fn restored(
+        &mut self,
+        who: usize,
+        pending: &[ActionId],
+        durable: &Durable,
+    ) -> Verdict {
+        promises::a_restored_device_knows_what_it_owes(who, pending, durable)
+    }
+
+    /// The service crashed.
+    pub(crate) fn crashed(&mut self, durable: &Durable) -> Verdict {
+        self.undurable.clear();
+        self.open.iter_mut().for_each(|open| *open = None);
+        promises::a_202_survives_a_crash(self, durable)?;
+        books::everything_equals_a_recount(durable)
+    }
+
+    /// A device did something that it was asked for.
+    pub(crate) fn performed(&mut self, who: usize, boot: u32, performed: &Performed) -> Verdict {
+        let attempt = AttemptKey::new(performed.message_id.0, performed.token.as_bytes());
+        attempts::a_device_obeys_an_attempt_once(self, who, boot, attempt)?;
+        let done = self.done.entry((who, attempt)).or_default();
+        done.boot = boot;
+        done.payloads.push(performed.payload.clone());
+        Ok(())
+    }
+}
+
+/// Says that a law is broken, unless it holds.
+fn hold(law: &'static str, holds: bool, what: impl FnOnce() -> String) -> Verdict {
+    if holds {
+        return Ok(());
+    }
+    Err(Breach { law, what: what() })
+}

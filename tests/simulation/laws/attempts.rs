@@ -1,0 +1,134 @@
+//! Laws about what leaves: how often, in which order, and one at a time.
+
+use engine::action::{Action, Status};
+use engine::ids::ActionId;
+use protocol::coap::exchange::Transmission;
+
+use super::{Judge, Known, Verdict, hold};
+use crate::disk::{Durable, Moved};
+use crate::wire::AttemptKey;
+
+/// However often the service crashes, no request leaves in more attempts than it may.
+pub(super) fn attempts_never_exceed_what_was_permitted(
+    known: &Known,
+    id: ActionId,
+    durable: &Durable,
+) -> Verdict {
+    let permitted = durable
+        .action(known.who, id)
+        .map_or(0, |action| action.attempts_permitted);
+    let left = known.sent.len();
+    hold(
+        "attempts_never_exceed_what_was_permitted",
+        left <= usize::from(permitted),
+        || format!("{id} left in {left} attempts and may in {permitted}"),
+    )
+}
+
+/// A new exchange begins only when the one before has ended: by an answer, a rejection, or
+/// silence for as long as an exchange lasts at least.
+pub(super) fn one_exchange_is_in_flight(
+    judge: &Judge,
+    who: usize,
+    at_ms: i64,
+    durable: &Durable,
+) -> Verdict {
+    let law = "one_exchange_is_in_flight_oldest_first";
+    let is_registered = durable.record(who).registration.is_some();
+    hold(law, is_registered, || {
+        format!("device {who} is asked and not registered")
+    })?;
+    let Some(open) = &judge.open[who] else {
+        return Ok(());
+    };
+    let lasted_ms = at_ms - open.begun_at_ms;
+    let has_ended = open.is_answered || lasted_ms >= shortest_ms(&judge.rules.transmission);
+    hold(law, has_ended, || {
+        format!(
+            "device {who} is asked again {lasted_ms} ms after {:?}",
+            open.attempt
+        )
+    })
+}
+
+/// How long an exchange without answer lasts at least.
+fn shortest_ms(transmission: &Transmission) -> i64 {
+    let doublings = (1 << (transmission.max_retransmit + 1)) - 1;
+    let unacknowledged_ms = i64::from(transmission.ack_timeout_ms) * doublings;
+    unacknowledged_ms.min(transmission.response_timeout_ms.into())
+}
+
+/// When a scheduled request goes out, no older one is still scheduled.
+pub(super) fn the_oldest_request_goes_first(
+    moved: &Moved,
+    action: &Action,
+    durable: &Durable,
+) -> Verdict {
+    let begins = moved
+        .from
+        .is_some_and(|(before, _)| before == Status::Scheduled)
+        && action.status == Status::InProgress;
+    if !begins {
+        return Ok(());
+    }
+    let older = durable.pending(moved.who).find(|other| {
+        other.status == Status::Scheduled
+            && other.created_at < action.created_at
+            && other.expires_at > action.updated_at
+    });
+    hold(
+        "one_exchange_is_in_flight_oldest_first",
+        older.is_none(),
+        || {
+            format!(
+                "{} goes before {:?}",
+                action.id,
+                older.map(|older| older.id)
+            )
+        },
+    )
+}
+
+/// Attempts are counted one by one, never beyond what is permitted, and none begins once the
+/// request has expired.
+pub(super) fn an_attempt_begins_in_time(at_ms: i64, moved: &Moved, action: &Action) -> Verdict {
+    let law = "attempts_never_exceed_what_was_permitted";
+    let id = action.id;
+    let (before, now) = (
+        moved.from.map_or(0, |(_, attempts)| attempts),
+        action.attempts_made,
+    );
+    hold(law, now <= action.attempts_permitted, || {
+        format!("{id} made {now} attempts of {}", action.attempts_permitted)
+    })?;
+    hold(law, now == before || now == before + 1, || {
+        format!("{id} made {before} attempts and then {now}")
+    })?;
+    let begins = now > before;
+    hold(
+        law,
+        !begins || action.updated_at < action.expires_at,
+        || format!("{id} begins an attempt after its expiry"),
+    )?;
+    hold(law, action.updated_at.as_ms() <= at_ms, || {
+        format!("{id} is ahead of its time")
+    })
+}
+
+/// A device does what one attempt asks for once, unless it forgot because it rebooted.
+pub(super) fn a_device_obeys_an_attempt_once(
+    judge: &Judge,
+    who: usize,
+    boot: u32,
+    attempt: AttemptKey,
+) -> Verdict {
+    let law = "an_attempt_is_obeyed_at_most_once";
+    let is_known = judge.attempts.contains_key(&attempt);
+    hold(law, is_known, || {
+        format!("{attempt:?} was obeyed and belongs to no request")
+    })?;
+    let before = judge.done.get(&(who, attempt)).map(|done| done.boot);
+    hold(law, before != Some(boot), || {
+        format!("{attempt:?} was obeyed twice")
+    })
+}

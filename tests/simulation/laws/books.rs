@@ -1,0 +1,102 @@
+//! Laws about what is counted, logged and bounded.
+
+use engine::action::{Mode, Protocol, Status};
+use engine::change::Counter;
+
+use super::{Judge, Verdict, hold};
+use crate::disk::Durable;
+
+/// The counters of a device and of its customer equal what was counted action by action.
+pub(super) fn counters_equal_a_recount(judge: &Judge, who: usize, durable: &Durable) -> Verdict {
+    for status in Status::ALL {
+        let place = status as usize;
+        let of_device = judge.recount[who][place];
+        let of_customer = judge.recount.iter().map(|counts| counts[place]).sum();
+        equals(durable, who, status, of_device, of_customer)?;
+    }
+    Ok(())
+}
+
+/// The same, counted anew from all that is on the disk.
+pub(super) fn everything_equals_a_recount(durable: &Durable) -> Verdict {
+    let count = |who: usize, status: Status| -> i64 {
+        let found = durable
+            .actions(who)
+            .filter(|action| action.status == status);
+        found.map(|_| 1).sum()
+    };
+    for status in Status::ALL {
+        let counts: Vec<i64> = (0..durable.devices())
+            .map(|who| count(who, status))
+            .collect();
+        let of_customer = counts.iter().sum();
+        for (who, of_device) in counts.into_iter().enumerate() {
+            equals(durable, who, status, of_device, of_customer)?;
+        }
+    }
+    Ok(())
+}
+
+fn equals(
+    durable: &Durable,
+    who: usize,
+    status: Status,
+    of_device: i64,
+    of_customer: i64,
+) -> Verdict {
+    let protocol = Protocol::Lwm2m;
+    let device = durable.key(who);
+    let device = durable.count(&Counter::DeviceActions {
+        device,
+        protocol,
+        status,
+    });
+    let customer = durable.profile(who).customer.clone();
+    let customer = durable.count(&Counter::CustomerActions {
+        customer,
+        protocol,
+        status,
+    });
+    let is_equal = (device, customer) == (of_device, of_customer);
+    hold("counters_equal_a_recount", is_equal, || {
+        format!(
+            "device {who} has {of_device} of {of_customer} {status:?}, \
+             its counters say {device} of {customer}"
+        )
+    })
+}
+
+/// A device that ever registered has one entry of first contact, and any other none.
+pub(super) fn first_contact_is_logged_exactly_once(who: usize, durable: &Durable) -> Verdict {
+    let registered = u32::from(durable.record(who).first_registered_at.is_some());
+    let logged = durable.first_contacts(who);
+    hold(
+        "first_contact_is_logged_exactly_once",
+        logged == registered,
+        || format!("device {who} has {logged} entries of first contact"),
+    )
+}
+
+/// No more requests wait for a device than may.
+pub(super) fn queues_keep_their_bounds(judge: &Judge, who: usize, durable: &Durable) -> Verdict {
+    let limits = &judge.rules.limits;
+    let (mut scheduled, mut sent_now) = (0, 0);
+    for action in durable.pending(who) {
+        scheduled += u32::from(action.status == Status::Scheduled);
+        sent_now += u32::from(action.mode == Mode::SendNow);
+    }
+    // Of those to be sent now, one more than may wait can be in flight.
+    let within = scheduled <= limits.scheduled_max && sent_now <= limits.waiting_max + 1;
+    hold("queues_keep_their_bounds", within, || {
+        format!("device {who} has {scheduled} scheduled, {sent_now} to be sent now")
+    })
+}
+
+/// Every failure is in the log once.
+pub(super) fn a_failure_is_logged_once(judge: &Judge, who: usize, durable: &Durable) -> Verdict {
+    let failed = judge.recount[who][Status::Failed as usize];
+    let logged = i64::from(durable.failures_logged(who));
+    hold("a_failure_is_logged_once", failed == logged, || {
+        format!("device {who} has {failed} failed requests and {logged} entries")
+    })
+}

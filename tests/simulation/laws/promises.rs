@@ -1,0 +1,109 @@
+//! Laws about what callers were promised.
+
+use engine::action::{Action, Status};
+use engine::ids::ActionId;
+
+use super::{Judge, Verdict, hold};
+use crate::disk::{Durable, Moved};
+
+/// Every request that was accepted is on the disk for ever after.
+pub(super) fn a_202_survives_a_crash(judge: &Judge, durable: &Durable) -> Verdict {
+    let promised = judge.known.iter().filter(|(_, known)| known.is_promised);
+    for (id, known) in promised {
+        a_202_is_told_when_it_is_saved(known.who, *id, durable)?;
+    }
+    Ok(())
+}
+
+/// A request that a caller is told of is on the disk.
+pub(super) fn a_202_is_told_when_it_is_saved(
+    who: usize,
+    id: ActionId,
+    durable: &Durable,
+) -> Verdict {
+    let is_kept = durable.action(who, id).is_some();
+    hold("a_202_survives_a_crash", is_kept, || {
+        format!("{id} was promised and is gone")
+    })
+}
+
+/// A machine that was brought back knows every request that is not final.
+pub(super) fn a_restored_device_knows_what_it_owes(
+    who: usize,
+    pending: &[ActionId],
+    durable: &Durable,
+) -> Verdict {
+    let owed: Vec<ActionId> = durable.pending(who).map(|action| action.id).collect();
+    hold("a_202_survives_a_crash", owed == pending, || {
+        format!("device {who} owes {owed:?} and knows of {pending:?}")
+    })
+}
+
+/// A request that is cancelled on the disk does not leave.
+pub(super) fn cancelled_action_is_never_sent(
+    id: ActionId,
+    who: usize,
+    durable: &Durable,
+) -> Verdict {
+    let status = durable.action(who, id).map(|action| action.status);
+    let is_cancelled = status == Some(Status::Cancelled);
+    hold("cancelled_action_is_never_sent", !is_cancelled, || {
+        format!("{id} leaves though it is cancelled")
+    })
+}
+
+/// A request that becomes cancelled has never left.
+pub(super) fn what_was_cancelled_had_not_left(judge: &Judge, action: &Action) -> Verdict {
+    let known = judge.known.get(&action.id);
+    let has_left = known.is_some_and(|known| !known.sent.is_empty());
+    let is_cancelled = action.status == Status::Cancelled;
+    hold(
+        "cancelled_action_is_never_sent",
+        !(is_cancelled && has_left),
+        || format!("{} is cancelled after it left", action.id),
+    )
+}
+
+/// A caller who is told that a request is cancelled finds it cancelled.
+pub(super) fn a_cancel_is_told_when_it_is_saved(
+    who: usize,
+    id: ActionId,
+    durable: &Durable,
+) -> Verdict {
+    let status = durable.action(who, id).map(|action| action.status);
+    hold(
+        "cancelled_action_is_never_sent",
+        status == Some(Status::Cancelled),
+        || format!("{id} was said to be cancelled and is {status:?}"),
+    )
+}
+
+/// What succeeded, failed or was cancelled stays so.
+pub(super) fn a_final_status_never_changes(moved: &Moved, action: &Action) -> Verdict {
+    let was_pending = moved.from.is_none_or(|(before, _)| before.is_pending());
+    hold("a_final_status_never_changes", was_pending, || {
+        format!(
+            "{} was {:?} and is {:?}",
+            action.id, moved.from, action.status
+        )
+    })
+}
+
+/// A status changes only as the table of states says.
+pub(super) fn a_status_follows_the_table(moved: &Moved, action: &Action) -> Verdict {
+    let follows = match (moved.from.map(|(before, _)| before), action.status) {
+        // One whose value does not fit fails as it is made.
+        (None, Status::Scheduled | Status::InProgress | Status::Failed)
+        | (Some(Status::Scheduled), Status::InProgress | Status::Cancelled | Status::Failed)
+        | (Some(Status::InProgress), Status::InProgress | Status::Succeeded | Status::Failed) => {
+            true
+        }
+        (_, _) => false,
+    };
+    hold("a_status_follows_the_table", follows, || {
+        format!(
+            "{} went from {:?} to {:?}",
+            action.id, moved.from, action.status
+        )
+    })
+}

@@ -1,0 +1,54 @@
+//! The law of a healed world: everything comes to rest.
+
+use engine::location::Location;
+
+use super::{Verdict, hold};
+use crate::world::World;
+
+/// Every request is final, nothing is under way, and every device is registered where it believes
+/// to be and reached where it is.
+pub(crate) fn a_healed_world_comes_to_rest(world: &World) -> Verdict {
+    let law = "a_healed_world_comes_to_rest";
+    let durable = &world.disk.durable;
+    hold(law, world.disk.waiting() == 0, || {
+        "the disk is busy".to_owned()
+    })?;
+    hold(law, world.callers.open() == 0, || {
+        "a caller waits for an answer".to_owned()
+    })?;
+    for who in 0..durable.devices() {
+        let pending: Vec<_> = durable.pending(who).map(|action| action.id).collect();
+        hold(law, pending.is_empty(), || {
+            format!("device {who} owes {pending:?}")
+        })?;
+        hold(law, world.service.is_at_rest(who), || {
+            format!("device {who} is busy")
+        })?;
+        is_registered(world, who)?;
+    }
+    Ok(())
+}
+
+fn is_registered(world: &World, who: usize) -> Verdict {
+    let law = "a_healed_world_comes_to_rest";
+    let durable = &world.disk.durable;
+    let member = world.fleet.member(who);
+    let believed = member.machine.location().map(ToString::to_string);
+    hold(law, believed.is_some(), || {
+        format!("device {who} does not believe to be registered")
+    })?;
+    let registration = durable.record(who).registration.as_ref();
+    let key = durable.key(who);
+    let kept = registration.map(|kept| format!("/rd/{}", Location::new(key, kept.salt)));
+    hold(law, kept == believed, || {
+        format!("device {who} believes to be at {believed:?} and is at {kept:?}")
+    })?;
+    let machine = world.service.machine(who);
+    let bound = machine.and_then(engine::device::Device::bound_peer);
+    hold(law, bound == Some(member.address), || {
+        format!(
+            "device {who} is at {:?} and looked for at {bound:?}",
+            member.address
+        )
+    })
+}

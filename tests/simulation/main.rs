@@ -1,0 +1,102 @@
+//! Does the design hold in a world where everything goes wrong?
+//!
+//! A deterministic world: the real machines, devices that sleep, roam, reboot and misbehave, a
+//! network that loses, repeats, delays and reorders, a disk that forgets what was not durable,
+//! crashes and panics at any event. The laws are checked at every event. From time to time the
+//! world heals, and must come to rest.
+//!
+//! `SIMULATION_SEED=7 SIMULATION_EVENTS=100000 cargo test --test simulation` sees one world again,
+//! or for longer.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod callers;
+mod census;
+mod disk;
+mod event;
+mod fleet;
+mod laws;
+mod nature;
+mod scenes;
+mod service;
+mod trace;
+mod wire;
+mod world;
+
+use census::Census;
+use world::World;
+
+/// Events of a world that is not asked for by its seed.
+const EVENTS: u64 = 26_000;
+
+/// Events until a world heals.
+const EVENTS_PER_ACT: u64 = 6_500;
+
+/// Worlds of one test; there are four, so that they use the cores there are.
+const WORLDS: u64 = 10;
+
+#[test]
+fn a_million_events_break_no_law_first_quarter() {
+    see_worlds(0);
+}
+
+#[test]
+fn a_million_events_break_no_law_second_quarter() {
+    see_worlds(1);
+}
+
+#[test]
+fn a_million_events_break_no_law_third_quarter() {
+    see_worlds(2);
+}
+
+#[test]
+fn a_million_events_break_no_law_fourth_quarter() {
+    see_worlds(3);
+}
+
+#[test]
+fn the_same_seed_is_the_same_world() {
+    let digest = |seed| {
+        let mut world = World::of(seed);
+        world.run(5_000);
+        world.heal();
+        world.trace.digest()
+    };
+    assert_eq!(digest(11), digest(11));
+    assert_ne!(digest(11), digest(12));
+}
+
+fn see_worlds(quarter: u64) {
+    if let Some(seed) = number_from("SIMULATION_SEED") {
+        if quarter == 0 {
+            see(seed, number_from("SIMULATION_EVENTS").unwrap_or(EVENTS));
+        }
+        return;
+    }
+    let events = number_from("SIMULATION_EVENTS").unwrap_or(EVENTS);
+    let mut census = Census::default();
+    for place in 0..WORLDS {
+        census.add(&see(1 + quarter * WORLDS + place, events));
+    }
+    let missing = census.missing();
+    assert!(missing.is_empty(), "never seen: {missing:?} in {census:?}");
+}
+
+/// Lets a world run through its acts, each of which ends with healing.
+fn see(seed: u64, events: u64) -> Census {
+    let mut world = World::of(seed);
+    while world.trace.events() < events {
+        world.run(EVENTS_PER_ACT);
+        world.heal();
+    }
+    world.census
+}
+
+fn number_from(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{variable} is a number, not {text:?}")),
+    )
+}

@@ -1,0 +1,103 @@
+//! What is this world like? Drawn from its seed, so that many seeds see many worlds.
+
+use engine::device::{NameTrust, Rules};
+use engine::limits::Limits;
+use harness::chance::Chance;
+use protocol::coap::exchange::Transmission;
+
+/// What holds in a world from its beginning to its end.
+#[derive(Clone, Debug)]
+pub(crate) struct Nature {
+    pub(crate) devices: usize,
+    /// How long it usually takes until somebody does something.
+    pub(crate) pace_ms: i64,
+    /// Between which bounds devices choose their lifetimes.
+    pub(crate) lifetime_s: (u32, u32),
+    pub(crate) rules: Rules,
+    /// What goes wrong while the world is not healed.
+    pub(crate) faults: Faults,
+}
+
+/// How often things go wrong, in percent of the cases.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Faults {
+    pub(crate) lost_percent: u8,
+    pub(crate) repeated_percent: u8,
+    /// Datagrams that take seconds instead of milliseconds.
+    pub(crate) late_percent: u8,
+    /// Commits that take seconds instead of milliseconds.
+    pub(crate) slow_commit_percent: u8,
+}
+
+impl Faults {
+    /// Nothing goes wrong.
+    pub(crate) const NONE: Self = Self {
+        lost_percent: 0,
+        repeated_percent: 0,
+        late_percent: 0,
+        slow_commit_percent: 0,
+    };
+}
+
+impl Nature {
+    pub(crate) fn draw(chance: &mut Chance) -> Self {
+        // From a world of seconds, where everything collides, to one of hours, where requests
+        // expire after their two days.
+        let (pace_ms, lifetime_s) = match chance.below(4) {
+            0 => (100, (20, 60)),
+            1 => (1_000, (30, 600)),
+            2 => (30_000, (300, 7_200)),
+            _ => (1_200_000, (3_600, 100_000)),
+        };
+        Self {
+            devices: 2 + chance.below(7) as usize,
+            pace_ms,
+            lifetime_s,
+            rules: rules(chance),
+            faults: Faults {
+                lost_percent: pick(chance, [0, 5, 20, 50]),
+                repeated_percent: pick(chance, [0, 5, 20, 40]),
+                late_percent: pick(chance, [0, 1, 5, 20]),
+                slow_commit_percent: pick(chance, [0, 1, 5, 20]),
+            },
+        }
+    }
+
+    /// A world in which nothing goes wrong and nobody does anything by himself.
+    pub(crate) fn still(devices: usize) -> Self {
+        Self {
+            devices,
+            pace_ms: 1_000,
+            lifetime_s: (86_400, 86_400),
+            rules: Rules {
+                limits: Limits::default(),
+                transmission: Transmission::STANDARD,
+                names: NameTrust::NameSuffices,
+            },
+            faults: Faults::NONE,
+        }
+    }
+}
+
+fn rules(chance: &mut Chance) -> Rules {
+    let limits = Limits::default();
+    Rules {
+        limits: Limits {
+            scheduled_max: pick(chance, [2, 5, limits.scheduled_max]),
+            waiting_max: pick(chance, [1, 3, limits.waiting_max]),
+            awake_window_ms: pick(chance, [10_000, limits.awake_window_ms]),
+            ..limits
+        },
+        transmission: Transmission {
+            ack_timeout_ms: pick(chance, [500, 2_000]),
+            max_retransmit: pick(chance, [1, 4]),
+            response_timeout_ms: pick(chance, [5_000, 93_000]),
+            ..Transmission::STANDARD
+        },
+        names: NameTrust::NameSuffices,
+    }
+}
+
+pub(crate) fn pick<T: Copy, const N: usize>(chance: &mut Chance, from: [T; N]) -> T {
+    from[chance.below(N as u32) as usize]
+}

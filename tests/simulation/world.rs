@@ -1,0 +1,265 @@
+//! The world: time, and everything that happens in it, one event after the other.
+
+mod calling;
+mod devices;
+mod misfortune;
+mod serving;
+
+use engine::moment::Timestamp;
+use engine::peer::Peer;
+use harness::chance::Chance;
+use harness::device::event::Output;
+
+use crate::callers::Callers;
+use crate::census::Census;
+use crate::disk::Disk;
+use crate::event::{Event, Queue};
+use crate::fleet::{self, Fleet};
+use crate::laws::rest::a_healed_world_comes_to_rest;
+use crate::laws::{Breach, Judge, Verdict};
+use crate::nature::{Faults, Nature};
+use crate::service::{Act, Pressure, Service, Turn};
+use crate::trace::{Trace, What};
+
+/// When a world begins.
+const BEGINNING_MS: i64 = 1_700_000_000_000;
+
+/// A deterministic world: the same seed, the same events.
+pub(crate) struct World {
+    seed: Option<u64>,
+    pub(crate) now_ms: i64,
+    chance: Chance,
+    queue: Queue,
+    nature: Nature,
+    pub(crate) faults: Faults,
+    mood: Mood,
+    pub(crate) service: Service,
+    pub(crate) disk: Disk,
+    pub(crate) fleet: Fleet,
+    pub(crate) callers: Callers,
+    pub(crate) judge: Judge,
+    pub(crate) trace: Trace,
+    pub(crate) census: Census,
+    acts: Vec<Act>,
+    outputs: Vec<Output>,
+}
+
+/// Whether people, devices and fate act by themselves.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Mood {
+    /// They do as they like.
+    Lively,
+    /// They do what was begun and nothing else.
+    Still,
+    /// The same, and whoever went away comes back.
+    Healing,
+}
+
+impl World {
+    /// The world that belongs to a seed, in which everything may go wrong.
+    pub(crate) fn of(seed: u64) -> Self {
+        let mut chance = Chance::from_seed(seed);
+        let nature = Nature::draw(&mut chance);
+        let mut world = Self::new(nature, chance, Some(seed), Mood::Lively);
+        for who in 0..world.nature.devices {
+            world.switch_on(who);
+        }
+        world.queue.push(world.now_ms, Event::Whim);
+        world.queue.push(world.now_ms, Event::Call);
+        world.queue.push(world.now_ms, Event::Misfortune);
+        world
+    }
+
+    /// A world in which nothing happens unless a test wants it.
+    pub(crate) fn still(devices: usize) -> Self {
+        Self::with(Nature::still(devices))
+    }
+
+    pub(crate) fn with(nature: Nature) -> Self {
+        Self::new(nature, Chance::from_seed(1), None, Mood::Still)
+    }
+
+    fn new(nature: Nature, mut chance: Chance, seed: Option<u64>, mood: Mood) -> Self {
+        let profiles = fleet::profiles(nature.devices);
+        let mut world = Self {
+            seed,
+            now_ms: BEGINNING_MS,
+            queue: Queue::default(),
+            faults: nature.faults,
+            mood,
+            service: Service::new(nature.rules.clone(), &profiles),
+            disk: Disk::new(profiles),
+            fleet: Fleet::new(&nature, &mut chance),
+            callers: Callers::new(nature.devices),
+            judge: Judge::new(nature.rules.clone(), nature.devices),
+            trace: Trace::default(),
+            census: Census::default(),
+            acts: Vec::new(),
+            outputs: Vec::new(),
+            nature,
+            chance,
+        };
+        world.start();
+        world
+    }
+
+    /// Lets so many events happen.
+    pub(crate) fn run(&mut self, events: u64) {
+        for _ in 0..events {
+            self.step();
+        }
+    }
+
+    /// Lets so much time pass with all that happens in it.
+    pub(crate) fn pass(&mut self, ms: i64) {
+        let until_ms = self.now_ms + ms;
+        while self
+            .queue
+            .next_at_ms()
+            .is_some_and(|at_ms| at_ms <= until_ms)
+        {
+            self.step();
+        }
+        self.now_ms = until_ms;
+    }
+
+    /// Ends all faults and whims, revives everybody, and demands that the world comes to rest.
+    pub(crate) fn heal(&mut self) {
+        self.census.heals += 1;
+        self.note(What::World("the world heals"));
+        let before = (self.mood, self.faults);
+        (self.mood, self.faults) = (Mood::Healing, Faults::NONE);
+        self.disk.full_until_ms = self.now_ms;
+        self.crash();
+        for who in 0..self.nature.devices {
+            self.cure(who);
+        }
+        let deadline_ms = self.now_ms + self.patience_ms();
+        while let Err(breach) = a_healed_world_comes_to_rest(self) {
+            if self.now_ms > deadline_ms {
+                self.fail(&breach);
+            }
+            self.step();
+        }
+        self.crash();
+        (self.mood, self.faults) = before;
+    }
+
+    /// How long a healed world may take: every device was heard within its lifetime.
+    fn patience_ms(&self) -> i64 {
+        2 * 1_000 * i64::from(self.nature.lifetime_s.1) + 900_000
+    }
+
+    fn step(&mut self) {
+        let (at_ms, event) = self.queue.pop().expect("a world has a future");
+        self.now_ms = self.now_ms.max(at_ms);
+        self.trace.next_event();
+        self.happen(event);
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::ReachesService { from, datagram } => self.reach_service(from, &datagram),
+            Event::ReachesDevice { to, datagram } => self.reach_device(to, &datagram),
+            Event::DeviceDue { who } => self.device_due(who),
+            Event::Whim => self.whim(),
+            Event::Call => self.call(),
+            Event::Due { who, run } => self.due(who, run),
+            Event::Fetched { who, fetch } => self.fetched(who, fetch),
+            Event::RestoreSoon { who, run } => self.restore_soon(who, run),
+            Event::Committed { run } => self.committed(run),
+            Event::Misfortune => self.misfortune(),
+            Event::Start => self.start(),
+        }
+    }
+
+    /// Lets the service take a turn, and does what comes of it.
+    fn serve(&mut self, turn: impl FnOnce(&mut Service, &mut Turn<'_>)) {
+        let mut acts = std::mem::take(&mut self.acts);
+        let is_full = self.now_ms < self.disk.full_until_ms;
+        turn(
+            &mut self.service,
+            &mut Turn {
+                now: Timestamp::from_ms(self.now_ms),
+                chance: &mut self.chance,
+                store: if is_full {
+                    Pressure::Full
+                } else {
+                    Pressure::Open
+                },
+                acts: &mut acts,
+            },
+        );
+        for act in acts.drain(..) {
+            self.perform(act);
+        }
+        self.acts = acts;
+    }
+
+    /// Sends a datagram on its way, to arrive never, once or twice.
+    fn travel(&mut self, arrive: impl Fn() -> Event) {
+        if self.chance.hits(self.faults.lost_percent) {
+            self.census.lost += 1;
+            return;
+        }
+        let at_ms = self.now_ms + self.delay_ms();
+        self.queue.push(at_ms, arrive());
+        if self.chance.hits(self.faults.repeated_percent) {
+            self.census.repeated += 1;
+            let at_ms = self.now_ms + self.delay_ms();
+            self.queue.push(at_ms, arrive());
+        }
+    }
+
+    /// How long a datagram travels: never longer than MAX_LATENCY (RFC 7252 section 4.8.2).
+    fn delay_ms(&mut self) -> i64 {
+        let most_ms = match self.chance.hits(self.faults.late_percent) {
+            true => 90_000,
+            false => 300,
+        };
+        10 + i64::from(self.chance.below(most_ms))
+    }
+
+    /// When somebody acts next who acts when he likes.
+    fn later_ms(&mut self) -> i64 {
+        let pace_ms = u32::try_from(self.nature.pace_ms).expect("a pace is no longer than hours");
+        let usual_ms = i64::from(1 + self.chance.below(2 * pace_ms));
+        let is_pause = self.chance.below(50) == 0;
+        self.now_ms + if is_pause { 20 * usual_ms } else { usual_ms }
+    }
+
+    fn note(&mut self, what: What) {
+        self.trace.note(self.now_ms, what);
+    }
+
+    fn check(&mut self, verdict: Verdict) {
+        if let Err(breach) = verdict {
+            self.fail(&breach);
+        }
+    }
+
+    fn fail(&self, breach: &Breach) -> ! {
+        panic!("{}: {}", breach.law, breach.what);
+    }
+
+    fn port_of(peer: Peer) -> u16 {
+        peer.address.port()
+    }
+}
+
+/// Tells how to see a failure again, be it a law's, a machine's or the simulation's own.
+impl Drop for World {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let events = self.trace.events();
+            eprintln!("what happened last:\n{}", self.trace);
+            eprintln!("at event {events} of {:?}", self.nature);
+            if let Some(seed) = self.seed {
+                eprintln!(
+                    "again: SIMULATION_SEED={seed} SIMULATION_EVENTS={events} \
+                     cargo test --test simulation"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! What devices do, by themselves and when they are reached.
+
+use engine::peer::Peer;
+use harness::chance::Chance;
+use harness::device::SimulatedDevice;
+use harness::device::event::{Event as News, Output};
+use harness::device::resource::Answer;
+use protocol::coap::code::Code;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::token::Token;
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::value::Value;
+
+use super::{Mood, World};
+use crate::event::Event;
+use crate::nature::pick;
+use crate::trace::What;
+
+/// What callers ask devices for, each of which a device may answer in its own way.
+const ASKED: [Path; 5] = [
+    Path::resource(3303, 0, 5700),
+    Path::resource(3, 0, 14),
+    Path::resource(1, 0, 1),
+    Path::resource(3, 0, 4),
+    Path::resource(1, 0, 8),
+];
+
+impl World {
+    pub(super) fn reach_device(&mut self, to: Peer, datagram: &[u8]) {
+        let Some(who) = self.fleet.who_is_at(to) else {
+            let port = Self::port_of(to);
+            return self.note(What::NobodyHears { port });
+        };
+        self.note(What::DeviceHears {
+            who,
+            datagram: datagram.into(),
+        });
+        self.drive(who, |device, now_ms, out| {
+            device.handle_datagram(now_ms, datagram, out)
+        });
+    }
+
+    pub(super) fn device_due(&mut self, who: usize) {
+        let now_ms = self.now_ms;
+        self.fleet
+            .member_mut(who)
+            .armed_at_ms
+            .take_if(|armed_at_ms| *armed_at_ms <= now_ms);
+        self.drive(who, SimulatedDevice::handle_timeout);
+    }
+
+    /// Lets a device act, sends what it says, and sees what it did.
+    pub(crate) fn drive(
+        &mut self,
+        who: usize,
+        act: impl FnOnce(&mut SimulatedDevice, i64, &mut Vec<Output>),
+    ) {
+        let mut outputs = std::mem::take(&mut self.outputs);
+        act(
+            &mut self.fleet.member_mut(who).machine,
+            self.now_ms,
+            &mut outputs,
+        );
+        self.see_deeds(who);
+        for output in outputs.drain(..) {
+            match output {
+                Output::Send(datagram) => self.device_says(who, datagram),
+                Output::Told(News::Rebooted) => self.fleet.member_mut(who).boot += 1,
+                Output::Told(news) => self.census.count_news(&news),
+            }
+        }
+        self.outputs = outputs;
+        self.arm(who);
+        if self.mood == Mood::Healing {
+            self.invite(who);
+        }
+    }
+
+    /// A device that has taken its leave is asked to come back.
+    fn invite(&mut self, who: usize) {
+        let machine = &self.fleet.member(who).machine;
+        if machine.location().is_none() && machine.next_timeout().is_none() {
+            self.switch_on(who);
+        }
+    }
+
+    fn see_deeds(&mut self, who: usize) {
+        let member = self.fleet.member(who);
+        let (boot, seen, count) = (member.boot, member.seen, member.machine.performed_count());
+        if seen == count {
+            return;
+        }
+        let fresh = member.machine.performed().rev();
+        for performed in fresh.take_while(|performed| performed.number >= seen) {
+            let verdict = self.judge.performed(who, boot, performed);
+            if let Err(breach) = verdict {
+                self.fail(&breach);
+            }
+        }
+        self.fleet.member_mut(who).seen = count;
+    }
+
+    fn arm(&mut self, who: usize) {
+        let member = self.fleet.member_mut(who);
+        if let Some(at_ms) = member.machine.next_timeout()
+            && member
+                .armed_at_ms
+                .is_none_or(|armed_at_ms| at_ms < armed_at_ms)
+        {
+            member.armed_at_ms = Some(at_ms);
+            self.queue
+                .push(at_ms.max(self.now_ms), Event::DeviceDue { who });
+        }
+    }
+
+    pub(crate) fn device_says(&mut self, who: usize, datagram: Vec<u8>) {
+        self.note(What::DeviceSays {
+            who,
+            datagram: datagram.as_slice().into(),
+        });
+        let from = self.fleet.member(who).address;
+        self.travel(|| Event::ReachesService {
+            from,
+            datagram: datagram.clone(),
+        });
+    }
+
+    /// A device does something, and another will do something later.
+    pub(super) fn whim(&mut self) {
+        let at_ms = self.later_ms();
+        self.queue.push(at_ms, Event::Whim);
+        if self.mood == Mood::Lively {
+            let who = self.chance.below(self.nature.devices as u32) as usize;
+            self.indulge(who);
+        }
+    }
+
+    fn indulge(&mut self, who: usize) {
+        match self.chance.below(100) {
+            0..25 => self.does(who, "updates", SimulatedDevice::update),
+            25..35 => self.roam(who),
+            35..39 => self.does(who, "is rebooted", SimulatedDevice::reboot),
+            39..42 => self.switch_off(who),
+            42..50 => self.switch_on(who),
+            50..55 => self.does(who, "sleeps", SimulatedDevice::sleep),
+            55..60 => self.does(who, "wakes", SimulatedDevice::wake),
+            60..63 => self.does(who, "deregisters", SimulatedDevice::deregister),
+            63..75 => self.measure(who),
+            75..95 => self.change_manners(who),
+            _ => self.make_noise(who),
+        }
+    }
+
+    pub(crate) fn does(
+        &mut self,
+        who: usize,
+        does: &'static str,
+        act: impl FnOnce(&mut SimulatedDevice, i64, &mut Vec<Output>),
+    ) {
+        self.note(What::Device { who, does });
+        self.drive(who, act);
+    }
+
+    pub(crate) fn switch_on(&mut self, who: usize) {
+        self.does(who, "is switched on", SimulatedDevice::handle_start);
+    }
+
+    pub(crate) fn switch_off(&mut self, who: usize) {
+        self.note(What::Device {
+            who,
+            does: "is switched off",
+        });
+        let member = self.fleet.member_mut(who);
+        member.boot += 1;
+        member.machine.power_off();
+    }
+
+    pub(crate) fn roam(&mut self, who: usize) {
+        self.note(What::Device { who, does: "roams" });
+        self.fleet.roam(who, &mut self.chance);
+    }
+
+    fn measure(&mut self, who: usize) {
+        let machine = &mut self.fleet.member_mut(who).machine;
+        let number = self.chance.below(100_000);
+        machine.replace(ASKED[0], Value::Float(f64::from(number) / 8.0));
+        machine.replace(ASKED[1], Value::String(format!("measured {number}")));
+    }
+
+    /// From now on a device answers for one of its resources in another way.
+    fn change_manners(&mut self, who: usize) {
+        let path = pick(&mut self.chance, ASKED);
+        let answer = manners(&mut self.chance);
+        self.answer_with(who, path, answer);
+    }
+
+    pub(crate) fn answer_with(&mut self, who: usize, path: Path, answer: Answer) {
+        self.fleet.member_mut(who).machine.answer_with(path, answer);
+    }
+
+    /// A device says something that is no registration and no answer.
+    fn make_noise(&mut self, who: usize) {
+        let id = MessageId((self.chance.number() >> 48) as u16);
+        let token = Token::from_u64(self.chance.number());
+        let datagram = match self.chance.below(6) {
+            0 => Message::ping(id).encode(),
+            1 => Message::reset(id).encode(),
+            2 => Message::separate(Kind::NonConfirmable, Code::CONTENT, id, token)
+                .with_observe(7)
+                .encode(),
+            3 => Message::request(Kind::Confirmable, Code::POST, id, token)
+                .with_uri_path(["dp"])
+                .encode(),
+            4 => Message::request(Kind::Confirmable, Code::POST, id, token)
+                .with_uri_path(["rd"])
+                .with_uri_query([format!("ep=device-{}", (who + 1) % self.nature.devices)])
+                .with_uri_query(["lt=soon"])
+                .encode(),
+            _ => self.chance.number().to_be_bytes()[..self.chance.below(9) as usize].to_vec(),
+        };
+        self.device_says(who, datagram);
+    }
+
+    /// From now on a device does what it should.
+    pub(super) fn cure(&mut self, who: usize) {
+        for path in ASKED {
+            self.answer_with(who, path, Answer::Piggybacked);
+        }
+        self.switch_on(who);
+        self.does(who, "updates", SimulatedDevice::update);
+    }
+}
+
+fn manners(chance: &mut Chance) -> Answer {
+    let after_ms = chance.below(7_000);
+    match chance.below(14) {
+        0..4 => Answer::Piggybacked,
+        4 | 5 => Answer::SeparateConfirmable { after_ms },
+        6 => Answer::SeparateNonConfirmable { after_ms },
+        7 => Answer::NonConfirmable,
+        8 => Answer::AcknowledgeOnly,
+        9 => Answer::Silent,
+        10 => Answer::Reset,
+        11 => Answer::Code(Code::SERVICE_UNAVAILABLE),
+        12 => Answer::Code(Code::TOO_MANY_REQUESTS),
+        _ => Answer::Code(Code::INTERNAL_SERVER_ERROR),
+    }
+}
