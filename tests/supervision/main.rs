@@ -3,6 +3,8 @@
 //! The real registry, actors, socket and store; only the store's door has a switch that makes a
 //! commit fail or panic.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod faulty;
 mod world;
 
