@@ -167,9 +167,10 @@ impl Device {
     /// Does what time asks for.
     pub fn handle_timeout(&mut self, m: &mut Moment, out: &mut Effects) {
         self.settle_restored(m, out);
+        // First, so that nothing is repeated to a device that is gone.
+        self.expire_registration(m, out);
         self.drive_attempt(m, out);
         self.expire_actions(m, out);
-        self.expire_registration(m, out);
         self.begin_attempt(m, out);
         self.lingers_until.take_if(|until| *until <= m.now());
     }

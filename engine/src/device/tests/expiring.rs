@@ -105,6 +105,18 @@ fn an_expired_registration_ends_the_attempt_in_flight() {
 }
 
 #[test]
+fn nothing_is_repeated_to_a_device_whose_registration_expired_meanwhile() {
+    let mut bench = Bench::new();
+    bench.register_with(&["lwm2m=1.1", "lt=60"], "</3/0>");
+    bench.at(50 * S).ask(read("/3/0/9"));
+    let effects = bench.at(61 * S).timeout();
+    assert!(
+        effects.iter().all(|line| !line.starts_with("send")),
+        "{effects:?}"
+    );
+}
+
+#[test]
 fn a_request_in_progress_survives_its_device_s_registration() {
     let mut bench = Bench::new();
     bench.register_with(&["lwm2m=1.1", "lt=60"], "</3/0>");
