@@ -1,11 +1,11 @@
 //! When is the next device due? One lazy queue of deadlines for all devices of an arbiter.
 //!
-//! A device has at most one deadline of concern here; one that moves later is left to fire early,
-//! and the device then says anew when it is due. So a registration update costs no timer.
+//! A device has one deadline here: the one it is armed for. A deadline that moves later is left to
+//! fire early, and the device then says anew when it is due, so a registration update costs
+//! nothing here; one that moves earlier takes the place of the one before.
 
 use std::cell::RefCell;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -28,7 +28,7 @@ pub(crate) struct Deadlines(Rc<RefCell<Queue>>);
 
 #[derive(Default)]
 struct Queue {
-    heap: BinaryHeap<Reverse<(Timestamp, DeviceKey)>>,
+    due: BTreeSet<(Timestamp, DeviceKey)>,
     waker: Option<Waker>,
 }
 
@@ -36,28 +36,31 @@ impl Deadlines {
     /// Notes that a device is due at a time.
     pub(crate) fn arm(&self, at: Timestamp, device: DeviceKey) {
         let mut queue = self.0.borrow_mut();
-        let first = queue
-            .heap
-            .peek()
-            .is_none_or(|Reverse((first, _))| at < *first);
-        queue.heap.push(Reverse((at, device)));
-        if first && let Some(waker) = queue.waker.take() {
+        queue.due.insert((at, device));
+        if queue.due.first() == Some(&(at, device))
+            && let Some(waker) = queue.waker.take()
+        {
             waker.wake();
         }
+    }
+
+    /// Forgets that a device is due at a time.
+    pub(crate) fn disarm(&self, at: Timestamp, device: DeviceKey) {
+        self.0.borrow_mut().due.remove(&(at, device));
     }
 
     /// Takes a device that is due.
     pub(crate) fn take_due(&self, now: Timestamp) -> Option<DeviceKey> {
         let mut queue = self.0.borrow_mut();
-        let Reverse((at, _)) = queue.heap.peek()?;
+        let (at, _) = queue.due.first()?;
         if *at > now {
             return None;
         }
-        queue.heap.pop().map(|Reverse((_, device))| device)
+        queue.due.pop_first().map(|(_, device)| device)
     }
 
     fn next(&self) -> Option<Timestamp> {
-        self.0.borrow().heap.peek().map(|Reverse((at, _))| *at)
+        self.0.borrow().due.first().map(|(at, _)| *at)
     }
 
     fn wake_by(&self, waker: &Waker) {
@@ -137,6 +140,17 @@ mod tests {
         assert_eq!(deadlines.take_due(Timestamp::from_ms(9)), None);
         assert_eq!(deadlines.take_due(Timestamp::from_ms(30)), Some(early));
         assert_eq!(deadlines.take_due(Timestamp::from_ms(30)), Some(late));
+        assert_eq!(deadlines.take_due(Timestamp::from_ms(30)), None);
+    }
+
+    #[test]
+    fn a_device_that_was_disarmed_is_not_due() {
+        let deadlines = Deadlines::default();
+        let meter = device("meter");
+        deadlines.arm(Timestamp::from_ms(10), meter);
+        deadlines.disarm(Timestamp::from_ms(10), meter);
+        deadlines.arm(Timestamp::from_ms(5), meter);
+        assert_eq!(deadlines.take_due(Timestamp::from_ms(30)), Some(meter));
         assert_eq!(deadlines.take_due(Timestamp::from_ms(30)), None);
     }
 

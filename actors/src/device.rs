@@ -178,6 +178,7 @@ impl DeviceActor {
         if let Some(at) = next
             && self.armed_at.is_none_or(|armed_at| at < armed_at)
         {
+            self.disarm();
             self.armed_at = Some(at);
             self.home.deadlines.arm(at, self.key);
         }
@@ -187,6 +188,12 @@ impl DeviceActor {
             };
             self.tell_registry();
             self.ending = Ending::Panicked;
+        }
+    }
+
+    fn disarm(&mut self) {
+        if let Some(armed_at) = self.armed_at.take() {
+            self.home.deadlines.disarm(armed_at, self.key);
         }
     }
 
@@ -230,7 +237,7 @@ impl Handler<Input> for DeviceActor {
                 None
             }
             Input::Due => {
-                self.armed_at = None;
+                self.disarm();
                 let mut m = self.home.clock.moment();
                 self.device.handle_timeout(&mut m, &mut out);
                 None
