@@ -1,16 +1,17 @@
 //! What does a customer's program say to the API?
 
+use std::io;
 use std::net::SocketAddr;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
+use super::client::ApiClient;
 use super::http::{Request, Response};
 use super::poll::until;
 use super::service::Service;
 
-const API: &str = "/management-api/v1";
+/// Where every call of a customer begins.
+pub(crate) const API: &str = "/management-api/v1";
 
 /// A customer's program with an access token.
 #[derive(Clone, Debug)]
@@ -22,35 +23,25 @@ pub(crate) struct Caller {
 impl Caller {
     /// Makes a customer, an API client of it, and takes a token.
     pub(crate) fn of_new_customer(service: &Service, name: &str) -> Self {
-        let operator = Self {
-            http: service.http,
-            token: service.operator_token(),
-        };
-        let customers = "/operator-api/v1/customers";
-        let customer = operator
-            .post(customers, &json!({ "name": name }))
-            .expect(201);
-        let clients = format!("{customers}/{}/clients", text(&customer["id"]));
-        let client = operator
-            .post(&clients, &json!({ "name": "a test" }))
-            .expect(201);
-        let credentials = format!(
-            "{}:{}",
-            text(&client["clientId"]),
-            text(&client["clientSecret"])
-        );
-        let answer = Request::new("POST", "/management-api/oauth/token")
-            .header(
-                "authorization",
-                &format!("Basic {}", BASE64_STANDARD.encode(credentials)),
-            )
-            .json(&json!({ "grant_type": "client_credentials" }))
-            .send(service.http)
-            .expect(200);
+        ApiClient::of_new_customer(service, name).caller(service)
+    }
+
+    /// Whoever runs the service.
+    pub(crate) fn operator(service: &Service) -> Self {
+        Self::with_token(service, &service.operator_token())
+    }
+
+    /// Whoever has this token.
+    pub(crate) fn with_token(service: &Service, token: &str) -> Self {
         Self {
             http: service.http,
-            token: text(&answer["access_token"]),
+            token: token.to_owned(),
         }
+    }
+
+    /// The token.
+    pub(crate) fn token(&self) -> &str {
+        &self.token
     }
 
     /// The same caller after the service moved to another port.
@@ -111,12 +102,17 @@ impl Caller {
         )
     }
 
-    /// The latest messages of the administration log.
-    pub(crate) fn log_messages(&self) -> Vec<String> {
+    /// The latest entries of the administration log.
+    pub(crate) fn log_entries(&self) -> Vec<Value> {
         let page = self.request("GET", &format!("{API}/administrationLogs?pageSize=25"));
         let page = page.expect(200);
-        let items = page["items"].as_array().expect("a page has items");
-        items.iter().map(|entry| text(&entry["message"])).collect()
+        page["items"].as_array().expect("a page has items").clone()
+    }
+
+    /// The latest messages of the administration log.
+    pub(crate) fn log_messages(&self) -> Vec<String> {
+        let entries = self.log_entries().into_iter();
+        entries.map(|entry| text(&entry["message"])).collect()
     }
 
     /// Sends a request without a body.
@@ -129,7 +125,13 @@ impl Caller {
         self.authorized("POST", path).json(body).send(self.http)
     }
 
-    fn authorized(&self, method: &str, path: &str) -> Request {
+    /// Sends a request with a JSON body; an error of the network is for the caller to judge.
+    pub(crate) fn try_send(&self, method: &str, path: &str, body: &Value) -> io::Result<Response> {
+        self.authorized(method, path).json(body).try_send(self.http)
+    }
+
+    /// Begins a request with the caller's token.
+    pub(crate) fn authorized(&self, method: &str, path: &str) -> Request {
         Request::new(method, path).header("authorization", &format!("Bearer {}", self.token))
     }
 }

@@ -23,3 +23,11 @@ pub(crate) fn until<T>(awaited: &str, mut look: impl FnMut() -> Option<T>) -> T 
         std::thread::sleep(PAUSE);
     }
 }
+
+/// Waits until what happens next has another time than what happened before: the service counts
+/// milliseconds.
+pub(crate) fn another_millisecond() {
+    let begun = Instant::now();
+    let passed = || (begun.elapsed() > Duration::from_millis(2)).then_some(());
+    until("another millisecond", passed);
+}

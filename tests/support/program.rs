@@ -1,11 +1,11 @@
 //! How does a test run another program, read what it prints and end it?
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Instant;
 
-use super::poll::PATIENCE;
+use super::poll::{PATIENCE, until};
 
 /// A running program; it ends with this value.
 pub(crate) struct Program {
@@ -63,6 +63,13 @@ impl Program {
         }
     }
 
+    /// Takes over what an earlier run of it printed, for the one who reads why a test failed.
+    pub(crate) fn follow_up(&mut self, earlier: &mut Self) {
+        let mut seen = earlier.printed().to_vec();
+        seen.append(&mut self.seen);
+        self.seen = seen;
+    }
+
     /// Everything it printed until now.
     pub(crate) fn printed(&mut self) -> &[String] {
         self.seen.extend(self.lines.try_iter());
@@ -76,6 +83,22 @@ impl Program {
         self.seen.extend(self.lines.iter());
         assert!(status.success(), "{} ended with {status}", self.name);
         std::mem::take(&mut self.seen)
+    }
+
+    /// Asks it to end, as an operator does.
+    pub(crate) fn terminate(&self) {
+        let mut kill = Command::new("kill");
+        kill.arg("-TERM").arg(self.child.id().to_string());
+        assert!(
+            kill.status().unwrap().success(),
+            "{} cannot be asked to end",
+            self.name
+        );
+    }
+
+    /// Waits until it has ended by itself.
+    pub(crate) fn ended(&mut self) -> ExitStatus {
+        until("the end of the program", || self.child.try_wait().unwrap())
     }
 
     /// Ends it as a power cut would: without a word.

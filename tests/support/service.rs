@@ -1,8 +1,10 @@
 //! How does a test start the real service, kill it and start it again on the same data?
 
 use std::fs;
-use std::net::SocketAddr;
-use std::process::Command;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use tempfile::TempDir;
 
@@ -30,8 +32,8 @@ impl Service {
         let data = TempDir::new().unwrap();
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let settings: Vec<(String, String)> = settings.iter().map(own).collect();
-        let any = "127.0.0.1:0".parse().unwrap();
-        let (program, http, coap) = launch(&data, &settings, any);
+        let any_port = SocketAddr::new(own_address(), 0);
+        let (program, http, coap) = launch(&data, &settings, any_port);
         Self {
             program,
             data,
@@ -46,9 +48,26 @@ impl Service {
         self.program.kill();
     }
 
+    /// Asks it to end, waits until it has and says how.
+    pub(crate) fn stop(&mut self) -> ExitStatus {
+        self.program.terminate();
+        self.program.ended()
+    }
+
+    /// Asks it to end.
+    pub(crate) fn terminate(&self) {
+        self.program.terminate();
+    }
+
+    /// Waits until it has ended and says how.
+    pub(crate) fn ended(&mut self) -> ExitStatus {
+        self.program.ended()
+    }
+
     /// Starts it again on its data, where its devices know it.
     pub(crate) fn start_again(&mut self) {
-        let (program, http, coap) = launch(&self.data, &self.settings, self.coap);
+        let (mut program, http, coap) = launch(&self.data, &self.settings, self.coap);
+        program.follow_up(&mut self.program);
         self.program = program;
         self.http = http;
         self.coap = coap;
@@ -59,6 +78,38 @@ impl Service {
         let token = fs::read_to_string(self.data.path().join("operator-token")).unwrap();
         token.trim().to_owned()
     }
+
+    /// Where it keeps everything.
+    pub(crate) fn data_dir(&self) -> &Path {
+        self.data.path()
+    }
+
+    /// Everything it printed until now.
+    pub(crate) fn printed(&mut self) -> &[String] {
+        self.program.printed()
+    }
+}
+
+/// The program, free of whatever settings the tests' own environment has.
+pub(crate) fn signalbox() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_signalbox"));
+    let names = std::env::vars_os().map(|(name, _)| name);
+    for name in names.filter(|name| name.to_string_lossy().starts_with("SIGNALBOX_")) {
+        command.env_remove(name);
+    }
+    command.env("RUST_BACKTRACE", "1");
+    command
+}
+
+/// An address that no other service of the tests has: while one is down, nobody takes its port.
+fn own_address() -> IpAddr {
+    static NEXT: AtomicU8 = AtomicU8::new(1);
+    if cfg!(not(target_os = "linux")) {
+        return IpAddr::V4(Ipv4Addr::LOCALHOST);
+    }
+    let [_, _, _, process] = std::process::id().to_be_bytes();
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    IpAddr::V4(Ipv4Addr::new(127, 33, process, number.max(1)))
 }
 
 fn launch(
@@ -66,7 +117,7 @@ fn launch(
     settings: &[(String, String)],
     coap: SocketAddr,
 ) -> (Program, SocketAddr, SocketAddr) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_signalbox"));
+    let mut command = signalbox();
     command
         .arg("serve")
         .args(["--http", "127.0.0.1:0"])
@@ -75,8 +126,8 @@ fn launch(
     command.arg("--data-dir").arg(data.path());
     command
         .env("SIGNALBOX_COAPS", "127.0.0.1:0")
-        .env("SIGNALBOX_UDP", "127.0.0.1:0");
-    command.env("RUST_BACKTRACE", "1");
+        .env("SIGNALBOX_UDP", "127.0.0.1:0")
+        .env("SIGNALBOX_STORE_CACHE_MIB", "16");
     for (name, value) in settings {
         command.env(name, value);
     }

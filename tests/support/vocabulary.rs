@@ -5,8 +5,11 @@
 #![allow(dead_code, reason = "each test program uses its part")]
 
 pub(crate) mod caller;
+pub(crate) mod client;
+pub(crate) mod device;
 pub(crate) mod http;
 pub(crate) mod lwm2m;
 pub(crate) mod poll;
 pub(crate) mod program;
 pub(crate) mod service;
+pub(crate) mod wire;

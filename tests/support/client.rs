@@ -1,0 +1,68 @@
+//! How does a customer's program get its token?
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
+
+use super::caller::{Caller, text};
+use super::http::{Request, Response};
+use super::service::Service;
+
+const CUSTOMERS: &str = "/operator-api/v1/customers";
+
+/// An API client: what a program needs to take tokens.
+#[derive(Clone, Debug)]
+pub(crate) struct ApiClient {
+    /// Whose.
+    pub(crate) customer: String,
+    /// Its `clientId`.
+    pub(crate) id: String,
+    /// Its `clientSecret`.
+    pub(crate) secret: String,
+}
+
+impl ApiClient {
+    /// Makes a customer and an API client of it that may do everything.
+    pub(crate) fn of_new_customer(service: &Service, name: &str) -> Self {
+        let operator = Caller::operator(service);
+        let customer = operator.post(CUSTOMERS, &json!({ "name": name }));
+        let customer = text(&customer.expect(201)["id"]);
+        Self::make(service, &customer, &json!({ "name": "a test" }))
+    }
+
+    /// Makes an API client of a customer.
+    pub(crate) fn make(service: &Service, customer: &str, body: &Value) -> Self {
+        let path = format!("{CUSTOMERS}/{customer}/clients");
+        let client = Caller::operator(service).post(&path, body).expect(201);
+        Self {
+            customer: customer.to_owned(),
+            id: text(&client["clientId"]),
+            secret: text(&client["clientSecret"]),
+        }
+    }
+
+    /// The client's path in the operator API.
+    pub(crate) fn path(&self) -> String {
+        format!("{CUSTOMERS}/{}/clients/{}", self.customer, self.id)
+    }
+
+    /// The value of an Authorization header that names the client.
+    pub(crate) fn basic(&self) -> String {
+        let credentials = format!("{}:{}", self.id, self.secret);
+        format!("Basic {}", BASE64_STANDARD.encode(credentials))
+    }
+
+    /// Asks for a token.
+    pub(crate) fn ask_token(&self, service: &Service) -> Response {
+        Request::new("POST", "/management-api/oauth/token")
+            .header("authorization", &self.basic())
+            .json(&json!({ "grant_type": "client_credentials" }))
+            .send(service.http)
+    }
+
+    /// Takes a token.
+    pub(crate) fn caller(&self, service: &Service) -> Caller {
+        let answer = self.ask_token(service).expect(200);
+        Caller::with_token(service, &text(&answer["access_token"]))
+    }
+}
