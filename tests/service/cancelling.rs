@@ -1,0 +1,183 @@
+//! Is a cancelled request never sent, and is only that cancelled which was not sent?
+
+use std::thread;
+
+use harness::device::configuration::Configuration;
+use harness::device::resource::Answer;
+use protocol::lwm2m::path::Path;
+use serde_json::{Value, json};
+
+use crate::scene::{ID, Scene, error_codes, silent_device, start};
+use crate::vocabulary::caller::{API, Caller};
+use crate::vocabulary::device::{DEVICE_IP, Device};
+use crate::vocabulary::http::Response;
+use crate::vocabulary::lwm2m::{outcome, read, when_active, write};
+
+const ZONE: Path = Path::resource(3, 0, 15);
+/// Nobody has made this request.
+const UNKNOWN: &str = "019a0000-0000-7000-8000-000000000000";
+
+#[test]
+fn a_cancelled_request_is_never_sent() {
+    let mut scene = Scene::new();
+    let zones = ["first", "cancelled", "last"];
+    let ids = zones.map(|zone| {
+        scene
+            .caller
+            .create_action(ID, &when_active(write("/3/0/15", zone)))
+    });
+    let answer = scene.caller.cancel_action(&ids[1]).expect(200);
+    assert_eq!(answer, json!({ "id": ids[1], "status": "CANCELLED" }));
+    scene.device.update();
+    assert_eq!(outcome(&scene.caller.final_action(&ids[2])).0, "SUCCEEDED");
+    assert_eq!(scene.device.payloads(ZONE), ["first", "last"]);
+    let cancelled = scene.caller.action(&ids[1]);
+    assert_eq!(cancelled["status"], "CANCELLED");
+    assert_eq!(
+        cancelled["sendAttemptsLeft"], cancelled["sendAttempts"],
+        "none was made"
+    );
+}
+
+#[test]
+fn only_a_scheduled_request_can_be_cancelled() {
+    let mut scene = Scene::new();
+    let scheduled = scene.caller.create_action(ID, &when_active(read("/3/0/0")));
+    scene.caller.cancel_action(&scheduled).expect(200);
+    let done = scene.caller.create_action(ID, &read("/3/0/0"));
+    scene.caller.final_action(&done);
+    scene.device.answer_with(ZONE, Answer::Silent);
+    let in_flight = scene.caller.create_action(ID, &read("/3/0/15"));
+    scene.device.hear_unanswered(ZONE);
+    for id in [&scheduled, &done, &in_flight] {
+        let before = scene.caller.action(id);
+        let refused = scene.caller.cancel_action(id).expect(409);
+        assert_eq!(error_codes(&refused), ["REQUEST_NOT_SCHEDULED"], "{before}");
+        assert_eq!(scene.caller.action(id), before);
+    }
+}
+
+#[test]
+fn a_request_nobody_made_or_somebody_else_made_is_not_found() {
+    let (service, caller) = start(&[]);
+    let stranger = Caller::of_new_customer(&service, "Umbrella");
+    silent_device(&caller, ID);
+    let id = caller.create_action(ID, &when_active(read("/3/0/0")));
+    for (who, id) in [
+        (&caller, UNKNOWN),
+        (&caller, "17"),
+        (&stranger, id.as_str()),
+    ] {
+        assert_eq!(
+            error_codes(&who.cancel_action(id).expect(404)),
+            ["NOT_FOUND"]
+        );
+        let path = format!("{API}/integrate/devices/actions/requests/{id}");
+        assert_eq!(
+            error_codes(&who.request("GET", &path).expect(404)),
+            ["NOT_FOUND"]
+        );
+    }
+    for (who, device) in [(&caller, "nobody"), (&stranger, ID)] {
+        assert_eq!(
+            error_codes(&cancel_all(who, device).expect(404)),
+            ["NOT_FOUND"]
+        );
+    }
+    assert_eq!(caller.action(&id)["status"], "SCHEDULED");
+}
+
+#[test]
+fn all_scheduled_requests_of_a_device_are_cancelled_at_once() {
+    let mut scene = Scene::new();
+    silent_device(&scene.caller, "other");
+    let of_other = scene
+        .caller
+        .create_action("other", &when_active(read("/3/0/0")));
+    assert_eq!(cancel_all(&scene.caller, ID).expect(200), json!([]));
+    scene.device.answer_with(ZONE, Answer::Silent);
+    let in_flight = scene.caller.create_action(ID, &read("/3/0/15"));
+    scene.device.hear_unanswered(ZONE);
+    let mut ids: Vec<String> = (0..3)
+        .map(|_| scene.caller.create_action(ID, &when_active(read("/3/0/0"))))
+        .collect();
+    let answer = cancel_all(&scene.caller, ID).expect(200);
+    let mut expected: Vec<Value> = ids
+        .iter()
+        .map(|id| json!({ "id": id, "status": "CANCELLED" }))
+        .collect();
+    let mut cancelled = answer.as_array().unwrap().clone();
+    let by_id = |entry: &Value| entry["id"].to_string();
+    cancelled.sort_by_key(by_id);
+    expected.sort_by_key(by_id);
+    assert_eq!(cancelled, expected);
+    ids.push(in_flight);
+    let statuses = ids
+        .iter()
+        .map(|id| scene.caller.action(id)["status"].clone());
+    let statuses: Vec<Value> = statuses.collect();
+    assert_eq!(
+        statuses,
+        ["CANCELLED", "CANCELLED", "CANCELLED", "IN_PROGRESS"]
+    );
+    assert_eq!(scene.caller.action(&of_other)["status"], "SCHEDULED");
+    assert_eq!(cancel_all(&scene.caller, ID).expect(200), json!([]));
+}
+
+#[test]
+fn a_request_cancelled_while_its_device_wakes_is_either_cancelled_or_sent() {
+    let scene = Scene::new();
+    for round in 0..40 {
+        let payload = format!("round {round}");
+        let id = scene
+            .caller
+            .create_action(ID, &when_active(write("/3/0/15", &payload)));
+        let caller = scene.caller.clone();
+        let cancelled = id.clone();
+        let cancelling = thread::spawn(move || caller.cancel_action(&cancelled).status);
+        scene.device.begin_update();
+        let status = cancelling.join().unwrap();
+        let action = scene.caller.final_action(&id);
+        let sent = scene.device.payloads(ZONE).contains(&payload);
+        let expected = match status {
+            200 => ("CANCELLED", false),
+            409 => ("SUCCEEDED", true),
+            other => panic!("answered {other}: {action}"),
+        };
+        assert_eq!((outcome(&action).0, sent), expected, "{action}");
+    }
+}
+
+#[test]
+fn a_deleted_device_takes_its_requests_with_it() {
+    let (service, caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let id = caller.create_action(ID, &when_active(read("/3/0/0")));
+    assert_eq!(
+        caller
+            .request("DELETE", &format!("{API}/devices/{ID}"))
+            .status,
+        204
+    );
+    let path = format!("{API}/integrate/devices/actions/requests/{id}");
+    assert_eq!(
+        error_codes(&caller.request("GET", &path).expect(404)),
+        ["NOT_FOUND"]
+    );
+    caller.create_device(ID, DEVICE_IP);
+    let device = Device::registered(&service, Configuration::new(ID));
+    let action = caller.perform(ID, &read("/3/0/15"));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+    assert_eq!(
+        device.performed().len(),
+        1,
+        "nothing of the earlier life was sent"
+    );
+}
+
+fn cancel_all(caller: &Caller, device: &str) -> Response {
+    caller.request(
+        "DELETE",
+        &format!("{API}/integrate/devices/{device}/actions/requests"),
+    )
+}

@@ -1,0 +1,341 @@
+//! Is everything that was promised still there after the service was killed?
+
+use harness::device::configuration::{Configuration, Reachability};
+use harness::device::resource::Answer;
+use protocol::coap::code::Code;
+use protocol::lwm2m::path::Path;
+use serde_json::{Value, json};
+
+use crate::scene::{ID, NEVER_AWAKE, Scene, silent_device, start, with};
+use crate::vocabulary::caller::{API, Caller};
+use crate::vocabulary::client::ApiClient;
+use crate::vocabulary::device::DEVICE_IP;
+use crate::vocabulary::lwm2m::{outcome, read, when_active, write};
+use crate::vocabulary::wire::{Wire, register, update};
+
+const ZONE: Path = Path::resource(3, 0, 15);
+const FIRST_CONTACT: &str = "Lifecycle[DeviceFirstTimeRegistered]";
+
+#[test]
+fn a_scheduled_request_goes_out_exactly_once_after_a_crash() {
+    let mut scene = Scene::new();
+    let id = scene
+        .caller
+        .create_action(ID, &when_active(write("/3/0/15", "once")));
+    scene.crash();
+    assert_eq!(scene.caller.action(&id)["status"], "SCHEDULED");
+    assert!(scene.device.performed().is_empty());
+    scene.device.update();
+    let action = scene.caller.final_action(&id);
+    assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
+    assert_eq!(action["sendAttemptsLeft"], 0);
+    scene.crash();
+    scene.device.update();
+    // Requests go out oldest first: when this one is done, no older one is left.
+    assert_eq!(
+        outcome(&scene.caller.perform(ID, &read("/3/0/0"))).0,
+        "SUCCEEDED"
+    );
+    assert_eq!(scene.device.payloads(ZONE), ["once"]);
+    assert_eq!(scene.caller.action(&id), action);
+}
+
+#[test]
+fn scheduled_requests_keep_their_order_across_crashes() {
+    let mut scene = Scene::new();
+    let payloads: Vec<String> = (0..6).map(|number| format!("number {number}")).collect();
+    let ids = payloads.iter().map(|payload| {
+        let id = scene
+            .caller
+            .create_action(ID, &when_active(write("/3/0/15", payload)));
+        scene.crash();
+        id
+    });
+    let ids: Vec<String> = ids.collect();
+    scene.device.update();
+    for id in &ids {
+        assert_eq!(
+            outcome(&scene.caller.final_action(id)),
+            ("SUCCEEDED", "204")
+        );
+    }
+    assert_eq!(scene.device.payloads(ZONE), payloads);
+}
+
+#[test]
+fn requests_made_in_a_moment_keep_their_order_across_a_crash() {
+    let mut scene = Scene::new();
+    let payloads: Vec<String> = (0..10).map(|number| format!("number {number}")).collect();
+    for payload in &payloads {
+        scene
+            .caller
+            .create_action(ID, &when_active(write("/3/0/15", payload)));
+    }
+    scene.crash();
+    scene.device.update();
+    assert_eq!(
+        outcome(&scene.caller.perform(ID, &read("/3/0/0"))).0,
+        "SUCCEEDED"
+    );
+    assert_eq!(scene.device.payloads(ZONE), payloads);
+}
+
+#[test]
+fn an_attempt_in_flight_at_a_crash_counts_as_made() {
+    let mut scene = Scene::new();
+    scene.device.answer_with(ZONE, Answer::Silent);
+    let id = scene
+        .caller
+        .create_action(ID, &write("/3/0/15", "at most once"));
+    scene.device.hear_unanswered(ZONE);
+    scene.service.kill();
+    scene.device.answer_with(ZONE, Answer::Piggybacked);
+    scene.crash();
+    let action = scene.caller.final_action(&id);
+    assert_eq!(outcome(&action), ("FAILED", ""), "{action}");
+    assert_eq!(action["sendAttemptsLeft"], 0);
+    assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
+    let failed = "DeviceController[ActionRequestFailed]";
+    assert_eq!(scene.caller.log_messages()[0], failed);
+    scene.device.update();
+    assert_eq!(
+        outcome(&scene.caller.perform(ID, &read("/3/0/0"))).0,
+        "SUCCEEDED"
+    );
+    assert!(
+        scene.device.payloads(ZONE).is_empty(),
+        "it was not sent again"
+    );
+}
+
+#[test]
+fn what_the_device_did_before_a_crash_it_is_not_asked_again() {
+    let mut scene = Scene::new();
+    scene.device.answer_with(ZONE, Answer::AcknowledgeOnly);
+    let id = scene.caller.create_action(ID, &write("/3/0/15", "done"));
+    scene.device.hear_unanswered(ZONE);
+    scene.crash();
+    assert_eq!(outcome(&scene.caller.final_action(&id)), ("FAILED", ""));
+    scene.device.update();
+    assert_eq!(
+        outcome(&scene.caller.perform(ID, &read("/3/0/0"))).0,
+        "SUCCEEDED"
+    );
+    assert_eq!(scene.device.payloads(ZONE), ["done"]);
+}
+
+#[test]
+fn attempts_left_after_a_crash_wait_for_the_device() {
+    let mut scene = Scene::new();
+    scene.device.answer_with(ZONE, Answer::Silent);
+    let body = with(write("/3/0/15", "in the end"), "sendAttempts", 3);
+    let id = scene.caller.create_action(ID, &body);
+    for left in [2, 1] {
+        scene.device.hear_unanswered(ZONE);
+        scene.crash();
+        let action = scene.caller.action(&id);
+        assert_eq!(
+            (&action["status"], &action["sendAttemptsLeft"]),
+            (&json!("IN_PROGRESS"), &json!(left))
+        );
+        if left == 1 {
+            scene.device.answer_with(ZONE, Answer::Piggybacked);
+        }
+        scene.device.update();
+    }
+    let action = scene.caller.final_action(&id);
+    assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
+    assert_eq!(action["sendAttemptsLeft"], 0);
+    assert_eq!(scene.device.payloads(ZONE), ["in the end"]);
+}
+
+#[test]
+fn a_request_for_now_that_waited_goes_out_exactly_once_after_a_crash() {
+    let awake_window_ms = 60_000;
+    let configuration = Configuration {
+        reachability: Reachability::Queue { awake_window_ms },
+        ..Configuration::new(ID)
+    };
+    let mut scene = Scene::with(&[NEVER_AWAKE], configuration);
+    scene.device.sleep();
+    let id = scene.caller.create_action(ID, &write("/3/0/15", "once"));
+    scene.crash();
+    let action = scene.caller.action(&id);
+    assert_eq!(
+        (&action["status"], &action["sendAttemptsLeft"]),
+        (&json!("IN_PROGRESS"), &json!(1))
+    );
+    scene.device.update();
+    assert_eq!(
+        outcome(&scene.caller.final_action(&id)),
+        ("SUCCEEDED", "204")
+    );
+    assert_eq!(scene.device.payloads(ZONE), ["once"]);
+}
+
+#[test]
+fn a_cancelled_request_stays_cancelled() {
+    let mut scene = Scene::new();
+    let id = scene
+        .caller
+        .create_action(ID, &when_active(write("/3/0/15", "never")));
+    scene.caller.cancel_action(&id).expect(200);
+    scene.crash();
+    assert_eq!(scene.caller.action(&id)["status"], "CANCELLED");
+    assert_eq!(scene.caller.cancel_action(&id).status, 409);
+    scene.device.update();
+    assert_eq!(
+        outcome(&scene.caller.perform(ID, &read("/3/0/0"))).0,
+        "SUCCEEDED"
+    );
+    assert!(scene.device.payloads(ZONE).is_empty());
+}
+
+#[test]
+fn records_and_the_log_are_the_same_after_a_crash() {
+    let mut scene = Scene::new();
+    scene.caller.perform(ID, &read("/3/0/0"));
+    scene.caller.perform(ID, &write("/3/0/0", "x"));
+    scene.caller.perform(ID, &write("/3303/0/5700", "warm"));
+    let told = |caller: &Caller| {
+        let pages = [
+            "integrate/devices/actions/requests",
+            "administrationLogs",
+            "devices",
+        ];
+        pages.map(|path| caller.request("GET", &format!("{API}/{path}")).expect(200))
+    };
+    let before = told(&scene.caller);
+    scene.crash();
+    assert_eq!(told(&scene.caller), before);
+    scene.crash();
+    assert_eq!(told(&scene.caller), before);
+}
+
+#[test]
+fn a_registration_survives_a_crash() {
+    let (mut service, mut caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let wire = Wire::to(&service);
+    let location = wire.register(ID, 1);
+    let before = registration(&caller);
+    for id in 2..5 {
+        service.kill();
+        service.start_again();
+        caller.follow(&service);
+        assert_eq!(registration(&caller)["objects"], before["objects"]);
+        assert_eq!(wire.ask(&update(&location, id)).code, Code::CHANGED);
+    }
+    assert_eq!(registration(&caller)["registered"], before["registered"]);
+    let id = caller.create_action(ID, &read("/3/0/0"));
+    let asked = wire.hear();
+    assert_eq!(
+        asked.code,
+        Code::GET,
+        "it is reached where it registered: {id}"
+    );
+}
+
+#[test]
+fn first_contact_is_logged_exactly_once() {
+    let mut scene = Scene::new();
+    for _ in 0..3 {
+        scene.device.reboot();
+        scene.crash();
+        scene.device.update();
+        scene.device.deregister();
+        scene.device.reboot();
+    }
+    assert_eq!(scene.caller.log_messages(), [FIRST_CONTACT]);
+}
+
+#[test]
+fn first_contact_at_the_moment_of_a_crash_is_logged_exactly_once() {
+    let (mut service, mut caller) = start(&[]);
+    for round in 0..8 {
+        let name = format!("device-{round}");
+        caller.create_device(&name, DEVICE_IP);
+        let wire = Wire::to(&service);
+        wire.say(&register(&name, 1).encode());
+        if round % 2 == 0 {
+            // It is killed while the answer is on its way, or just before or after.
+            assert_eq!(wire.hear().code, Code::CREATED);
+        }
+        service.kill();
+        service.start_again();
+        caller.follow(&service);
+        wire.register(&name, 2);
+        let path = format!("{API}/administrationLogs?iccid={name}");
+        let log = caller.request("GET", &path).expect(200);
+        let messages: Vec<&Value> = log["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| &entry["message"])
+            .collect();
+        assert_eq!(messages, [FIRST_CONTACT], "round {round}");
+    }
+}
+
+#[test]
+fn tokens_survive_a_crash_and_revoked_ones_do_not_come_back() {
+    let (mut service, _) = start(&[]);
+    let client = ApiClient::of_new_customer(&service, "Acme");
+    let revoked = ApiClient::make(&service, &client.customer, &json!({ "name": "revoked" }));
+    let mut callers = [client.caller(&service), revoked.caller(&service)];
+    let operator_token = service.operator_token();
+    let mut operator = Caller::operator(&service);
+    assert_eq!(operator.request("DELETE", &revoked.path()).status, 204);
+    service.kill();
+    service.start_again();
+    callers
+        .iter_mut()
+        .for_each(|caller| caller.follow(&service));
+    operator.follow(&service);
+    let statuses = callers.map(|caller| caller.request("GET", &format!("{API}/devices")).status);
+    assert_eq!(statuses, [200, 401]);
+    assert_eq!(service.operator_token(), operator_token);
+    assert_eq!(
+        operator.request("GET", "/operator-api/v1/customers").status,
+        200
+    );
+    assert_eq!(revoked.ask_token(&service).status, 401);
+    client
+        .caller(&service)
+        .request("GET", &format!("{API}/devices"))
+        .expect(200);
+}
+
+#[test]
+fn devices_made_and_deleted_before_a_crash_stay_so() {
+    let (mut service, mut caller) = start(&[]);
+    for round in 0..4 {
+        let (made, deleted) = (format!("made-{round}"), format!("deleted-{round}"));
+        silent_device(&caller, &deleted);
+        assert_eq!(
+            caller
+                .request("DELETE", &format!("{API}/devices/{deleted}"))
+                .status,
+            204
+        );
+        silent_device(&caller, &made);
+        service.kill();
+        service.start_again();
+        caller.follow(&service);
+        caller
+            .request("GET", &format!("{API}/devices/{made}"))
+            .expect(200);
+        caller
+            .request("GET", &format!("{API}/devices/{deleted}"))
+            .expect(404);
+        silent_device(&caller, &deleted);
+    }
+}
+
+fn registration(caller: &Caller) -> Value {
+    let device = caller
+        .request("GET", &format!("{API}/devices/{ID}"))
+        .expect(200);
+    assert!(device["registration"].is_object(), "{device}");
+    device["registration"].clone()
+}

@@ -1,0 +1,226 @@
+//! Is every error of one shape, whatever is wrong with the call?
+
+use serde_json::json;
+
+use crate::scene::{ID, error_codes, keys, silent_device, start};
+use crate::vocabulary::caller::{API, Caller};
+use crate::vocabulary::http::{Request, Response};
+use crate::vocabulary::service::Service;
+
+const OPERATOR: &str = "/operator-api/v1";
+const ACTIONS: &str = "/management-api/v1/integrate/devices/meter-1/actions/LWM2M";
+const REQUESTS: &str = "/management-api/v1/integrate/devices/actions/requests";
+const SETTING: &str = "/management-api/v1/settings/signalbox/LWM2M_PASSIVE_REPORTING";
+
+#[test]
+fn what_does_not_exist_is_not_found() {
+    let (service, caller) = start(&[]);
+    let operator = Caller::operator(&service);
+    let unknown = [
+        "/",
+        "/nothing",
+        "/management-api",
+        "/management-api/v1",
+        "/management-api/v2/devices",
+        "/management-api/v1/devices/nobody",
+        "/management-api/v1/devices/",
+        "//livez",
+        "/management-api/v1/integrate/devices/actions/requests/17",
+        "/management-api/v1/settings/other",
+        "/management-api/v1/devices/a%2Fb",
+        "/management-api/v1/devices/%FF",
+    ];
+    for path in unknown {
+        check(&caller.request("GET", path), 404, &[("NOT_FOUND", "")]);
+    }
+    let patch = json!({ "state": "ENABLED" });
+    for name in ["LWM2M_ACTIVE_REPORTING", "lwm2m_passive_reporting"] {
+        let path = format!("{API}/settings/signalbox/{name}");
+        check(
+            &caller.try_send("PATCH", &path, &patch).unwrap(),
+            404,
+            &[("NOT_FOUND", "")],
+        );
+    }
+    let other = format!("{API}/settings/other/LWM2M_PASSIVE_REPORTING");
+    check(
+        &caller.try_send("PATCH", &other, &patch).unwrap(),
+        404,
+        &[("NOT_FOUND", "")],
+    );
+    let action = json!({ "action": "read", "resourceAddress": "/3/0/0" });
+    let smtp = format!("{API}/integrate/devices/{ID}/actions/SMTP");
+    for path in [ACTIONS, smtp.as_str()] {
+        check(&caller.post(path, &action), 404, &[("NOT_FOUND", "")]);
+    }
+    let client = format!("{OPERATOR}/customers/nobody");
+    check(
+        &operator.request("DELETE", &client),
+        404,
+        &[("NOT_FOUND", "")],
+    );
+}
+
+#[test]
+fn a_method_the_path_does_not_know_is_told_those_it_knows() {
+    let (_service, caller) = start(&[]);
+    let cases = [
+        ("DELETE", format!("{API}/devices"), "GET, POST"),
+        ("PUT", format!("{API}/devices/{ID}"), "DELETE, GET"),
+        ("POST", REQUESTS.to_owned(), "GET"),
+        ("GET", ACTIONS.to_owned(), "POST"),
+        ("GET", SETTING.to_owned(), "PATCH"),
+        ("POST", format!("{API}/administrationLogs"), "GET"),
+        ("GET", "/oauth/token".to_owned(), "POST"),
+        ("POST", "/livez".to_owned(), "GET"),
+        ("BREW", "/readyz".to_owned(), "GET"),
+    ];
+    for (method, path, allowed) in cases {
+        let answer = caller.request(method, &path);
+        check(&answer, 405, &[("METHOD_NOT_ALLOWED", "")]);
+        let told = answer.header("allow").unwrap_or_default();
+        let mut told: Vec<&str> = told
+            .split(',')
+            .map(str::trim)
+            .filter(|it| *it != "HEAD")
+            .collect();
+        told.sort_unstable();
+        assert_eq!(told.join(", "), allowed, "{method} {path}");
+    }
+}
+
+#[test]
+fn a_body_that_is_no_json_object_is_malformed() {
+    let (service, caller) = start(&[]);
+    silent_device(&caller, ID);
+    let deep = format!("{{\"action\":{}", "[".repeat(50_000));
+    let bodies = [
+        "",
+        "{",
+        "[]",
+        "null",
+        "7",
+        "\"read\"",
+        "{\"action\":}",
+        "{'action':'read'}",
+        "{\"action\":\"read\"} x",
+        deep.as_str(),
+    ];
+    for body in bodies {
+        let answer = post_text(&service, &caller, ACTIONS, "application/json", body);
+        check(&answer, 400, &[("MALFORMED_BODY", "")]);
+    }
+}
+
+#[test]
+fn a_body_of_another_kind_is_not_read() {
+    let (service, caller) = start(&[]);
+    silent_device(&caller, ID);
+    let body = json!({ "action": "read", "resourceAddress": "/3/0/0" }).to_string();
+    for kind in [
+        "text/plain",
+        "application/xml",
+        "application/x-www-form-urlencoded",
+        "",
+    ] {
+        let answer = post_text(&service, &caller, ACTIONS, kind, &body);
+        check(&answer, 415, &[("UNSUPPORTED_MEDIA_TYPE", "")]);
+    }
+    for kind in [
+        "application/json",
+        "Application/JSON",
+        "application/json; charset=utf-8",
+    ] {
+        let answer = post_text(&service, &caller, ACTIONS, kind, &body);
+        assert_eq!(
+            error_codes(&answer.expect(409)),
+            ["DEVICE_NOT_REGISTERED"],
+            "it was read"
+        );
+    }
+}
+
+#[test]
+fn a_body_longer_than_allowed_is_not_read() {
+    let (service, caller) = start(&[("SIGNALBOX_JSON_BODY_BYTES_MAX", "4096")]);
+    silent_device(&caller, ID);
+    let long =
+        json!({ "action": "write", "resourceAddress": "/3/0/15", "data": "x".repeat(4_096) });
+    let answer = post_text(
+        &service,
+        &caller,
+        ACTIONS,
+        "application/json",
+        &long.to_string(),
+    );
+    check(&answer, 413, &[("BODY_TOO_LARGE", "")]);
+    let padded = format!("{}{}", " ".repeat(4_000), json!({ "action": "read" }));
+    let answer = post_text(&service, &caller, ACTIONS, "application/json", &padded);
+    check(&answer, 400, &[("REQUIRED", "resourceAddress")]);
+}
+
+#[test]
+fn an_answer_to_a_caller_that_is_not_one_has_the_shape_too() {
+    let service = Service::start();
+    for path in ["/management-api/v1/devices", "/operator-api/v1/customers"] {
+        check(
+            &Request::new("GET", path).send(service.http),
+            401,
+            &[("UNAUTHORIZED", "")],
+        );
+    }
+}
+
+fn post_text(service: &Service, caller: &Caller, path: &str, kind: &str, body: &str) -> Response {
+    caller
+        .authorized("POST", path)
+        .text(kind, body)
+        .send(service.http)
+}
+
+/// The answer is an error of the one shape with exactly these faults; an empty field is none.
+pub(crate) fn check(answer: &Response, status: u16, faults: &[(&str, &str)]) {
+    assert!(
+        answer
+            .header("content-type")
+            .is_some_and(|it| it.starts_with("application/json")),
+        "{}",
+        answer.text()
+    );
+    let body = answer.expect(status);
+    assert_eq!(
+        keys(&body),
+        ["errors", "statusCode", "statusText", "traceId"]
+    );
+    assert_eq!(body["statusCode"], status);
+    assert!(
+        body["statusText"]
+            .as_str()
+            .is_some_and(|text| !text.is_empty()),
+        "{body}"
+    );
+    assert!(
+        body["traceId"]
+            .as_str()
+            .is_some_and(|trace| trace.len() >= 32),
+        "{body}"
+    );
+    let mut told: Vec<(&str, &str)> = Vec::new();
+    for error in body["errors"].as_array().expect("a list of errors") {
+        let is_told = error["message"]
+            .as_str()
+            .is_some_and(|message| !message.is_empty());
+        assert!(is_told, "{body}");
+        let allowed = ["code", "field", "message"];
+        assert!(
+            keys(error).iter().all(|key| allowed.contains(key)),
+            "{body}"
+        );
+        let field = error["field"].as_str().unwrap_or_default();
+        told.push((error["code"].as_str().expect("a code"), field));
+    }
+    let mut expected = faults.to_vec();
+    told.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(told, expected, "{body}");
+}

@@ -1,0 +1,276 @@
+//! What does a caller learn when the device refuses, is silent or is not there?
+
+use harness::device::configuration::Configuration;
+use harness::device::resource::Answer;
+use protocol::coap::code::Code;
+use protocol::lwm2m::path::Path;
+use serde_json::{Value, json};
+
+use crate::scene::{ID, IMPATIENT, Scene, error_codes, silent_device, start, with};
+use crate::vocabulary::caller::API;
+use crate::vocabulary::lwm2m::{execute, outcome, read, when_active, write};
+use crate::vocabulary::poll::until;
+
+const ZONE: Path = Path::resource(3, 0, 15);
+
+#[test]
+fn what_the_device_refuses_fails_with_its_code_and_is_logged() {
+    let scene = Scene::new();
+    let cases = [
+        (write("/3/0/0", "Other Works"), "405"),
+        (execute("/3/0/0"), "405"),
+        (read("/3/0/4"), "405"),
+        (read("/3/0/999"), "404"),
+        (read("/9/9/9"), "404"),
+    ];
+    for (body, code) in cases {
+        let id = scene.caller.create_action(ID, &body);
+        let action = scene.caller.final_action(&id);
+        assert_eq!(outcome(&action), ("FAILED", code), "{action}");
+        assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
+        assert!(action["resultData"].get("payload").is_none(), "{action}");
+        let entry = scene.caller.log_entries().remove(0);
+        assert_eq!(
+            entry["message"], "DeviceController[ActionRequestFailed]",
+            "{entry}"
+        );
+        assert_eq!(
+            (&entry["type"], &entry["category"]),
+            (&json!("DEVICE"), &json!("error"))
+        );
+        assert!(
+            entry["description"].as_str().unwrap().contains(&id),
+            "{entry}"
+        );
+    }
+    assert!(scene.device.performed().is_empty());
+}
+
+#[test]
+fn a_refusal_is_final_although_attempts_are_left() {
+    let mut scene = Scene::new();
+    let body = with(write("/3/0/0", "Other Works"), "sendAttempts", 5);
+    let action = scene.caller.perform(ID, &body);
+    assert_eq!(outcome(&action), ("FAILED", "405"));
+    assert_eq!(
+        (&action["sendAttempts"], &action["sendAttemptsLeft"]),
+        (&json!(5), &json!(4))
+    );
+    scene.device.update();
+    assert_eq!(
+        scene.caller.action(text_of(&action)),
+        action,
+        "a final record stays as it is"
+    );
+}
+
+#[test]
+fn a_silent_device_fails_the_request_after_its_attempts() {
+    let mut scene = impatient();
+    scene.device.answer_with(ZONE, Answer::Silent);
+    let body = with(read("/3/0/15"), "sendAttempts", 3);
+    let id = scene.caller.create_action(ID, &body);
+    for left in [2, 1] {
+        scene.device.hear_unanswered(ZONE);
+        let waiting = attempts_left(&scene, &id, left);
+        assert_eq!(waiting["status"], "IN_PROGRESS", "{waiting}");
+        next_attempt(&mut scene, &id, left);
+    }
+    let action = scene.caller.final_action(&id);
+    assert_eq!(action["status"], "FAILED", "{action}");
+    assert_eq!(action["sendAttemptsLeft"], 0);
+    assert!(
+        action["resultData"]["code"].is_null(),
+        "nobody answered: {action}"
+    );
+    assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
+    let failed = "DeviceController[ActionRequestFailed]";
+    assert_eq!(
+        scene.caller.log_messages().first().map(String::as_str),
+        Some(failed)
+    );
+}
+
+#[test]
+fn a_request_that_was_not_answered_goes_out_again_at_the_next_update() {
+    let ways = [
+        Answer::Silent,
+        Answer::Reset,
+        Answer::Code(Code::SERVICE_UNAVAILABLE),
+        Answer::Code(Code::TOO_MANY_REQUESTS),
+        Answer::Code(Code::REQUEST_ENTITY_INCOMPLETE),
+    ];
+    let mut scene = impatient();
+    for way in ways {
+        scene.device.answer_with(ZONE, way);
+        let body = with(when_active(write("/3/0/15", "again")), "sendAttempts", 2);
+        let id = scene.caller.create_action(ID, &body);
+        assert_eq!(scene.caller.action(&id)["sendAttemptsLeft"], 2);
+        scene.device.update();
+        scene.device.hear_asked(ZONE);
+        attempts_left(&scene, &id, 1);
+        scene.device.answer_with(ZONE, Answer::Piggybacked);
+        next_attempt(&mut scene, &id, 1);
+        scene.device.hear_asked(ZONE);
+        let action = scene.caller.final_action(&id);
+        assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{way:?}: {action}");
+        assert_eq!(action["sendAttemptsLeft"], 0, "{way:?}");
+        assert!(
+            action["resultData"]["errorMessage"].is_null(),
+            "{way:?}: {action}"
+        );
+    }
+    assert_eq!(scene.device.payloads(ZONE).len(), ways.len());
+}
+
+#[test]
+fn a_single_attempt_that_is_not_answered_is_the_last() {
+    let mut scene = impatient();
+    let ways = [
+        (Answer::Reset, ""),
+        (Answer::Silent, ""),
+        (Answer::Code(Code::SERVICE_UNAVAILABLE), "503"),
+    ];
+    for (way, code) in ways {
+        scene.device.answer_with(ZONE, way);
+        let action = scene.caller.perform(ID, &read("/3/0/15"));
+        assert_eq!(outcome(&action), ("FAILED", code), "{way:?}: {action}");
+        scene.device.update();
+    }
+    assert!(scene.device.performed().is_empty());
+}
+
+#[test]
+fn a_request_that_is_acknowledged_and_never_answered_fails() {
+    let settings = [("SIGNALBOX_COAP_RESPONSE_TIMEOUT_MS", "300")];
+    let scene = Scene::with(&settings, configuration());
+    scene.device.answer_with(ZONE, Answer::AcknowledgeOnly);
+    let action = scene.caller.perform(ID, &write("/3/0/15", "once"));
+    assert_eq!(outcome(&action), ("FAILED", ""), "{action}");
+    assert_eq!(scene.device.payloads(ZONE), ["once"]);
+}
+
+#[test]
+fn a_request_of_a_device_that_leaves_fails_or_waits_for_its_return() {
+    let mut scene = Scene::new();
+    scene.device.answer_with(ZONE, Answer::Silent);
+    let in_flight = scene.caller.create_action(ID, &read("/3/0/15"));
+    scene.device.hear_unanswered(ZONE);
+    let scheduled = scene.caller.create_action(ID, &when_active(read("/3/0/0")));
+    scene.device.deregister();
+    let action = scene.caller.final_action(&in_flight);
+    assert_eq!(action["status"], "FAILED", "{action}");
+    assert_eq!(scene.caller.action(&scheduled)["status"], "SCHEDULED");
+    scene.device.reboot();
+    assert_eq!(
+        outcome(&scene.caller.final_action(&scheduled)),
+        ("SUCCEEDED", "205")
+    );
+}
+
+#[test]
+fn a_request_for_now_to_an_unregistered_device_is_refused_and_not_kept() {
+    let (_service, caller) = start(&[]);
+    silent_device(&caller, ID);
+    let refused = caller.try_action(ID, &read("/3/0/0")).expect(409);
+    assert_eq!(error_codes(&refused), ["DEVICE_NOT_REGISTERED"]);
+    let list = caller.request("GET", &format!("{API}/integrate/devices/actions/requests"));
+    assert_eq!(list.expect(200)["items"], json!([]));
+}
+
+#[test]
+fn a_request_for_now_to_a_device_that_left_is_refused() {
+    let mut scene = Scene::new();
+    scene.device.deregister();
+    let refused = scene.caller.try_action(ID, &read("/3/0/0")).expect(409);
+    assert_eq!(error_codes(&refused), ["DEVICE_NOT_REGISTERED"]);
+}
+
+#[test]
+fn only_so_many_requests_are_scheduled_for_a_device() {
+    let (_service, caller) = start(&[]);
+    silent_device(&caller, ID);
+    silent_device(&caller, "other");
+    let body = when_active(read("/3/0/0"));
+    let ids: Vec<String> = (0..10).map(|_| caller.create_action(ID, &body)).collect();
+    let refused = caller.try_action(ID, &body).expect(409);
+    assert_eq!(error_codes(&refused), ["QUEUE_FULL"]);
+    caller.create_action("other", &body);
+    caller.cancel_action(&ids[4]).expect(200);
+    caller.create_action(ID, &body);
+    assert_eq!(
+        error_codes(&caller.try_action(ID, &body).expect(409)),
+        ["QUEUE_FULL"]
+    );
+}
+
+#[test]
+fn only_so_many_requests_for_now_wait_for_a_device() {
+    let settings = [
+        ("SIGNALBOX_WAITING_MAX", "2"),
+        ("SIGNALBOX_SCHEDULED_MAX", "1"),
+    ];
+    let mut scene = Scene::with(&settings, configuration());
+    scene.device.answer_with(ZONE, Answer::Silent);
+    let in_flight = scene.caller.create_action(ID, &read("/3/0/15"));
+    scene.device.hear_unanswered(ZONE);
+    for _ in 0..2 {
+        scene.caller.create_action(ID, &read("/3/0/0"));
+    }
+    let refused = scene.caller.try_action(ID, &read("/3/0/0")).expect(409);
+    assert_eq!(error_codes(&refused), ["QUEUE_FULL"]);
+    scene.caller.create_action(ID, &when_active(read("/3/0/0")));
+    let refused = scene
+        .caller
+        .try_action(ID, &when_active(read("/3/0/0")))
+        .expect(409);
+    assert_eq!(error_codes(&refused), ["QUEUE_FULL"]);
+    assert_eq!(scene.caller.action(&in_flight)["status"], "IN_PROGRESS");
+}
+
+#[test]
+fn a_request_that_is_not_done_in_time_fails() {
+    let (_service, caller) = start(&[]);
+    silent_device(&caller, ID);
+    let body = with(when_active(read("/3/0/0")), "expiresIn", 1);
+    let id = caller.create_action(ID, &body);
+    let action = caller.final_action(&id);
+    assert_eq!(action["status"], "FAILED", "{action}");
+    let why = action["resultData"]["errorMessage"]
+        .as_str()
+        .unwrap_or_default();
+    assert!(why.contains("expired"), "{action}");
+    assert_eq!(
+        caller.log_messages(),
+        ["DeviceController[ActionRequestExpired]"]
+    );
+}
+
+fn impatient() -> Scene {
+    Scene::with(&IMPATIENT, configuration())
+}
+
+fn configuration() -> Configuration {
+    Configuration::new(ID)
+}
+
+/// The request once so many attempts are left and none is in flight.
+fn attempts_left(scene: &Scene, id: &str, left: u8) -> Value {
+    until("a recorded attempt", || {
+        let action = scene.caller.action(id);
+        (action["sendAttemptsLeft"] == left).then_some(action)
+    })
+}
+
+/// Updates until the attempt before has ended and another one begins: an update during an attempt
+/// is not the next activity.
+fn next_attempt(scene: &mut Scene, id: &str, left: u8) {
+    until("another attempt", || {
+        scene.device.update();
+        (scene.caller.action(id)["sendAttemptsLeft"] != left).then_some(())
+    });
+}
+
+fn text_of(action: &Value) -> &str {
+    action["id"].as_str().expect("an action has an id")
+}

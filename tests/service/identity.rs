@@ -1,0 +1,194 @@
+//! Whose word does the service take for who registers?
+
+use protocol::coap::code::Code;
+use protocol::coap::message::Message;
+use serde_json::json;
+
+use crate::scene::{ID, start};
+use crate::vocabulary::caller::{API, Caller};
+use crate::vocabulary::device::DEVICE_IP;
+use crate::vocabulary::poll::until;
+use crate::vocabulary::wire::{Wire, deregister, register, request, update};
+
+const TRUST: (&str, &str) = ("SIGNALBOX_TRUST_ENDPOINT_NAMES", "true");
+const ELSEWHERE: &str = "127.0.0.2";
+
+#[test]
+fn a_name_alone_proves_nothing() {
+    let (service, caller) = start(&[]);
+    caller
+        .post(&format!("{API}/devices"), &json!({ "deviceId": ID }))
+        .expect(201);
+    let wire = Wire::to(&service);
+    assert_eq!(wire.ask(&register(ID, 1)).code, Code::FORBIDDEN);
+    let entry = caller.log_entries().remove(0);
+    assert_eq!(entry["message"], "LwM2M[RegistrationRejected]");
+    assert_eq!(
+        (&entry["type"], &entry["category"]),
+        (&json!("DEVICE"), &json!("error"))
+    );
+    assert_eq!(
+        (&entry["iccid"], &entry["ip"]),
+        (&json!(ID), &json!(DEVICE_IP))
+    );
+}
+
+#[test]
+fn a_name_alone_is_believed_where_the_operator_says_so() {
+    let (service, caller) = start(&[TRUST]);
+    caller
+        .post(&format!("{API}/devices"), &json!({ "deviceId": ID }))
+        .expect(201);
+    let wire = Wire::to(&service);
+    let location = wire.register(ID, 1);
+    let moved = Wire::from(ELSEWHERE, &service);
+    assert_eq!(moved.ask(&update(&location, 2)).code, Code::CHANGED);
+}
+
+#[test]
+fn a_device_with_an_address_registers_from_there_alone() {
+    for settings in [&[][..], &[TRUST]] {
+        let (service, caller) = start(settings);
+        caller.create_device(ID, DEVICE_IP);
+        let stranger = Wire::from(ELSEWHERE, &service);
+        assert_eq!(
+            stranger.ask(&register(ID, 1)).code,
+            Code::FORBIDDEN,
+            "{settings:?}"
+        );
+        assert_eq!(caller.log_messages(), ["LwM2M[RegistrationRejected]"]);
+        assert_eq!(Wire::to(&service).ask(&register(ID, 1)).code, Code::CREATED);
+        assert_eq!(
+            stranger.ask(&register(ID, 2)).code,
+            Code::FORBIDDEN,
+            "{settings:?}"
+        );
+    }
+}
+
+#[test]
+fn a_name_nobody_bears_is_forbidden_and_nobody_s_log_says_so() {
+    let (service, caller) = start(&[TRUST]);
+    caller.create_device(ID, DEVICE_IP);
+    let wire = Wire::to(&service);
+    for (id, name) in (1..).zip(["nobody", "METER-1", "meter-1 ", "meter-11"]) {
+        assert_eq!(
+            wire.ask(&register(name, id)).code,
+            Code::FORBIDDEN,
+            "{name}"
+        );
+    }
+    assert!(caller.log_messages().is_empty());
+}
+
+#[test]
+fn strangers_do_not_fill_the_log() {
+    let (service, caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let stranger = Wire::from(ELSEWHERE, &service);
+    for id in 1..=50 {
+        assert_eq!(stranger.ask(&register(ID, id)).code, Code::FORBIDDEN);
+    }
+    assert_eq!(caller.log_messages(), ["LwM2M[RegistrationRejected]"]);
+}
+
+#[test]
+fn a_location_in_a_stranger_s_hands_moves_nothing() {
+    let (service, caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let wire = Wire::to(&service);
+    let location = wire.register(ID, 1);
+    let before = address(&caller);
+    let stranger = Wire::from(ELSEWHERE, &service);
+    assert_eq!(stranger.ask(&update(&location, 2)).code, Code::NOT_FOUND);
+    assert_eq!(
+        stranger.ask(&deregister(&location, 3)).code,
+        Code::NOT_FOUND
+    );
+    assert_eq!(address(&caller), before);
+    assert_eq!(wire.ask(&update(&location, 4)).code, Code::CHANGED);
+}
+
+#[test]
+fn a_device_behind_a_new_port_is_still_the_device() {
+    let (service, caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let location = Wire::to(&service).register(ID, 1);
+    let before = address(&caller);
+    let moved = Wire::to(&service);
+    assert_eq!(moved.ask(&update(&location, 1)).code, Code::CHANGED);
+    assert_ne!(address(&caller), before);
+}
+
+#[test]
+fn devices_that_share_an_address_are_told_apart_by_their_ports() {
+    let (service, caller) = start(&[]);
+    let names = ["left", "right"];
+    let wires = names.map(|name| {
+        caller.create_device(name, DEVICE_IP);
+        let wire = Wire::to(&service);
+        wire.register(name, 1);
+        wire
+    });
+    for (name, wire) in names.iter().zip(&wires) {
+        let read = json!({ "action": "read", "resourceAddress": "/3/0/0" });
+        let id = caller.create_action(name, &read);
+        let asked = wire.hear();
+        assert_eq!(asked.uri_path().collect::<Vec<_>>(), ["3", "0", "0"]);
+        let answer = Message::response_to(&asked, Code::CONTENT, asked.message_id);
+        wire.say(&answer.with_payload(*name).encode());
+        let action = caller.final_action(&id);
+        assert_eq!(action["resultData"]["payload"], *name, "{action}");
+    }
+}
+
+#[test]
+fn an_answer_from_another_address_is_no_answer() {
+    let (service, caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let wire = Wire::to(&service);
+    wire.register(ID, 1);
+    let id = caller.create_action(
+        ID,
+        &json!({ "action": "read", "resourceAddress": "/3/0/0" }),
+    );
+    let asked = wire.hear();
+    let answer = |payload: &str| {
+        let code = Code::CONTENT;
+        let answer = Message::response_to(&asked, code, asked.message_id);
+        answer.with_payload(payload).encode()
+    };
+    let stranger = Wire::from(ELSEWHERE, &service);
+    stranger.say(&answer("forged"));
+    assert!(stranger.heard_before_ping().is_empty());
+    wire.say(&answer("true"));
+    let action = until("a final status", || {
+        let action = caller.action(&id);
+        (action["status"] != "IN_PROGRESS").then_some(action)
+    });
+    assert_eq!(action["resultData"]["payload"], "true", "{action}");
+}
+
+#[test]
+fn data_from_a_peer_that_is_no_device_is_not_taken() {
+    let (service, _caller) = start(&[]);
+    let wire = Wire::to(&service);
+    let send = request(Code::POST, 1)
+        .with_uri_path(["dp"])
+        .with_payload("[]");
+    assert_eq!(wire.ask(&send).code, Code::NOT_FOUND);
+    let data = request(Code::POST, 2)
+        .with_uri_query(["t=topic"])
+        .with_payload("21.5");
+    assert_eq!(wire.ask(&data).code, Code::UNAUTHORIZED);
+}
+
+fn address(caller: &Caller) -> String {
+    let device = caller
+        .request("GET", &format!("{API}/devices/{ID}"))
+        .expect(200);
+    device["presence"]["address"]
+        .as_str()
+        .expect("an address")
+        .to_owned()
+}

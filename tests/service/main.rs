@@ -1,0 +1,29 @@
+//! Does the service keep what its callers, its devices and its operator were promised?
+//!
+//! The real binary on a data directory of its own, over HTTP and UDP, killed without a word and
+//! started again. Only what can be seen from outside is judged.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod admin_log;
+mod cancelling;
+mod configuration;
+mod crash;
+mod datagrams;
+mod devices;
+mod errors;
+mod failures;
+mod faults;
+mod identity;
+mod load;
+mod main_job;
+mod operations;
+mod recorded;
+mod records;
+mod registering;
+mod scene;
+mod settings;
+mod tokens;
+mod values;
+#[path = "../support/vocabulary.rs"]
+mod vocabulary;

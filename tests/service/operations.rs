@@ -1,0 +1,310 @@
+//! Can an operator start, watch and stop the service, and is told clearly what is wrong?
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::scene::{ID, Scene, silent_device, start};
+use crate::vocabulary::caller::{API, Caller};
+use crate::vocabulary::http::Request;
+use crate::vocabulary::lwm2m::{outcome, read, when_active};
+use crate::vocabulary::poll::{PATIENCE, until};
+use crate::vocabulary::service::{Service, signalbox};
+
+/// A stop that takes longer is cut short by whatever supervises the service.
+const STOP_MAX: Duration = Duration::from_secs(10);
+
+#[test]
+fn health_is_told_without_a_token() {
+    let service = Service::start();
+    for path in ["/livez", "/readyz"] {
+        assert_eq!(
+            Request::new("GET", path).send(service.http).status,
+            200,
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn a_service_asked_to_end_ends_well_and_soon() {
+    let mut scene = Scene::new();
+    let idle = TcpStream::connect(scene.service.http).unwrap();
+    let id = scene.caller.create_action(ID, &when_active(read("/3/0/0")));
+    let begun = Instant::now();
+    let status = scene.service.stop();
+    assert_eq!(status.code(), Some(0), "{status}");
+    assert!(begun.elapsed() < STOP_MAX, "{:?}", begun.elapsed());
+    drop(idle);
+    scene.service.start_again();
+    scene.caller.follow(&scene.service);
+    scene.device.update();
+    assert_eq!(
+        outcome(&scene.caller.final_action(&id)),
+        ("SUCCEEDED", "205")
+    );
+}
+
+#[test]
+fn a_call_under_way_is_finished_before_the_end() {
+    let (mut service, mut caller) = start(&[]);
+    silent_device(&caller, ID);
+    let body = when_active(read("/3/0/0")).to_string();
+    let mut stream = TcpStream::connect(service.http).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let head = format!(
+        "POST {API}/integrate/devices/{ID}/actions/LWM2M HTTP/1.1\r\nhost: test\r\n\
+         authorization: Bearer {}\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n",
+        caller.token(),
+        body.len()
+    );
+    let (first, rest) = body.split_at(body.len() / 2);
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(first.as_bytes()).unwrap();
+    // Another call is answered after this one was begun: the service has taken it in.
+    caller.request("GET", &format!("{API}/devices")).expect(200);
+    service.terminate();
+    until("no more callers", || {
+        TcpStream::connect(service.http).is_err().then_some(())
+    });
+    stream.write_all(rest.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 202 "), "{answer:?}");
+    assert_eq!(service.ended().code(), Some(0));
+    service.start_again();
+    caller.follow(&service);
+    let list = caller.request("GET", &format!("{API}/integrate/devices/actions/requests"));
+    assert_eq!(list.expect(200)["items"][0]["status"], "SCHEDULED");
+}
+
+#[test]
+fn every_call_is_answered_or_not_taken_when_the_service_ends() {
+    let (mut service, mut caller) = start(&[("SIGNALBOX_SCHEDULED_MAX", "10000")]);
+    silent_device(&caller, ID);
+    let (sender, told) = mpsc::channel();
+    let callers: Vec<_> = (0..4)
+        .map(|_| {
+            let (caller, sender) = (caller.clone(), sender.clone());
+            thread::spawn(move || {
+                let path = format!("{API}/integrate/devices/{ID}/actions/LWM2M");
+                while let Ok(answer) = caller.try_send("POST", &path, &when_active(read("/3/0/0")))
+                {
+                    // A service that is leaving may say so.
+                    if answer.status == 503 {
+                        break;
+                    }
+                    sender.send(answer.expect(202)["id"].clone()).unwrap();
+                }
+            })
+        })
+        .collect();
+    drop(sender);
+    let mut ids = vec![
+        told.recv_timeout(PATIENCE).unwrap(),
+        told.recv_timeout(PATIENCE).unwrap(),
+    ];
+    assert_eq!(service.stop().code(), Some(0));
+    callers
+        .into_iter()
+        .for_each(|caller| caller.join().unwrap());
+    ids.extend(told.iter());
+    service.start_again();
+    caller.follow(&service);
+    for id in ids {
+        assert_eq!(caller.action(id.as_str().unwrap())["status"], "SCHEDULED");
+    }
+}
+
+#[test]
+fn an_interrupt_from_the_keyboard_ends_it_as_well() {
+    let data = TempDir::new().unwrap();
+    let mut child = serve(data.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut first = [0; 9];
+    child
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut first)
+        .unwrap();
+    assert_eq!(&first, b"listening");
+    let mut interrupt = Command::new("kill");
+    assert!(
+        interrupt
+            .args(["-INT", &child.id().to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let status = until("the end", || child.try_wait().unwrap());
+    assert_eq!(status.code(), Some(0), "{status}");
+}
+
+#[test]
+fn two_services_never_share_a_data_directory() {
+    let service = Service::start();
+    let refused = run(&mut serve(service.data_dir()));
+    let told = failed(&refused);
+    assert!(
+        told.contains(&service.data_dir().display().to_string()),
+        "{told}"
+    );
+    assert!(told.contains("in use"), "{told}");
+    assert_eq!(
+        Request::new("GET", "/readyz").send(service.http).status,
+        200
+    );
+}
+
+#[test]
+fn a_data_directory_that_is_none_is_named() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("a-file");
+    fs::write(&file, "not a directory").unwrap();
+    for path in [file.clone(), file.join("below")] {
+        let told = failed(&run(&mut serve(&path)));
+        assert!(told.contains(&file.display().to_string()), "{told}");
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), "not a directory");
+}
+
+#[test]
+fn an_address_that_is_taken_is_named() {
+    let folder = TempDir::new().unwrap();
+    let http = TcpListener::bind("127.0.0.1:0").unwrap();
+    let coap = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let taken = [
+        ("--http", http.local_addr().unwrap().to_string()),
+        ("--coap", coap.local_addr().unwrap().to_string()),
+    ];
+    for (flag, address) in taken {
+        let mut command = signalbox();
+        command
+            .args([flag, &address, "--data-dir"])
+            .arg(folder.path());
+        for other in ["--http", "--coap"]
+            .into_iter()
+            .filter(|other| *other != flag)
+        {
+            command.args([other, "127.0.0.1:0"]);
+        }
+        let told = failed(&run(&mut command));
+        assert!(told.contains(&address), "{told}");
+    }
+}
+
+#[test]
+fn the_operator_s_token_is_kept_in_a_file_only_its_owner_reads() {
+    let mut service = Service::start();
+    let path = service.data_dir().join("operator-token");
+    let token = service.operator_token();
+    assert!(token.len() >= 32, "{}", token.len());
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    assert_eq!(
+        Caller::operator(&service)
+            .request("GET", "/operator-api/v1/customers")
+            .status,
+        200
+    );
+    let printed = service.printed().join("\n");
+    assert!(!printed.contains(&token), "{printed}");
+    assert!(printed.contains(&path.display().to_string()), "{printed}");
+    let other = Service::start();
+    assert_ne!(other.operator_token(), token);
+}
+
+#[test]
+fn a_token_the_operator_gives_is_used_and_not_kept() {
+    let token = "a-token-of-the-operator-s-own";
+    let mut service = Service::start_with(&[("SIGNALBOX_OPERATOR_TOKEN", token)]);
+    let operator = Caller::with_token(&service, token);
+    let customer = operator.post("/operator-api/v1/customers", &json!({ "name": "Acme" }));
+    customer.expect(201);
+    assert!(!service.data_dir().join("operator-token").exists());
+    let printed = service.printed().join("\n");
+    assert!(!printed.contains(token), "{printed}");
+}
+
+#[test]
+fn a_caller_that_asks_too_often_is_told_when_to_come_back() {
+    let (service, caller) = start(&[("SIGNALBOX_RATE_LIMIT", "5")]);
+    let other = Caller::of_new_customer(&service, "Umbrella");
+    let path = format!("{API}/devices");
+    let refused = until("a refusal", || {
+        let answer = caller.request("GET", &path);
+        (answer.status != 200).then_some(answer)
+    });
+    assert_eq!(refused.status, 429, "{}", refused.text());
+    let wait: u32 = refused
+        .header("retry-after")
+        .expect("a time to wait")
+        .parse()
+        .unwrap();
+    assert!(wait >= 1);
+    other.request("GET", &path).expect(200);
+    until("another turn", || {
+        (caller.request("GET", &path).status == 200).then_some(())
+    });
+}
+
+fn serve(data: &Path) -> Command {
+    let mut command = signalbox();
+    command.args([
+        "serve",
+        "--http",
+        "127.0.0.1:0",
+        "--coap",
+        "127.0.0.1:0",
+        "--data-dir",
+    ]);
+    command.arg(data).env("SIGNALBOX_STORE_CACHE_MIB", "16");
+    command
+}
+
+/// Runs a service that cannot start; one that does is killed.
+fn run(command: &mut Command) -> Output {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    while child.try_wait().unwrap().is_none() && Instant::now() < deadline {
+        thread::yield_now();
+    }
+    child.kill().ok();
+    child.wait_with_output().unwrap()
+}
+
+/// What it told about its failure, which is no panic.
+fn failed(output: &Output) -> String {
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        output.status.code().is_some_and(|code| code != 0),
+        "{}: {told}",
+        output.status
+    );
+    assert!(!told.contains("panicked"), "{told}");
+    assert!(
+        !String::from_utf8_lossy(&output.stdout).contains("listening"),
+        "{told}"
+    );
+    told
+}

@@ -1,0 +1,242 @@
+//! What does the record of an action request say, and how is the list of them asked?
+
+use serde_json::{Value, json};
+
+use crate::scene::{ID, Scene, keys, page, silent_device, start, with};
+use crate::vocabulary::caller::{API, Caller, text};
+use crate::vocabulary::device::DEVICE_IP;
+use crate::vocabulary::lwm2m::{execute, read, when_active, write};
+use crate::vocabulary::poll::another_millisecond;
+
+const REQUESTS: &str = "/integrate/devices/actions/requests";
+
+#[test]
+fn a_record_has_the_fields_of_an_action_request_and_no_other() {
+    let (_service, caller) = start(&[]);
+    let device = json!({
+        "deviceId": ID, "iccid": "8988280666000000001", "imsi": "901288000000001",
+        "ip": "10.1.2.3",
+    });
+    let customer = customer_of(&caller, &device);
+    let body = json!({
+        "action": "write", "resourceAddress": "/3/0/15", "data": "Asia/Tokyo",
+        "requestMode": "SEND_WHEN_ACTIVE", "sendAttempts": 3,
+    });
+    let id = caller.create_action(ID, &body);
+    let action = without_timeline(caller.action(&id));
+    let expected = [
+        "created",
+        "deviceId",
+        "id",
+        "ip",
+        "mode",
+        "protocol",
+        "requestData",
+        "sendAttempts",
+        "sendAttemptsLeft",
+        "status",
+        "updated",
+    ];
+    assert_eq!(keys(&action), expected);
+    assert_eq!(action["id"], id);
+    assert_eq!(action["status"], "SCHEDULED");
+    assert_eq!(action["deviceId"], ID);
+    assert_eq!(action["ip"], "10.1.2.3");
+    assert_eq!(action["protocol"], "LWM2M");
+    assert_eq!(action["mode"], "SEND_WHEN_ACTIVE");
+    assert_eq!(
+        (&action["sendAttempts"], &action["sendAttemptsLeft"]),
+        (&json!(3), &json!(3))
+    );
+    let mut said = body;
+    said["iccid"] = json!("8988280666000000001");
+    said["imsi1"] = json!("901288000000001");
+    said["deviceId"] = json!(ID);
+    said["requestId"] = json!(id);
+    said["customerId"] = customer;
+    said["deviceIpAddress"] = json!("10.1.2.3");
+    said["traceId"] = action["requestData"]["traceId"].clone();
+    assert!(!text(&said["traceId"]).is_empty());
+    assert_eq!(action["requestData"], said);
+}
+
+#[test]
+fn times_are_utc_with_three_digits_of_a_second() {
+    let scene = Scene::new();
+    let action = scene.caller.perform(ID, &read("/3/0/0"));
+    let (created, updated) = (text(&action["created"]), text(&action["updated"]));
+    for time in [&created, &updated] {
+        let form: String = time
+            .chars()
+            .map(|c| if c.is_ascii_digit() { '9' } else { c })
+            .collect();
+        assert_eq!(form, "9999-99-99 99:99:99.999", "{action}");
+    }
+    assert!(created <= updated, "{action}");
+    let log = scene.caller.log_entries();
+    let first_contact = text(&log.last().unwrap()["timestamp"]);
+    let same_clock = first_contact.replace('T', " ").replace('Z', "");
+    assert!(
+        same_clock <= created,
+        "{first_contact} and {created} are of one clock"
+    );
+}
+
+#[test]
+fn a_final_record_has_its_result() {
+    let scene = Scene::new();
+    let action = without_timeline(scene.caller.perform(ID, &execute("/1/0/8")));
+    let expected = [
+        "created",
+        "deviceId",
+        "id",
+        "ip",
+        "mode",
+        "protocol",
+        "requestData",
+        "resultData",
+        "sendAttempts",
+        "sendAttemptsLeft",
+        "status",
+        "updated",
+    ];
+    assert_eq!(keys(&action), expected);
+    assert_eq!(action["mode"], "SEND_NOW");
+    assert_eq!(action["ip"], DEVICE_IP);
+}
+
+#[test]
+fn the_list_shows_the_same_records_newest_first() {
+    let scene = Scene::new();
+    let done = scene.caller.create_action(ID, &read("/3/0/0"));
+    scene.caller.final_action(&done);
+    another_millisecond();
+    let refused = scene.caller.create_action(ID, &write("/3/0/0", "x"));
+    scene.caller.final_action(&refused);
+    another_millisecond();
+    let scheduled = scene.caller.create_action(ID, &when_active(read("/3/0/0")));
+    let list = scene
+        .caller
+        .request("GET", &format!("{API}{REQUESTS}"))
+        .expect(200);
+    assert_eq!(keys(&list), ["items", "page", "pageAmount"]);
+    let expected: Vec<Value> = [&scheduled, &refused, &done]
+        .map(|id| without_timeline(scene.caller.action(id)))
+        .to_vec();
+    assert_eq!(list["items"], json!(expected));
+}
+
+#[test]
+fn the_list_is_filtered_by_protocol_device_and_status() {
+    let mut scene = Scene::new();
+    silent_device(&scene.caller, "other");
+    let stranger = Caller::of_new_customer(&scene.service, "Umbrella");
+    silent_device(&stranger, "theirs");
+    stranger.create_action("theirs", &when_active(read("/3/0/0")));
+    let done = scene.caller.create_action(ID, &read("/3/0/0"));
+    scene.caller.final_action(&done);
+    another_millisecond();
+    let failed = scene.caller.create_action(ID, &write("/3/0/0", "x"));
+    scene.caller.final_action(&failed);
+    another_millisecond();
+    let cancelled = scene.caller.create_action(ID, &when_active(read("/3/0/0")));
+    scene.caller.cancel_action(&cancelled).expect(200);
+    another_millisecond();
+    let waiting = scene.caller.create_action(ID, &when_active(read("/3/0/0")));
+    another_millisecond();
+    let of_other = scene
+        .caller
+        .create_action("other", &when_active(read("/3/0/0")));
+    let all = vec![
+        of_other.clone(),
+        waiting.clone(),
+        cancelled.clone(),
+        failed.clone(),
+        done.clone(),
+    ];
+    let cases = [
+        ("", all.clone()),
+        ("?protocol=LWM2M", all),
+        ("?protocol=UDP", vec![]),
+        ("?protocol=COAP", vec![]),
+        ("?deviceId=other", vec![of_other.clone()]),
+        ("?deviceId=theirs", vec![]),
+        ("?deviceId=nobody", vec![]),
+        ("?status=SCHEDULED", vec![of_other.clone(), waiting.clone()]),
+        ("?status=IN_PROGRESS", vec![]),
+        ("?status=SUCCEEDED", vec![done.clone()]),
+        ("?status=FAILED", vec![failed]),
+        ("?status=CANCELLED", vec![cancelled]),
+        (
+            "?status=SCHEDULED&deviceId=other&protocol=LWM2M",
+            vec![of_other.clone()],
+        ),
+        ("?status=SUCCEEDED&deviceId=other", vec![]),
+    ];
+    for (query, expected) in cases {
+        let pages = u64::try_from(expected.len().max(1).div_ceil(10)).unwrap();
+        let found = page(&scene.caller, &format!("{REQUESTS}{query}"));
+        assert_eq!(
+            found,
+            (expected, json!({ "page": 1, "pageAmount": pages })),
+            "{query}"
+        );
+    }
+    scene.device.update();
+    scene.caller.final_action(&waiting);
+    let (scheduled, _) = page(&scene.caller, &format!("{REQUESTS}?status=SCHEDULED"));
+    assert_eq!(scheduled, [of_other], "a list shows what is, not what was");
+    let (succeeded, _) = page(&scene.caller, &format!("{REQUESTS}?status=SUCCEEDED"));
+    assert_eq!(succeeded, [waiting, done]);
+}
+
+#[test]
+fn the_list_is_turned_page_by_page() {
+    let (_service, caller) = start(&[("SIGNALBOX_SCHEDULED_MAX", "100")]);
+    silent_device(&caller, ID);
+    let mut ids: Vec<String> = (0..23)
+        .map(|_| caller.create_action(ID, &when_active(read("/3/0/0"))))
+        .collect();
+    ids.reverse();
+    let cases = [
+        ("", 0..10, 1, 3),
+        ("?page=2", 10..20, 2, 3),
+        ("?page=3", 20..23, 3, 3),
+        ("?page=4", 23..23, 4, 3),
+        ("?page=1000000", 23..23, 1_000_000, 3),
+        ("?pageSize=23", 0..23, 1, 1),
+        ("?pageSize=100&page=1", 0..23, 1, 1),
+        ("?pageSize=1&page=23", 22..23, 23, 23),
+        ("?pageSize=22&page=2&status=SCHEDULED", 22..23, 2, 2),
+        ("?pageSize=5&page=5&deviceId=meter-1", 20..23, 5, 5),
+    ];
+    for (query, range, number, amount) in cases {
+        let found = page(&caller, &format!("{REQUESTS}{query}"));
+        let expected = (
+            ids[range].to_vec(),
+            json!({ "page": number, "pageAmount": amount }),
+        );
+        assert_eq!(found, expected, "{query}");
+    }
+    let (_service, other) = start(&[]);
+    let empty = page(&other, REQUESTS);
+    assert_eq!(empty, (vec![], json!({ "page": 1, "pageAmount": 1 })));
+}
+
+/// Makes the device; gives the id of its customer.
+fn customer_of(caller: &Caller, device: &Value) -> Value {
+    caller.post(&format!("{API}/devices"), device).expect(201);
+    let id = caller.create_action(ID, &with(when_active(read("/3/0/0")), "sendAttempts", 1));
+    let action = caller.action(&id);
+    caller.cancel_action(&id).expect(200);
+    action["requestData"]["customerId"].clone()
+}
+
+/// A record as the list has it: one alone may tell its course, too.
+fn without_timeline(mut action: Value) -> Value {
+    action
+        .as_object_mut()
+        .expect("a record is an object")
+        .remove("timeline");
+    action
+}

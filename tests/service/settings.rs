@@ -1,0 +1,62 @@
+//! Are settings a customer's own, and do they stay as they were put?
+
+use serde_json::json;
+
+use crate::scene::{keys, start};
+use crate::vocabulary::caller::{API, Caller};
+use crate::vocabulary::client::ApiClient;
+
+const NAME: &str = "LWM2M_PASSIVE_REPORTING";
+
+#[test]
+fn passive_reporting_is_off_until_it_is_enabled() {
+    let (mut service, _) = start(&[]);
+    let client = ApiClient::of_new_customer(&service, "Acme");
+    let mut caller = client.caller(&service);
+    let stranger = Caller::of_new_customer(&service, "Umbrella");
+    assert_eq!(state(&caller, "signalbox"), "DISABLED");
+    for wanted in ["ENABLED", "ENABLED", "DISABLED", "ENABLED"] {
+        let path = format!("{API}/settings/signalbox/{NAME}");
+        let answer = caller
+            .try_send("PATCH", &path, &json!({ "state": wanted }))
+            .unwrap();
+        let expected = json!({ "customerId": client.customer, "name": NAME, "state": wanted });
+        assert_eq!(answer.expect(200), expected);
+        assert_eq!(state(&caller, "signalbox"), wanted);
+        assert_eq!(state(&stranger, "signalbox"), "DISABLED");
+    }
+    service.kill();
+    service.start_again();
+    caller.follow(&service);
+    assert_eq!(state(&caller, "signalbox"), "ENABLED");
+}
+
+#[test]
+fn the_platform_is_called_what_the_operator_calls_it() {
+    let (_service, caller) = start(&[("SIGNALBOX_PLATFORM", "acme-connect")]);
+    assert_eq!(state(&caller, "acme-connect"), "DISABLED");
+    let path = format!("{API}/settings/acme-connect/{NAME}");
+    let enabled = json!({ "state": "ENABLED" });
+    assert_eq!(
+        caller.try_send("PATCH", &path, &enabled).unwrap().status,
+        200
+    );
+    assert_eq!(
+        caller
+            .request("GET", &format!("{API}/settings/signalbox"))
+            .status,
+        404
+    );
+}
+
+/// The state of the one setting in the list.
+fn state(caller: &Caller, platform: &str) -> String {
+    let list = caller
+        .request("GET", &format!("{API}/settings/{platform}"))
+        .expect(200);
+    let items = list["items"].as_array().expect("a list").clone();
+    assert_eq!(items.len(), 1, "{list}");
+    assert_eq!(keys(&items[0]), ["customerId", "name", "state"]);
+    assert_eq!(items[0]["name"], NAME);
+    items[0]["state"].as_str().expect("a state").to_owned()
+}

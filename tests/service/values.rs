@@ -1,0 +1,244 @@
+//! Does each type of value travel to the device and back as its caller wrote it?
+
+use harness::device::configuration::Configuration;
+use harness::device::resource::{Answer, Resource};
+use protocol::coap::code::Code;
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::value::{ObjectLink, Value};
+
+use crate::scene::{ID, Scene};
+use crate::vocabulary::lwm2m::{outcome, read, write};
+
+/// The object the OMA made for tests has a resource of every type.
+const OBJECT: u16 = 3442;
+
+/// One resource of a type.
+struct Case {
+    resource: u16,
+    /// What the device holds at first, and how a caller reads that.
+    held: (Value, &'static str),
+    /// What a caller writes, what the device then holds, and how that is read.
+    written: Vec<(&'static str, Value, &'static str)>,
+    /// What is no value of the type.
+    unfit: &'static [&'static str],
+}
+
+#[test]
+fn values_of_every_type_are_read_as_text() {
+    let scene = Scene::with(&[], every_type());
+    for case in cases() {
+        let action = scene.caller.perform(ID, &read(&case.address()));
+        assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+        assert_eq!(action["resultData"]["payload"], case.held.1, "{action}");
+    }
+}
+
+#[test]
+fn values_of_every_type_are_written_from_text() {
+    let scene = Scene::with(&[], every_type());
+    for case in cases() {
+        for (text, value, shown) in &case.written {
+            let action = scene.caller.perform(ID, &write(&case.address(), text));
+            assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{text}: {action}");
+            assert_eq!(scene.device.value(case.path()), *value, "{text}");
+            let action = scene.caller.perform(ID, &read(&case.address()));
+            assert_eq!(action["resultData"]["payload"], *shown, "{action}");
+        }
+    }
+}
+
+#[test]
+fn a_value_that_does_not_fit_its_resource_fails_and_is_never_sent() {
+    let scene = Scene::with(&[], every_type());
+    let mut wrong = 0;
+    for case in cases() {
+        for text in case.unfit {
+            let id = scene
+                .caller
+                .create_action(ID, &write(&case.address(), text));
+            let action = scene.caller.final_action(&id);
+            assert_eq!(action["status"], "FAILED", "{text}: {action}");
+            assert!(
+                action["resultData"]["code"].is_null(),
+                "no device said so: {action}"
+            );
+            let why = action["resultData"]["errorMessage"]
+                .as_str()
+                .unwrap_or_default();
+            assert!(!why.is_empty(), "{action}");
+            let entry = scene.caller.log_entries().remove(0);
+            assert_eq!(
+                entry["message"], "DeviceController[InvalidDataType]",
+                "{entry}"
+            );
+            assert_eq!(
+                (&entry["type"], &entry["category"]),
+                (&"DEVICE".into(), &"error".into())
+            );
+            assert!(
+                entry["description"].as_str().unwrap().contains(&id),
+                "{entry}"
+            );
+            wrong += 1;
+        }
+    }
+    assert!(wrong >= 12, "{wrong}");
+    assert!(scene.device.performed().is_empty());
+}
+
+#[test]
+fn a_resource_no_model_knows_is_written_as_text() {
+    let mut configuration = Configuration::new(ID);
+    let path = Path::resource(42_767, 0, 1);
+    configuration
+        .resources
+        .push(Resource::holding(path, Value::String("before".into())));
+    let scene = Scene::with(&[], configuration);
+    let action = scene.caller.perform(ID, &write("/42767/0/1", "21.5 or so"));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
+    let action = scene.caller.perform(ID, &read("/42767/0/1"));
+    assert_eq!(action["resultData"]["payload"], "21.5 or so", "{action}");
+}
+
+#[test]
+fn an_answer_that_is_no_value_of_the_type_fails_with_its_code() {
+    let mut configuration = Configuration::new(ID);
+    let path = Path::resource(3303, 0, 5700);
+    // A device that has mistaken the type of its own resource.
+    configuration
+        .resources
+        .push(Resource::holding(path, Value::String("warm".into())));
+    let scene = Scene::with(&[], configuration);
+    let action = scene.caller.perform(ID, &read("/3303/0/5700"));
+    assert_eq!(outcome(&action), ("FAILED", "205"), "{action}");
+    assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
+}
+
+#[test]
+fn an_answer_without_a_payload_is_a_result_of_its_code() {
+    let scene = Scene::with(&[], every_type());
+    let path = Path::resource(OBJECT, 0, 110);
+    scene.device.answer_with(path, Answer::Code(Code::CONTENT));
+    let action = scene.caller.perform(ID, &read("/3442/0/110"));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+    assert_eq!(action["resultData"]["payload"], "");
+}
+
+impl Case {
+    fn path(&self) -> Path {
+        Path::resource(OBJECT, 0, self.resource)
+    }
+
+    fn address(&self) -> String {
+        format!("/{OBJECT}/0/{}", self.resource)
+    }
+}
+
+fn every_type() -> Configuration {
+    let mut configuration = Configuration::new(ID);
+    let resources = cases().into_iter().map(|case| {
+        let path = case.path();
+        Resource::holding(path, case.held.0)
+    });
+    configuration.resources.extend(resources);
+    configuration
+}
+
+fn cases() -> Vec<Case> {
+    let mut cases = numbers();
+    cases.extend(other_types());
+    cases
+}
+
+fn numbers() -> Vec<Case> {
+    let most = Value::UnsignedInteger(u64::MAX);
+    vec![
+        case(
+            120,
+            (Value::Integer(-7), "-7"),
+            &[(
+                "9007199254740993",
+                Value::Integer(9_007_199_254_740_993),
+                "9007199254740993",
+            )],
+            &["1.5", "seven", "", "9223372036854775808"],
+        ),
+        case(
+            125,
+            (Value::UnsignedInteger(7), "7"),
+            &[("18446744073709551615", most, "18446744073709551615")],
+            &["-1", "1.5"],
+        ),
+        case(
+            130,
+            (Value::Float(21.5), "21.5"),
+            &[
+                ("-0.25", Value::Float(-0.25), "-0.25"),
+                ("3", Value::Float(3.0), "3"),
+            ],
+            &["warm", "1,5", "NaN"],
+        ),
+    ]
+}
+
+fn other_types() -> Vec<Case> {
+    let text = |text: &str| Value::String(text.to_owned());
+    let link = |object, instance| Value::ObjectLink(ObjectLink { object, instance });
+    let noon = Value::Time(1_772_366_400);
+    let (yes, no) = (Value::Boolean(true), Value::Boolean(false));
+    vec![
+        case(110, (text("Grüße"), "Grüße"), &[("", text(""), "")], &[]),
+        case(
+            140,
+            (no.clone(), "false"),
+            &[
+                ("true", yes.clone(), "true"),
+                ("0", no.clone(), "false"),
+                ("1", yes, "true"),
+                ("false", no, "false"),
+            ],
+            &["yes", "2"],
+        ),
+        case(
+            150,
+            (Value::Opaque(vec![0, 1, 255]), "AAH/"),
+            &[(
+                "3q2+7w==",
+                Value::Opaque(vec![0xDE, 0xAD, 0xBE, 0xEF]),
+                "3q2+7w==",
+            )],
+            &["***", "3q2+7w="],
+        ),
+        case(
+            160,
+            (Value::Time(1_767_225_600), "2026-01-01T00:00:00Z"),
+            &[
+                ("2026-03-01T12:00:00Z", noon.clone(), "2026-03-01T12:00:00Z"),
+                ("1772366400", noon.clone(), "2026-03-01T12:00:00Z"),
+                ("2026-03-01T13:00:00+01:00", noon, "2026-03-01T12:00:00Z"),
+            ],
+            &["noon", "2026-13-01T00:00:00Z"],
+        ),
+        case(
+            170,
+            (link(3, 0), "3:0"),
+            &[("65535:65535", link(65_535, 65_535), "65535:65535")],
+            &["3", "3:65536"],
+        ),
+    ]
+}
+
+fn case(
+    resource: u16,
+    held: (Value, &'static str),
+    written: &[(&'static str, Value, &'static str)],
+    unfit: &'static [&'static str],
+) -> Case {
+    let written = written.to_vec();
+    Case {
+        resource,
+        held,
+        written,
+        unfit,
+    }
+}
