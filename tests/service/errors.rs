@@ -160,6 +160,49 @@ fn a_body_longer_than_allowed_is_not_read() {
 }
 
 #[test]
+fn nothing_a_caller_says_breaks_the_service() {
+    let (service, caller) = start(&[]);
+    silent_device(&caller, ID);
+    let long = "x".repeat(5_000);
+    let paths = [
+        format!("{API}/devices/{long}"),
+        format!("{API}/devices/%00"),
+        format!("{API}/devices/%F0%9F%9A%A6"),
+        format!("{API}/devices/..%2F..%2Fetc"),
+        format!("{API}/devices?page=%FF"),
+        format!("{API}/devices?page=%zz&=&&"),
+        format!("{API}/devices?{long}={long}"),
+        format!("{REQUESTS}/00000000-0000-0000-0000-000000000000"),
+        format!("{REQUESTS}?deviceId=%00"),
+        format!("{API}/administrationLogs?startDateTime=-262143-01-01T00:00:00.000"),
+        format!("{API}/administrationLogs?endDateTime=%2B262142-12-31T23:59:59.999"),
+        format!("{API}/administrationLogs?page=4294967295"),
+    ];
+    for path in &paths {
+        let answer = caller.request("GET", path);
+        assert!(answer.status < 500, "{path}: {}", answer.text());
+    }
+    let bodies = [
+        r#"{"action":"read","action":"write","resourceAddress":"/3/0/0"}"#,
+        r#"{"action":"read","resourceAddress":"/3/0/0","sendAttempts":1e999}"#,
+        r#"{"action":"read","resourceAddress":"/3/0/0","sendAttempts":99999999999999999999}"#,
+        r#"{"action":"\ud800","resourceAddress":"/3/0/0"}"#,
+        r#"{"action":"read","resourceAddress":"/3/0/\u0000"}"#,
+        r#"{"action":"write","resourceAddress":"/3/0/15","data":"\u0000"}"#,
+        r#"{"action":null,"resourceAddress":null}"#,
+        r#"{"":""}"#,
+    ];
+    for body in bodies {
+        let answer = post_text(&service, &caller, ACTIONS, "application/json", body);
+        assert!(answer.status < 500, "{body}: {}", answer.text());
+    }
+    assert_eq!(
+        Request::new("GET", "/readyz").send(service.http).status,
+        200
+    );
+}
+
+#[test]
 fn an_answer_to_a_caller_that_is_not_one_has_the_shape_too() {
     let service = Service::start();
     for path in ["/management-api/v1/devices", "/operator-api/v1/customers"] {

@@ -19,6 +19,22 @@ use crate::vocabulary::http::Request;
 use crate::vocabulary::lwm2m::{outcome, read, when_active};
 use crate::vocabulary::poll::{PATIENCE, until};
 use crate::vocabulary::service::{Service, signalbox};
+use crate::vocabulary::wire::hex;
+
+/// The two files of a store whose only row says that its format is 2.
+const NEWER_STORE: [(&str, &str); 2] = [
+    (
+        "conf",
+        "7365676d656e745f73697a653a203532343238380a7573655f636f6d7072657373696f6e3a2066616c7365\
+         0a76657273696f6e3a20302e33340a761951c1",
+    ),
+    (
+        "db",
+        "ffbac70fffffffffffffff7f00000000000000803f7fd0fb0600000071a2c6780501000100eb2183a10808\
+         00020000000000000000f122736f080a000300000000000001010002cb82ba8d061100000f5f5f736c6564\
+         5f5f64656661756c74038523e8a10a0d000200010109010000000000000002",
+    ),
+];
 
 /// A stop that takes longer is cut short by whatever supervises the service.
 const STOP_MAX: Duration = Duration::from_secs(10);
@@ -180,6 +196,24 @@ fn a_data_directory_that_is_none_is_named() {
         assert!(told.contains(&file.display().to_string()), "{told}");
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), "not a directory");
+}
+
+#[test]
+fn a_store_of_a_newer_version_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let rows = folder.path().join("store/rows");
+    fs::create_dir_all(&rows).unwrap();
+    for (name, bytes) in NEWER_STORE {
+        fs::write(rows.join(name), hex(bytes)).unwrap();
+    }
+    for _ in 0..2 {
+        let told = failed(&run(&mut serve(folder.path())));
+        assert!(told.contains("newer version of signalbox"), "{told}");
+        assert!(
+            told.contains(&folder.path().display().to_string()),
+            "{told}"
+        );
+    }
 }
 
 #[test]

@@ -90,6 +90,17 @@ impl Service {
     }
 }
 
+impl Drop for Service {
+    fn drop(&mut self) {
+        // Whatever a test is about: the service never falls over.
+        let fell = |line: &&String| line.contains("panicked at") || line.contains(" ERROR ");
+        let said = self.program.printed().iter().find(fell);
+        if !std::thread::panicking() {
+            assert_eq!(said, None);
+        }
+    }
+}
+
 /// The program, free of whatever settings the tests' own environment has.
 pub(crate) fn signalbox() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_signalbox"));
