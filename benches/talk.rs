@@ -11,8 +11,8 @@ use crate::fleet;
 const LASTING: [&str; 3] = ["lt=86400", "b=U", "sms=4915123456"];
 
 /// What a client with a dozen sensors lists.
-const OBJECTS: &str = "</1/0>,</3/0>,</4/0>,</5/0>,</6/0>,</7/0>,</3303>;ver=1.1,</3303/0>,</3313/0>,\
-    </3347/0>";
+const OBJECTS: &str = "</1/0>,</3/0>,</4/0>,</5/0>,</6/0>,</7/0>,\
+    </3303>;ver=1.1,</3303/0>,</3313/0>,</3347/0>";
 
 /// A device registers.
 pub(crate) fn register(number: u32, id: MessageId) -> Message {
