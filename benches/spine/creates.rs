@@ -250,7 +250,6 @@ fn credentials(shelf: &Shelf) -> Batch {
         digest: SecretDigest::of(TOKEN),
         client: id,
         expires_at: now.plus_s(86_400),
-        expires_in_s: None,
     };
     let customer = Customer {
         id: customer,

@@ -16,6 +16,9 @@ use crate::talk;
 /// few enough that no buffer on the way overflows.
 const WINDOW: u32 = 256;
 
+/// What the kernel may hold for the crowd: many windows, for it counts generously.
+const BUFFER_BYTES: usize = 4 << 20;
+
 /// Datagrams sent between two looks at what came back.
 const BURST: u32 = 32;
 
@@ -53,6 +56,9 @@ impl Crowd {
         socket
             .set_nonblocking(true)
             .expect("a socket need not block");
+        SockRef::from(&socket)
+            .set_recv_buffer_size(BUFFER_BYTES)
+            .expect("the kernel grants what it may");
         let member = |number| Member {
             control: control(fleet::address(number)),
             update: [0; UPDATE_BYTES],
