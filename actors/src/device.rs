@@ -129,26 +129,29 @@ impl DeviceActor {
         let (batch, speeches) = out.settle(self.home.owner(self.key.shard()));
         if batch.is_empty() {
             self.home.perform(self.key, speeches);
-            return self.rest(afterwards, ctx);
+            return self.rest(afterwards);
         }
         let receipt = self.home.store.commit(batch).into_actor(self);
         ctx.wait(receipt.map(move |result, actor, ctx| match result {
             Ok(()) => {
                 actor.home.perform(actor.key, speeches);
-                actor.rest(afterwards, ctx);
+                actor.rest(afterwards);
             }
             Err(error) => actor.give_up(error, afterwards, ctx),
         }));
     }
 
     /// The step is done: answers who asked, and says when the device is due next.
-    fn rest(&mut self, afterwards: Option<Afterwards>, ctx: &mut Context<Self>) {
+    ///
+    /// Of a removed device the registry hears before whoever asked does: who asks next is told
+    /// that there is no such device. The actor ends with its last address.
+    fn rest(&mut self, afterwards: Option<Afterwards>) {
+        match self.ending {
+            Ending::Retired => self.home.registry.do_send(self.ended()),
+            Ending::Panicked | Ending::Unsaved | Ending::Idle { .. } => self.arm(),
+        }
         if let Some(afterwards) = afterwards {
             afterwards(Ok(()));
-        }
-        match self.ending {
-            Ending::Retired => ctx.stop(),
-            Ending::Panicked | Ending::Unsaved | Ending::Idle { .. } => self.arm(),
         }
     }
 
@@ -229,6 +232,9 @@ impl Handler<Input> for DeviceActor {
 
     fn handle(&mut self, input: Input, ctx: &mut Context<Self>) {
         self.handled += 1;
+        if let Ending::Retired = self.ending {
+            return refuse(input);
+        }
         let mut out = Effects::new();
         let afterwards = match input {
             Input::Heard(datagram) => {
@@ -252,8 +258,8 @@ impl Drop for DeviceActor {
     fn drop(&mut self) {
         let told = match self.ending {
             Ending::Panicked => std::thread::panicking(),
-            Ending::Retired | Ending::Unsaved => true,
-            Ending::Idle { .. } => false,
+            Ending::Unsaved => true,
+            Ending::Retired | Ending::Idle { .. } => false,
         };
         if told {
             self.home.registry.do_send(self.ended());
@@ -266,4 +272,12 @@ fn reply_with<T: 'static>(answer: T, reply: Reply<T>) -> Afterwards {
         // A caller who went away reads back what became of it.
         let _ = reply.send(saved.map(|()| answer)).is_ok();
     })
+}
+
+/// What reaches a device that was removed meanwhile.
+fn refuse(input: Input) {
+    match input {
+        Input::Asked(question) => question.refuse(Unserved::Unknown),
+        Input::Heard(_) | Input::Due => {}
+    }
 }
