@@ -204,6 +204,33 @@ fn a_deleted_device_is_gone_everywhere() {
 }
 
 #[test]
+fn a_device_deleted_while_it_is_asked_is_there_or_not() {
+    let (_service, caller) = start(&[("SIGNALBOX_SCHEDULED_MAX", "10000")]);
+    for _ in 0..15 {
+        silent_device(&caller, ID);
+        let path = format!("{API}/devices/{ID}");
+        let asking = (0..4).map(|number| {
+            let (caller, path) = (caller.clone(), path.clone());
+            std::thread::spawn(move || {
+                let ask = || match number {
+                    0 => caller.request("DELETE", &path).status,
+                    1 => caller.request("GET", &path).status,
+                    _ => caller.try_action(ID, &when_active(read("/3/0/0"))).status,
+                };
+                (0..6).map(|_| ask()).collect::<Vec<_>>()
+            })
+        });
+        let asking: Vec<_> = asking.collect();
+        assert!([204, 404].contains(&caller.request("DELETE", &path).status));
+        assert_eq!(caller.request("GET", &path).status, 404);
+        for statuses in asking.into_iter().map(|it| it.join().unwrap()) {
+            let is_known = |status: &u16| [200, 202, 204, 404].contains(status);
+            assert!(statuses.iter().all(is_known), "{statuses:?}");
+        }
+    }
+}
+
+#[test]
 fn a_customer_s_device_does_not_exist_for_another() {
     let scene = Scene::new();
     let stranger = Caller::of_new_customer(&scene.service, "Umbrella");
