@@ -30,7 +30,11 @@ impl Location {
 
     /// Reads a location from its path segment; anything else names no registration of ours.
     pub fn parse(segment: &str) -> Option<Self> {
-        let bytes: [u8; 12] = URL_SAFE_NO_PAD.decode(segment).ok()?.try_into().ok()?;
+        let mut bytes = [0; 12];
+        let length = URL_SAFE_NO_PAD.decode_slice(segment, &mut bytes).ok()?;
+        if length != bytes.len() {
+            return None;
+        }
         let (device, salt) = bytes.split_first_chunk::<8>()?;
         Some(Self {
             device: *device,

@@ -123,19 +123,24 @@ pub fn overloaded(datagram: &Datagram) -> Sorted {
 }
 
 fn sort_message(datagram: Datagram) -> Sorted {
-    let path: Vec<&str> = datagram.message.uri_path().collect();
-    match (datagram.message.code, path.as_slice()) {
-        (Code::POST, ["rd"]) => match endpoint_of(&datagram.message) {
+    let path = {
+        let mut path = datagram.message.uri_path();
+        [path.next(), path.next(), path.next()]
+    };
+    match (datagram.message.code, path) {
+        (Code::POST, [Some("rd"), None, None]) => match endpoint_of(&datagram.message) {
             Some(endpoint) => Sorted::ToEndpoint(endpoint, datagram),
             None => {
                 let answer = respond(&datagram.message, Code::BAD_REQUEST);
                 answered(answer, Fate::UnknownEndpoint)
             }
         },
-        (code, ["rd", segment]) if code.is_request() => match Location::parse(segment) {
-            Some(location) => Sorted::ToLocation(location, datagram),
-            None => unknown_location(&datagram),
-        },
+        (code, [Some("rd"), Some(segment), None]) if code.is_request() => {
+            match Location::parse(segment) {
+                Some(location) => Sorted::ToLocation(location, datagram),
+                None => unknown_location(&datagram),
+            }
+        }
         _ => Sorted::ToPeer(datagram),
     }
 }

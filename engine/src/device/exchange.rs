@@ -157,12 +157,12 @@ impl Meaning {
         if !message.code.is_request() {
             return Self::Answer;
         }
-        let path: Vec<&str> = message.uri_path().collect();
-        match (message.code, path.as_slice()) {
-            (Code::POST, ["rd"]) => Self::Register,
-            (Code::POST, ["rd", segment]) => Self::at(segment, Self::Update),
-            (Code::DELETE, ["rd", segment]) => Self::at(segment, Self::Deregister),
-            (_, ["rd"] | ["rd", _]) => Self::Unsupported(Code::METHOD_NOT_ALLOWED),
+        let mut path = message.uri_path();
+        match (message.code, [path.next(), path.next(), path.next()]) {
+            (Code::POST, [Some("rd"), None, None]) => Self::Register,
+            (Code::POST, [Some("rd"), Some(at), None]) => Self::at(at, Self::Update),
+            (Code::DELETE, [Some("rd"), Some(at), None]) => Self::at(at, Self::Deregister),
+            (_, [Some("rd"), _, None]) => Self::Unsupported(Code::METHOD_NOT_ALLOWED),
             _ => Self::Unsupported(Code::NOT_FOUND),
         }
     }

@@ -32,16 +32,20 @@ impl Registration {
 
     /// Takes over what an update names and says whether that changed anything.
     fn amend(&mut self, update: Update) -> bool {
-        let before = self.clone();
-        self.lifetime_asked_s = update.lifetime_s.or(self.lifetime_asked_s);
-        self.binding = update.binding_after(self.binding, self.version);
-        if let Some(sms) = update.sms {
-            self.sms = Some(sms);
+        let lifetime_s = update.lifetime_s.or(self.lifetime_asked_s);
+        let binding = update.binding_after(self.binding, self.version);
+        let mut changed = amend(&mut self.lifetime_asked_s, lifetime_s);
+        changed |= amend(&mut self.binding, binding);
+        if update.sms.is_some() {
+            changed |= amend(&mut self.sms, update.sms);
         }
-        if let Some(links) = update.links {
+        if let Some(links) = update.links
+            && *self.links != links
+        {
             self.links = Arc::new(links);
+            changed = true;
         }
-        *self != before
+        changed
     }
 }
 
@@ -208,4 +212,11 @@ impl Device {
             at: Some(peer.ip()),
         }
     }
+}
+
+/// Takes over a value and says whether it is another.
+fn amend<T: PartialEq>(place: &mut T, value: T) -> bool {
+    let changed = *place != value;
+    *place = value;
+    changed
 }
