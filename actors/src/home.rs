@@ -76,7 +76,8 @@ impl Home {
     /// Lets the datagrams of a peer reach a device.
     pub(crate) fn rebind(&self, device: DeviceKey, from: Option<Peer>, to: Option<Peer>) {
         let mut device_by_peer = self.device_by_peer.borrow_mut();
-        if let Some(from) = from
+        if from != to
+            && let Some(from) = from
             && device_by_peer.get(&from) == Some(&device)
         {
             device_by_peer.remove(&from);

@@ -58,22 +58,37 @@ impl Socket {
 
     /// Says whenever there may be a datagram.
     pub(crate) fn arrivals(&self) -> Arrivals {
-        Arrivals(self.clone())
+        Arrivals {
+            socket: self.clone(),
+            said: false,
+        }
     }
 }
 
 /// There may be a datagram.
 pub(crate) struct Arrived;
 
-/// Says whenever a socket may have a datagram.
-pub(crate) struct Arrivals(Socket);
+/// Says whenever a socket may have a datagram, and after each time lets others have their turn:
+/// devices answer what was heard while it is still in the processor's cache, and while the
+/// allocator has its memory at hand.
+pub(crate) struct Arrivals {
+    socket: Socket,
+    said: bool,
+}
 
 impl Stream for Arrivals {
     type Item = Arrived;
 
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Arrived>> {
-        match ready!(self.0.0.poll_recv_ready(cx)) {
-            Ok(()) => Poll::Ready(Some(Arrived)),
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Arrived>> {
+        if std::mem::take(&mut self.said) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        match ready!(self.socket.0.poll_recv_ready(cx)) {
+            Ok(()) => {
+                self.said = true;
+                Poll::Ready(Some(Arrived))
+            }
             Err(_) => Poll::Ready(None),
         }
     }
