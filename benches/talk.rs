@@ -3,12 +3,16 @@
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::option;
 use protocol::coap::token::Token;
 
 use crate::fleet;
 
 /// The parameters a registration and its updates have in common.
-const LASTING: [&str; 3] = ["lt=86400", "b=U", "sms=4915123456"];
+const LASTING: [&str; 2] = ["lt=86400", "b=U"];
+
+/// The name under which devices find the service; many send it along.
+const HOST: &str = "coap.acme.test";
 
 /// What a client with a dozen sensors lists.
 const OBJECTS: &str = "</1/0>,</3/0>,</4/0>,</5/0>,</6/0>,</7/0>,\
@@ -38,6 +42,7 @@ pub(crate) fn update<'a>(location: impl IntoIterator<Item = &'a str>, id: Messag
         id,
         Token::from_u64(id.0.into()),
     )
+    .with_option(option::URI_HOST, HOST.as_bytes())
     .with_uri_path(location)
     .with_uri_query(LASTING)
 }

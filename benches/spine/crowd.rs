@@ -25,7 +25,7 @@ const BURST: u32 = 32;
 /// Without an answer for so long, the datagram or its answer is lost, and the figure worthless.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How an update travels: with its lifetime, binding and number, none of them new.
+/// How an update travels: with the service's name, its lifetime and binding, none of them new.
 const UPDATE_BYTES: usize = 62;
 
 /// `struct cmsghdr` and `struct in_pktinfo`, padded.
