@@ -85,8 +85,10 @@ pub struct Retention {
 
 /// What survives. One value serves every thread.
 ///
-/// A question may be answered with what was committed but is not acknowledged yet. A list is not
-/// a snapshot: what changes while it is read may be missing from it, but is never shown twice.
+/// A question may be answered with what was committed but is not acknowledged yet, save those
+/// whose answers are shown to callers (one request, and every list): they tell only what is
+/// durable, for what was once shown must not turn out never to have been. A list is not a
+/// snapshot: what changes while it is read may be missing from it, but is never shown twice.
 pub trait Store: Send + Sync {
     /// Makes a batch durable, all of it or nothing.
     fn commit(&self, batch: Batch) -> Receipt;

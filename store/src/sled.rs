@@ -10,8 +10,9 @@
 //! All that is written goes through the committer and is fsynced before it is acknowledged. sled's
 //! own flush does not survive a power cut (it ends in `sync_file_range`), so its file is fsynced
 //! through a handle of ours; its background flusher is off and `flush_async` is never called. A
-//! question may see a batch between its being applied and its being durable, never half of a row,
-//! and a list is not a snapshot.
+//! question may see a batch between its being applied and its being durable, never half of a row;
+//! an answer that is shown to somebody waits until what it saw is durable. A list is not a
+//! snapshot.
 
 mod apply;
 mod ask;
@@ -175,7 +176,7 @@ impl Store for SledStore {
     }
 
     fn customers(&self, page: PageWanted) -> Answer<Page<Customer>> {
-        self.readers.ask(move |db| customers::customers(db, page))
+        self.readers.show(move |db| customers::customers(db, page))
     }
 
     fn client(&self, id: ClientId) -> Answer<Option<Client>> {
@@ -184,7 +185,7 @@ impl Store for SledStore {
 
     fn clients_of(&self, customer: CustomerId) -> Answer<Vec<Client>> {
         self.readers
-            .ask(move |db| customers::clients_of(db, &customer))
+            .show(move |db| customers::clients_of(db, &customer))
     }
 
     fn token(&self, digest: SecretDigest) -> Answer<Option<(AccessToken, Client)>> {
@@ -193,7 +194,7 @@ impl Store for SledStore {
 
     fn settings_of(&self, customer: CustomerId) -> Answer<Vec<Setting>> {
         self.readers
-            .ask(move |db| customers::settings_of(db, &customer))
+            .show(move |db| customers::settings_of(db, &customer))
     }
 
     fn profile(&self, device: DeviceKey) -> Answer<Option<Profile>> {
@@ -210,7 +211,7 @@ impl Store for SledStore {
 
     fn devices_of(&self, customer: CustomerId, page: PageWanted) -> Answer<Page<Profile>> {
         self.readers
-            .ask(move |db| devices::devices_of(db, &customer, page))
+            .show(move |db| devices::devices_of(db, &customer, page))
     }
 
     fn record(&self, device: DeviceKey) -> Answer<Option<DeviceRecord>> {
@@ -227,17 +228,17 @@ impl Store for SledStore {
     }
 
     fn action(&self, id: ActionId) -> Answer<Option<Action>> {
-        self.readers.ask(move |db| actions::action(db, id))
+        self.readers.show(move |db| actions::action(db, id))
     }
 
     fn actions(&self, filter: ActionFilter, page: PageWanted) -> Answer<Page<Action>> {
         self.readers
-            .ask(move |db| actions::actions(db, &filter, page))
+            .show(move |db| actions::actions(db, &filter, page))
     }
 
     fn entries(&self, filter: LogFilter, page: PageWanted) -> Answer<Page<Entry>> {
         self.readers
-            .ask(move |db| entries::entries(db, &filter, page))
+            .show(move |db| entries::entries(db, &filter, page))
     }
 
     fn sweep(&self, retention: Retention, max: u32) -> Answer<Swept> {

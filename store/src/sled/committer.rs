@@ -237,9 +237,12 @@ impl Committer {
         if rows.is_empty() {
             return Ok(());
         }
+        self.gauge.begin_group();
         self.db.apply_batch(rows.into_batch())?;
         self.db.flush()?;
-        self.file.sync_data().map_err(Fault::Sync)
+        self.file.sync_data().map_err(Fault::Sync)?;
+        self.gauge.end_group();
+        Ok(())
     }
 
     fn fail(&self, fault: &Fault) {

@@ -1,8 +1,10 @@
 //! How much is queued, and is the store still to be trusted?
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use crate::Pressure;
+use tokio::sync::watch;
+
+use crate::{Pressure, Unavailable};
 
 /// The bytes of all batches that wait: what a burst may cost in memory. One more is refused.
 const QUEUED_BYTES_MAX: usize = 64 * 1_024 * 1_024;
@@ -16,6 +18,10 @@ pub(super) struct Gauge {
     bytes: AtomicUsize,
     disk_full: AtomicBool,
     failed: AtomicBool,
+    /// The group written last: the newest that a question may have seen.
+    written: AtomicU64,
+    /// The newest group that is durable.
+    durable: watch::Sender<u64>,
 }
 
 impl Gauge {
@@ -27,6 +33,8 @@ impl Gauge {
             bytes: AtomicUsize::new(0),
             disk_full: AtomicBool::new(false),
             failed: AtomicBool::new(false),
+            written: AtomicU64::new(0),
+            durable: watch::Sender::new(0),
         }
     }
 
@@ -60,6 +68,34 @@ impl Gauge {
     /// Says that nothing can be promised from now on.
     pub(super) fn fail(&self) {
         self.failed.store(true, Ordering::Release);
+        // Who waits for a group to be durable waits no longer.
+        self.durable.send_modify(|_| {});
+    }
+
+    /// Says that a group is about to be seen. Only the committer says so.
+    pub(super) fn begin_group(&self) {
+        self.written.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Says that the group is durable.
+    pub(super) fn end_group(&self) {
+        self.durable
+            .send_replace(self.written.load(Ordering::SeqCst));
+    }
+
+    /// The newest group that a question answered by now may have seen.
+    pub(super) fn seen(&self) -> u64 {
+        self.written.load(Ordering::SeqCst)
+    }
+
+    /// Waits until a group is durable, or is known never to be.
+    pub(super) async fn settled(&self, group: u64) -> Result<(), Unavailable> {
+        let mut durable = self.durable.subscribe();
+        let waited = durable.wait_for(|durable| *durable >= group || self.failed());
+        match waited.await {
+            Ok(durable) if *durable >= group => Ok(()),
+            Ok(_) | Err(_) => Err(Unavailable),
+        }
     }
 
     /// Whether the disk was full when last looked at.
@@ -84,6 +120,8 @@ impl Gauge {
 
 #[cfg(test)]
 mod tests {
+    use std::task::{Context, Poll, Waker};
+
     use super::*;
 
     #[test]
@@ -104,5 +142,38 @@ mod tests {
         assert!(!gauge.enter(1));
         gauge.leave(QUEUED_BYTES_MAX + 1);
         assert!(gauge.enter(1));
+    }
+
+    #[test]
+    fn what_was_seen_of_a_group_is_settled_once_the_group_is_durable() {
+        let gauge = Gauge::new(1);
+        let before = gauge.seen();
+        assert_eq!(poll(gauge.settled(before)), Poll::Ready(Ok(())));
+        gauge.begin_group();
+        let during = gauge.seen();
+        assert_eq!(poll(gauge.settled(before)), Poll::Ready(Ok(())));
+        assert_eq!(poll(gauge.settled(during)), Poll::Pending);
+        gauge.end_group();
+        assert_eq!(poll(gauge.settled(during)), Poll::Ready(Ok(())));
+    }
+
+    #[test]
+    fn what_was_seen_of_a_group_that_failed_is_never_settled() {
+        let gauge = Gauge::new(1);
+        gauge.begin_group();
+        let during = gauge.seen();
+        let mut waiting = std::pin::pin!(gauge.settled(during));
+        let mut context = Context::from_waker(Waker::noop());
+        assert_eq!(waiting.as_mut().poll(&mut context), Poll::Pending);
+        gauge.fail();
+        let settled = waiting.as_mut().poll(&mut context);
+        assert_eq!(settled, Poll::Ready(Err(Unavailable)));
+    }
+
+    fn poll<T>(future: impl Future<Output = T>) -> Poll<T> {
+        let mut future = std::pin::pin!(future);
+        future
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
     }
 }

@@ -71,6 +71,21 @@ impl Readers {
         Box::pin(async move { answer.await.unwrap_or(Err(Unavailable)) })
     }
 
+    /// Has a question answered whose answer is shown to somebody: what is not durable may yet
+    /// never have been, so the answer waits until all it may have seen is.
+    pub(super) fn show<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
+    ) -> Answer<T> {
+        let (seeing, gauge) = (Arc::clone(&self.gauge), Arc::clone(&self.gauge));
+        let answer = self.ask(move |db| question(db).map(|answer| (answer, seeing.seen())));
+        Box::pin(async move {
+            let (answer, seen) = answer.await?;
+            gauge.settled(seen).await?;
+            Ok(answer)
+        })
+    }
+
     /// Answers what was asked and ends the threads.
     pub(super) fn stop(&mut self) {
         self.queue = None;
