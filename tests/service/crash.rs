@@ -192,6 +192,22 @@ fn a_cancelled_request_stays_cancelled() {
 }
 
 #[test]
+fn what_was_shown_is_still_so_after_a_crash() {
+    let mut scene = Scene::new();
+    for round in 0..12 {
+        let id = scene
+            .caller
+            .create_action(ID, &write("/3/0/15", &format!("round {round}")));
+        // Without a pause, so that the end is seen as soon as it is shown.
+        let shown = std::iter::repeat_with(|| scene.caller.action(&id))
+            .find(|action| action["status"] != "IN_PROGRESS")
+            .expect("it ends");
+        scene.crash();
+        assert_eq!(scene.caller.action(&id), shown);
+    }
+}
+
+#[test]
 fn records_and_the_log_are_the_same_after_a_crash() {
     let mut scene = Scene::new();
     scene.caller.perform(ID, &read("/3/0/0"));
