@@ -372,6 +372,11 @@ impl Service {
         self.curse = Some((who, curse, again));
     }
 
+    /// No actor falls over any more.
+    pub(crate) fn lift_curse(&mut self) {
+        self.curse = None;
+    }
+
     fn is_struck(&mut self, who: usize, at: Curse) -> bool {
         let Some((cursed, curse, again)) = &mut self.curse else {
             return false;

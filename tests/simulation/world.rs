@@ -130,6 +130,7 @@ impl World {
         let before = (self.mood, self.faults);
         (self.mood, self.faults) = (Mood::Healing, Faults::NONE);
         self.disk.full_until_ms = self.now_ms;
+        self.service.lift_curse();
         self.crash();
         for who in 0..self.nature.devices {
             self.cure(who);

@@ -51,11 +51,15 @@ pub(super) fn one_exchange_is_in_flight(
     })
 }
 
-/// How long an exchange without answer lasts at least.
+/// How long an exchange without answer lasts at least: until its last timeout, or, where wake-ups
+/// come late, until it is too late to repeat the datagram.
 fn shortest_ms(transmission: &Transmission) -> i64 {
-    let doublings = (1 << (transmission.max_retransmit + 1)) - 1;
-    let unacknowledged_ms = i64::from(transmission.ack_timeout_ms) * doublings;
-    unacknowledged_ms.min(transmission.response_timeout_ms.into())
+    let timeouts = (1 << (transmission.max_retransmit + 1)) - 1;
+    let shortest_ms = i64::from(transmission.ack_timeout_ms);
+    let longest_ms = shortest_ms * i64::from(transmission.ack_random_factor_percent) / 100;
+    let in_time_ms = shortest_ms * timeouts;
+    let late_ms = longest_ms * (timeouts / 2) + shortest_ms;
+    in_time_ms.min(late_ms).min(transmission.response_timeout_ms.into())
 }
 
 /// When a scheduled request goes out, no older one is still scheduled.

@@ -5,7 +5,7 @@ use engine::peer::Peer;
 use super::World;
 use crate::disk::Waiting;
 use crate::event::Event;
-use crate::laws::Departure;
+use crate::laws::{Breach, Departure};
 use crate::service::{Act, Input, Receipt, Reply};
 use crate::trace::What;
 
@@ -76,7 +76,10 @@ impl World {
         }
         let moved = match self.disk.durable.apply(batch) {
             Ok(moved) => moved,
-            Err(refused) => panic!("step {step} of device {who}: {}", refused.0),
+            Err(refused) => self.fail(&Breach {
+                law: "an_owner_never_conflicts_with_itself",
+                what: format!("step {step} of device {who}: {}", refused.0),
+            }),
         };
         self.note(What::Durable { who, step });
         for moved in &moved {
