@@ -115,7 +115,10 @@ fn answers(out: &Effects) -> Vec<Code> {
     let code = |effect: &Effect| match effect {
         // Where the device is costs nothing to say again.
         Effect::Rebind { .. } => None,
-        other => Some(message_of(other).map_or(Code::EMPTY, |message| message.code)),
+        Effect::Save(_) | Effect::Expect(_) | Effect::Count(_) | Effect::Log(_) => {
+            Some(Code::EMPTY)
+        }
+        Effect::Send { .. } => message_of(effect).map(|message| message.code),
     };
     out.as_slice().iter().filter_map(code).collect()
 }
