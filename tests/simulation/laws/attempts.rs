@@ -59,7 +59,9 @@ fn shortest_ms(transmission: &Transmission) -> i64 {
     let longest_ms = shortest_ms * i64::from(transmission.ack_random_factor_percent) / 100;
     let in_time_ms = shortest_ms * timeouts;
     let late_ms = longest_ms * (timeouts / 2) + shortest_ms;
-    in_time_ms.min(late_ms).min(transmission.response_timeout_ms.into())
+    in_time_ms
+        .min(late_ms)
+        .min(transmission.response_timeout_ms.into())
 }
 
 /// When a scheduled request goes out, no older one is still scheduled.
