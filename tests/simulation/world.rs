@@ -24,10 +24,15 @@ use crate::trace::{Trace, What};
 /// When a world begins.
 const BEGINNING_MS: i64 = 1_700_000_000_000;
 
+/// How many events one instant may have: more means that somebody asks to be woken at once,
+/// again and again.
+const EVENTS_PER_INSTANT_MAX: u32 = 2_000;
+
 /// A deterministic world: the same seed, the same events.
 pub(crate) struct World {
     seed: Option<u64>,
     pub(crate) now_ms: i64,
+    events_of_now: u32,
     chance: Chance,
     queue: Queue,
     nature: Nature,
@@ -84,6 +89,7 @@ impl World {
         let mut world = Self {
             seed,
             now_ms: BEGINNING_MS,
+            events_of_now: 0,
             queue: Queue::default(),
             faults: nature.faults,
             mood,
@@ -153,9 +159,22 @@ impl World {
 
     fn step(&mut self) {
         let (at_ms, event) = self.queue.pop().expect("a world has a future");
-        self.now_ms = self.now_ms.max(at_ms);
         self.trace.next_event();
+        self.let_time_pass(at_ms);
         self.happen(event);
+    }
+
+    fn let_time_pass(&mut self, at_ms: i64) {
+        if at_ms > self.now_ms {
+            (self.now_ms, self.events_of_now) = (at_ms, 0);
+        }
+        self.events_of_now += 1;
+        if self.events_of_now > EVENTS_PER_INSTANT_MAX {
+            self.fail(&Breach {
+                law: "time_passes",
+                what: "somebody asks to be woken at once, again and again".to_owned(),
+            });
+        }
     }
 
     fn happen(&mut self, event: Event) {

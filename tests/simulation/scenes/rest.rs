@@ -23,6 +23,19 @@ fn a_healed_world_comes_to_rest() {
 }
 
 #[test]
+fn time_passes() {
+    let mut world = registered();
+    world.create(read(TEMPERATURE));
+    world.switch_off(0);
+    let before = world.trace.events();
+    world.pass(49 * HOUR);
+    assert!(world.disk.durable.record(0).registration.is_none());
+    assert_eq!(world.disk.durable.pending(0).count(), 0);
+    let events = world.trace.events() - before;
+    assert!(events < 20, "two deadlines took {events} events");
+}
+
+#[test]
 fn a_location_leads_to_its_device_wherever_that_is() {
     let mut world = World::still(2);
     for who in 0..2 {
