@@ -160,6 +160,16 @@ fn what_real_devices_do_differently_is_no_error() {
             assert_eq!(registration[name], *value, "{queries:?}: {registration}");
         }
     }
+    // As wakaama's own device says it, with queue mode and without.
+    let objects = "</>;rt=\"oma.lwm2m\";ct=110,</1/0>,</2/0>,</3/0>,</31024/10>,</31024/11>";
+    for (id, queue) in [(18, &["Q"][..]), (19, &[])] {
+        let queries = [&["lwm2m=1.1", &endpoint, "b=U"][..], queue, &["lt=300"]].concat();
+        let answer = wire.ask(&register_with(&queries, objects, id));
+        assert_eq!(answer.code, Code::CREATED, "{queries:?}");
+        let registration = &inspect(&caller)["registration"];
+        assert_eq!(registration["queueMode"], !queue.is_empty());
+        assert_eq!(registration["objects"][3]["instances"], json!([10, 11]));
+    }
     let with_host = register(ID, 20)
         .with_option(option::URI_HOST, b"signalbox.example")
         .with_option(option::URI_PORT, &5683_u16.to_be_bytes());
