@@ -110,17 +110,12 @@ fn sent(out: &Effects) -> Option<Message> {
     out.as_slice().iter().find_map(message_of)
 }
 
-/// The codes of all a step wants done, if it does nothing but answer.
+/// The codes of all a step wants done, if it does nothing but answer; where the device is costs
+/// nothing to say again.
 fn answers(out: &Effects) -> Vec<Code> {
-    let code = |effect: &Effect| match effect {
-        // Where the device is costs nothing to say again.
-        Effect::Rebind { .. } => None,
-        Effect::Save(_) | Effect::Expect(_) | Effect::Count(_) | Effect::Log(_) => {
-            Some(Code::EMPTY)
-        }
-        Effect::Send { .. } => message_of(effect).map(|message| message.code),
-    };
-    out.as_slice().iter().filter_map(code).collect()
+    let said = |effect: &&Effect| !matches!(effect, Effect::Rebind { .. });
+    let code = |effect| message_of(effect).map_or(Code::EMPTY, |message| message.code);
+    out.as_slice().iter().filter(said).map(code).collect()
 }
 
 fn message_of(effect: &Effect) -> Option<Message> {
