@@ -86,9 +86,13 @@ impl Options {
             start,
             end: self.values.len(),
         };
-        let place = self
-            .entries
-            .partition_point(|earlier| earlier.number <= number);
+        // On the wire they stand in order already.
+        let place = match self.entries.last() {
+            Some(last) if last.number > number => self
+                .entries
+                .partition_point(|earlier| earlier.number <= number),
+            Some(_) | None => self.entries.len(),
+        };
         self.entries.insert(place, entry);
     }
 
