@@ -24,6 +24,7 @@ use tracing::{debug, warn};
 
 use crate::devices::Unserved;
 use crate::home::Home;
+use crate::peers::Said;
 use crate::registry::{Ended, Ending};
 
 /// What a device is told or asked.
@@ -78,6 +79,7 @@ pub(crate) struct DeviceActor {
     home: Rc<Home>,
     generation: u32,
     armed_at: Option<Timestamp>,
+    said: Said,
     handled: u64,
     ending: Ending,
 }
@@ -91,6 +93,7 @@ impl DeviceActor {
             home,
             generation,
             armed_at: None,
+            said: Said::default(),
             handled: 0,
             // What holds if the actor is dropped without saying why: while panicking.
             ending: Ending::Panicked,
@@ -128,13 +131,13 @@ impl DeviceActor {
     fn settle(&mut self, out: Effects, afterwards: Option<Afterwards>, ctx: &mut Context<Self>) {
         let (batch, speeches) = out.settle(self.home.owner(self.key.shard()));
         if batch.is_empty() {
-            self.home.perform(self.key, speeches);
+            self.home.perform(self.key, speeches, &mut self.said);
             return self.rest(afterwards);
         }
         let receipt = self.home.store.commit(batch).into_actor(self);
         ctx.wait(receipt.map(move |result, actor, ctx| match result {
             Ok(()) => {
-                actor.home.perform(actor.key, speeches);
+                actor.home.perform(actor.key, speeches, &mut actor.said);
                 actor.rest(afterwards);
             }
             Err(error) => actor.give_up(error, afterwards, ctx),
@@ -221,7 +224,7 @@ impl Actor for DeviceActor {
 
     fn started(&mut self, _: &mut Context<Self>) {
         if let Some(peer) = self.device.bound_peer() {
-            self.home.rebind(self.key, None, Some(peer));
+            self.home.rebind(self.key, None, Some(peer), &mut self.said);
         }
         self.arm();
     }

@@ -1,7 +1,6 @@
 //! What the actors of one arbiter share: its clock, socket, store, peers and deadlines.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -16,6 +15,7 @@ use tracing::debug;
 
 use crate::clock::Clock;
 use crate::deadlines::Deadlines;
+use crate::peers::{Peers, Said};
 use crate::registry::Registry;
 use crate::socket::Socket;
 
@@ -29,8 +29,7 @@ pub(crate) struct Home {
     pub(crate) registry: Addr<Registry>,
     /// In which epoch this process owns its shards.
     pub(crate) epoch: u64,
-    /// Registered devices by where they send from; as many as there are registered devices.
-    device_by_peer: RefCell<HashMap<Peer, DeviceKey>>,
+    peers: RefCell<Peers>,
     /// Datagrams the kernel did not take.
     unsent: Cell<u64>,
 }
@@ -45,7 +44,7 @@ impl Home {
             socket,
             registry,
             deadlines: Deadlines::default(),
-            device_by_peer: RefCell::default(),
+            peers: RefCell::default(),
             unsent: Cell::new(0),
         })
     }
@@ -60,31 +59,28 @@ impl Home {
 
     /// The device registered behind a peer.
     pub(crate) fn device_behind(&self, peer: Peer) -> Option<DeviceKey> {
-        self.device_by_peer.borrow().get(&peer).copied()
+        self.peers.borrow().device_behind(peer)
     }
 
     /// Does in order what a step wants done once it is durable.
-    pub(crate) fn perform(&self, device: DeviceKey, speeches: Vec<Speech>) {
+    pub(crate) fn perform(&self, device: DeviceKey, speeches: Vec<Speech>, said: &mut Said) {
         for speech in speeches {
             match speech {
-                Speech::Rebind { from, to } => self.rebind(device, from, to),
+                Speech::Rebind { from, to } => self.rebind(device, from, to, said),
                 Speech::Send { to, datagram } => self.send(to, &datagram),
             }
         }
     }
 
     /// Lets the datagrams of a peer reach a device.
-    pub(crate) fn rebind(&self, device: DeviceKey, from: Option<Peer>, to: Option<Peer>) {
-        let mut device_by_peer = self.device_by_peer.borrow_mut();
-        if from != to
-            && let Some(from) = from
-            && device_by_peer.get(&from) == Some(&device)
-        {
-            device_by_peer.remove(&from);
-        }
-        if let Some(to) = to {
-            device_by_peer.insert(to, device);
-        }
+    pub(crate) fn rebind(
+        &self,
+        device: DeviceKey,
+        from: Option<Peer>,
+        to: Option<Peer>,
+        said: &mut Said,
+    ) {
+        self.peers.borrow_mut().rebind(device, from, to, said);
     }
 
     /// Sends a datagram, or loses it and counts that.

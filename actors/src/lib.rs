@@ -10,6 +10,7 @@ mod device;
 pub mod devices;
 pub mod home;
 pub mod logging;
+mod peers;
 pub mod registry;
 mod residents;
 pub mod socket;
