@@ -129,9 +129,9 @@ fn port(number: u32) -> u16 {
 fn configuration(who: usize, nature: &Nature, chance: &mut Chance) -> Configuration {
     let (shortest_s, longest_s) = nature.lifetime_s;
     let awake_window_ms = u32::try_from(nature.rules.limits.awake_window_ms).unwrap_or(u32::MAX);
-    let reachability = match chance.below(2) {
-        0 => Reachability::Always,
-        _ => Reachability::Queue { awake_window_ms },
+    let reachability = match chance.hits(nature.queue_mode_percent) {
+        true => Reachability::Queue { awake_window_ms },
+        false => Reachability::Always,
     };
     Configuration {
         lifetime_s: shortest_s + chance.below(longest_s - shortest_s + 1),

@@ -6,6 +6,7 @@
 mod attempts;
 mod books;
 mod outcomes;
+mod presence;
 mod promises;
 pub(crate) mod rest;
 mod speech;
@@ -15,10 +16,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use engine::action::Status;
 use engine::device::Rules;
 use engine::ids::ActionId;
+use engine::peer::Peer;
 use harness::device::performed::Performed;
 
 use crate::disk::{Durable, Moved};
-use crate::service::{Question, Reply, Saves};
+use crate::service::{Occasion, Question, Reply, Saves};
 use crate::wire::{AttemptKey, Head};
 
 /// A law that was broken.
@@ -43,6 +45,8 @@ pub(crate) struct Judge {
     done: HashMap<(usize, AttemptKey), Done>,
     /// The exchange with each device that has not ended as far as the wire shows.
     open: Vec<Option<OpenExchange>>,
+    /// What was heard of each device.
+    ears: Vec<Ear>,
     /// How many requests of each status a device has, by counting them.
     recount: Vec<[i64; Status::ALL.len()]>,
 }
@@ -55,6 +59,29 @@ struct Known {
     sent: Vec<AttemptKey>,
     /// Whether a caller was told that it is accepted.
     is_promised: bool,
+    /// How many uplinks of the device were heard when its last attempt began.
+    uplinks_at_attempt: Option<u64>,
+}
+
+/// What was heard of a device.
+#[derive(Default)]
+struct Ear {
+    /// When its machine came into being.
+    machine_since_ms: i64,
+    heard_at_ms: i64,
+    uplinks: u64,
+    /// The last answer that told it a location.
+    told: Option<Told>,
+}
+
+/// An answer to a registration.
+struct Told {
+    to: Peer,
+    key: AttemptKey,
+    location: Vec<String>,
+    at_ms: i64,
+    /// How many datagrams came from there since.
+    heard_since: usize,
 }
 
 /// An attempt as it was decided.
@@ -63,6 +90,8 @@ struct Begun {
     action: ActionId,
     /// From when on its exchange waits.
     at_ms: i64,
+    /// How many uplinks of the device were heard by then.
+    uplinks: u64,
 }
 
 /// What a device did when it was asked.
@@ -81,9 +110,20 @@ struct OpenExchange {
     is_answered: bool,
 }
 
+/// A step that a machine took.
+pub(crate) struct Decision {
+    pub(crate) at_ms: i64,
+    pub(crate) who: usize,
+    pub(crate) on: Occasion,
+    pub(crate) step: u64,
+    pub(crate) saves: Saves,
+    pub(crate) begins: Vec<(AttemptKey, ActionId)>,
+}
+
 /// A datagram that leaves the service.
 pub(crate) struct Departure<'a> {
     pub(crate) at_ms: i64,
+    pub(crate) to: Peer,
     pub(crate) step: Option<u64>,
     pub(crate) who: Option<usize>,
     pub(crate) datagram: &'a [u8],
@@ -98,24 +138,35 @@ impl Judge {
             attempts: HashMap::new(),
             done: HashMap::new(),
             open: (0..devices).map(|_| None).collect(),
+            ears: (0..devices).map(|_| Ear::default()).collect(),
             recount: vec![[0; Status::ALL.len()]; devices],
         }
     }
 
     /// A machine took a step.
-    pub(crate) fn decided(
-        &mut self,
-        at_ms: i64,
-        step: u64,
-        saves: Saves,
-        begins: Vec<(AttemptKey, ActionId)>,
-    ) {
-        if saves == Saves::Something {
-            self.undurable.insert(step);
+    pub(crate) fn decided(&mut self, decision: Decision, durable: &Durable) -> Verdict {
+        let Decision { at_ms, who, .. } = decision;
+        if decision.saves == Saves::Something {
+            self.undurable.insert(decision.step);
         }
-        let begun = begins.into_iter();
-        self.attempts
-            .extend(begun.map(|(attempt, action)| (attempt, Begun { action, at_ms })));
+        let ear = &mut self.ears[who];
+        match decision.on {
+            Occasion::Uplink => (ear.heard_at_ms, ear.uplinks) = (at_ms, ear.uplinks + 1),
+            Occasion::Heard => ear.heard_at_ms = at_ms,
+            Occasion::Other => {}
+        }
+        for (attempt, action) in decision.begins {
+            presence::a_sleeping_device_is_not_asked(self, at_ms, who, durable)?;
+            presence::a_retry_waits_for_the_device(self, who, action)?;
+            let uplinks = self.ears[who].uplinks;
+            let begun = Begun {
+                action,
+                at_ms,
+                uplinks,
+            };
+            self.attempts.insert(attempt, begun);
+        }
+        Ok(())
     }
 
     /// A datagram leaves the service.
@@ -124,33 +175,41 @@ impl Judge {
         let (Some(who), Some(head)) = (departure.who, Head::of(departure.datagram)) else {
             return Ok(());
         };
+        // Message ids belong to an address: elsewhere nothing is a repetition.
+        let told = &mut self.ears[who].told;
+        told.take_if(|told| told.to != departure.to);
         if head.is_created() {
             speech::a_location_is_told_when_it_leads_somewhere(who, departure.datagram, durable)?;
+            presence::a_repeated_register_gets_the_same_location(self, who, departure)?;
         }
         if !head.is_request() {
             return Ok(());
         }
         let attempt = head.key();
         let begun = speech::a_request_leaves_as_a_saved_attempt(self, who, attempt, durable)?;
-        let Begun { action, at_ms } = begun;
+        let action = begun.action;
         promises::cancelled_action_is_never_sent(action, who, durable)?;
         let known = self.known.get_mut(&action).expect("what is saved is known");
         if !known.sent.contains(&attempt) {
             attempts::one_exchange_is_in_flight(self, who, departure.at_ms, durable)?;
             self.open[who] = Some(OpenExchange {
                 attempt,
-                begun_at_ms: at_ms,
+                begun_at_ms: begun.at_ms,
                 is_answered: false,
             });
             let known = self.known.get_mut(&action).expect("what is saved is known");
             known.sent.push(attempt);
+            known.uplinks_at_attempt = Some(begun.uplinks);
             attempts::attempts_never_exceed_what_was_permitted(known, action, durable)?;
         }
         Ok(())
     }
 
     /// A datagram reaches the service.
-    pub(crate) fn heard(&mut self, datagram: &[u8]) {
+    pub(crate) fn heard(&mut self, from: Peer, datagram: &[u8]) {
+        for told in self.ears.iter_mut().filter_map(|ear| ear.told.as_mut()) {
+            told.heard_since += usize::from(told.to == from);
+        }
         let Some(head) = Head::of(datagram) else {
             return;
         };
@@ -209,6 +268,7 @@ impl Judge {
             books::queues_keep_their_bounds(self, who, durable)?;
             books::a_failure_is_logged_once(self, who, durable)?;
         }
+        presence::what_expired_fails_in_time(self, at_ms, who, durable)?;
         books::first_contact_is_logged_exactly_once(who, durable)
     }
 
@@ -247,15 +307,18 @@ impl Judge {
     /// The machine of a device is gone, and its exchange with it.
     pub(crate) fn machine_is_gone(&mut self, who: usize) {
         self.open[who] = None;
+        self.ears[who].told = None;
     }
 
     /// A device is brought back with these requests pending.
     pub(crate) fn restored(
         &mut self,
+        at_ms: i64,
         who: usize,
         pending: &[ActionId],
         durable: &Durable,
     ) -> Verdict {
+        self.ears[who].machine_since_ms = at_ms;
         promises::a_restored_device_knows_what_it_owes(who, pending, durable)
     }
 
@@ -263,6 +326,7 @@ impl Judge {
     pub(crate) fn crashed(&mut self, durable: &Durable) -> Verdict {
         self.undurable.clear();
         self.open.iter_mut().for_each(|open| *open = None);
+        self.ears.iter_mut().for_each(|ear| ear.told = None);
         promises::a_202_survives_a_crash(self, durable)?;
         books::everything_equals_a_recount(durable)
     }

@@ -13,6 +13,8 @@ pub(crate) struct Nature {
     pub(crate) pace_ms: i64,
     /// Between which bounds devices choose their lifetimes.
     pub(crate) lifetime_s: (u32, u32),
+    /// How many of the devices sleep.
+    pub(crate) queue_mode_percent: u8,
     pub(crate) rules: Rules,
     /// What goes wrong while the world is not healed.
     pub(crate) faults: Faults,
@@ -53,6 +55,7 @@ impl Nature {
             devices: 2 + chance.below(7) as usize,
             pace_ms,
             lifetime_s,
+            queue_mode_percent: pick(chance, [0, 50, 100]),
             rules: rules(chance),
             faults: Faults {
                 lost_percent: pick(chance, [0, 5, 20, 50]),
@@ -69,6 +72,7 @@ impl Nature {
             devices,
             pace_ms: 1_000,
             lifetime_s: (86_400, 86_400),
+            queue_mode_percent: 0,
             rules: Rules {
                 limits: Limits::default(),
                 transmission: Transmission::STANDARD,

@@ -3,6 +3,7 @@
 
 mod attempts;
 mod books;
+mod presence;
 mod promises;
 mod rest;
 mod speech;

@@ -22,6 +22,7 @@ use engine::peer::Peer;
 use engine::profile::Profile;
 use engine::registry::{self, Panics, Sorted};
 use harness::chance::Chance;
+use protocol::coap::code::Code;
 
 use crate::wire::{self, AttemptKey};
 use resident::{Open, Resident};
@@ -57,6 +58,8 @@ pub(crate) enum Reply {
 pub(crate) enum Act {
     /// A machine took a step, which begins these attempts.
     Decided {
+        who: usize,
+        on: Occasion,
         step: u64,
         saves: Saves,
         begins: Vec<(AttemptKey, ActionId)>,
@@ -98,6 +101,33 @@ pub(crate) enum Act {
         who: usize,
         parked: bool,
     },
+}
+
+/// What a step is the answer to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Occasion {
+    /// The device registered or updated.
+    Uplink,
+    /// It, or somebody in its name, said something else.
+    Heard,
+    /// Time or a caller.
+    Other,
+}
+
+impl Occasion {
+    fn of(input: &Input) -> Self {
+        match input {
+            Input::Heard(datagram) => {
+                let message = &datagram.message;
+                let is_about_registration = message.uri_path().next() == Some("rd");
+                match message.code == Code::POST && is_about_registration {
+                    true => Self::Uplink,
+                    false => Self::Heard,
+                }
+            }
+            Input::Due | Input::Asked(..) => Self::Other,
+        }
+    }
 }
 
 /// Whether a step changes something for good.
@@ -231,17 +261,19 @@ impl Service {
         };
         let mut m = moment(turn);
         let mut out = Effects::new();
+        let on = Occasion::of(&input);
         let answer = live.take(input, &mut m, &mut out);
         if self.is_struck(who, Curse::Deciding) {
             return self.fall(who, answer.map(|(call, _)| call), turn);
         }
-        self.settle(who, out, answer, turn);
+        self.settle(who, on, out, answer, turn);
     }
 
     /// Performs a step: what is saved first, then the rest.
     fn settle(
         &mut self,
         who: usize,
+        on: Occasion,
         effects: Effects,
         answer: Option<(u64, Reply)>,
         turn: &mut Turn<'_>,
@@ -252,6 +284,8 @@ impl Service {
         let (batch, speeches) = effects.settle(self.owner(who));
         if batch.is_empty() {
             turn.acts.push(Act::Decided {
+                who,
+                on,
                 step,
                 saves: Saves::Nothing,
                 begins,
@@ -267,6 +301,8 @@ impl Service {
             );
         }
         turn.acts.push(Act::Decided {
+            who,
+            on,
             step,
             saves: Saves::Something,
             begins,

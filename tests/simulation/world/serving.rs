@@ -5,7 +5,7 @@ use engine::peer::Peer;
 use super::World;
 use crate::disk::Waiting;
 use crate::event::Event;
-use crate::laws::{Breach, Departure};
+use crate::laws::{Breach, Decision, Departure};
 use crate::service::{Act, Input, Receipt, Reply};
 use crate::trace::What;
 
@@ -22,7 +22,7 @@ impl World {
             port,
             datagram: datagram.into(),
         });
-        self.judge.heard(datagram);
+        self.judge.heard(from, datagram);
         self.serve(|service, turn| service.hear(from, datagram, turn));
     }
 
@@ -109,11 +109,22 @@ impl World {
     pub(super) fn perform(&mut self, act: Act) {
         match act {
             Act::Decided {
+                who,
+                on,
                 step,
                 saves,
                 begins,
             } => {
-                self.judge.decided(self.now_ms, step, saves, begins);
+                let decision = Decision {
+                    at_ms: self.now_ms,
+                    who,
+                    on,
+                    step,
+                    saves,
+                    begins,
+                };
+                let verdict = self.judge.decided(decision, &self.disk.durable);
+                self.check(verdict);
             }
             Act::Commit { who, step, batch } => self.commit(who, step, batch),
             Act::Send {
@@ -148,7 +159,9 @@ impl World {
                     who,
                     pending: pending.len(),
                 });
-                let verdict = self.judge.restored(who, &pending, &self.disk.durable);
+                let verdict = self
+                    .judge
+                    .restored(self.now_ms, who, &pending, &self.disk.durable);
                 self.check(verdict);
             }
             Act::Fell { who, parked } => {
@@ -187,6 +200,7 @@ impl World {
         });
         let at_ms = self.now_ms;
         let departure = Departure {
+            to,
             at_ms,
             step,
             who,
