@@ -1,0 +1,104 @@
+//! Laws about what depends on when a device was heard, and what on time alone.
+
+use engine::ids::ActionId;
+use protocol::coap::message::Message;
+use protocol::coap::recent::RECENT_MAX;
+
+use super::{Departure, Judge, Told, Verdict, hold};
+use crate::disk::Durable;
+use crate::wire::Head;
+
+/// How long a request may outlive its expiry while its machine is there: as long as an attempt in
+/// flight, which is not cut off, and the disk may take.
+const GRACE_MS: i64 = 600_000;
+
+/// EXCHANGE_LIFETIME of RFC 7252 section 4.8.2.
+const REPETITION_MS: i64 = 247_000;
+
+/// A device in queue mode is asked only for a while after it was heard.
+pub(super) fn a_sleeping_device_is_not_asked(
+    judge: &Judge,
+    at_ms: i64,
+    who: usize,
+    durable: &Durable,
+) -> Verdict {
+    let registration = durable.record(who).registration.as_ref();
+    let sleeps = registration.is_some_and(|registration| registration.binding.queue_mode());
+    let silent_ms = at_ms - judge.ears[who].heard_at_ms;
+    let may_listen = !sleeps || silent_ms < judge.rules.limits.awake_window_ms;
+    hold("a_sleeping_device_is_not_asked", may_listen, || {
+        format!("device {who} sleeps and is asked after {silent_ms} ms of silence")
+    })
+}
+
+/// Between two attempts at a request the device registers or updates.
+pub(super) fn a_retry_waits_for_the_device(judge: &Judge, who: usize, id: ActionId) -> Verdict {
+    let before = judge
+        .known
+        .get(&id)
+        .and_then(|known| known.uplinks_at_attempt);
+    let was_heard = before.is_none_or(|before| before < judge.ears[who].uplinks);
+    hold("a_retry_waits_for_the_device", was_heard, || {
+        format!("{id} is tried again and device {who} was not heard")
+    })
+}
+
+/// A register that is repeated while it is remembered gets the location it got before.
+pub(super) fn a_repeated_register_gets_the_same_location(
+    judge: &mut Judge,
+    who: usize,
+    departure: &Departure<'_>,
+) -> Verdict {
+    let message = Message::decode(departure.datagram).expect("the service speaks well");
+    let location: Vec<String> = message.location_path().map(str::to_owned).collect();
+    let head = Head::of(departure.datagram).expect("a message has a head");
+    let told = Told {
+        to: departure.to,
+        key: head.key(),
+        location,
+        at_ms: departure.at_ms,
+        heard_since: 0,
+    };
+    let before = judge.ears[who].told.replace(told);
+    let told = judge.ears[who].told.as_mut().expect("it was put there");
+    let Some(before) = before.filter(|before| (before.to, before.key) == (told.to, told.key))
+    else {
+        return Ok(());
+    };
+    let is_remembered =
+        before.heard_since < RECENT_MAX && departure.at_ms - before.at_ms < REPETITION_MS;
+    let is_same = before.location == told.location;
+    // What was forgotten begins anew; what was not is as old as it was.
+    if is_same {
+        (told.at_ms, told.heard_since) = (before.at_ms, before.heard_since);
+    }
+    hold(
+        "a_repeated_register_gets_the_same_location",
+        is_same || !is_remembered,
+        || {
+            format!(
+                "device {who} is told {:?} after {:?}",
+                told.location, before.location
+            )
+        },
+    )
+}
+
+/// A request that expired is not pending any more.
+pub(super) fn what_expired_fails_in_time(
+    judge: &Judge,
+    at_ms: i64,
+    who: usize,
+    durable: &Durable,
+) -> Verdict {
+    let since_ms = judge.ears[who].machine_since_ms;
+    let overdue = durable
+        .pending(who)
+        .find(|action| at_ms - action.expires_at.as_ms().max(since_ms) > GRACE_MS);
+    hold("what_expired_fails_in_time", overdue.is_none(), || {
+        format!(
+            "{:?} is pending after its expiry",
+            overdue.map(|action| action.id)
+        )
+    })
+}
