@@ -11,6 +11,7 @@ use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::client::ApiClient;
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::lwm2m::{outcome, read, when_active, write};
+use crate::vocabulary::poll::another_millisecond;
 use crate::vocabulary::wire::{Wire, register, update};
 
 const ZONE: Path = Path::resource(3, 0, 15);
@@ -158,6 +159,7 @@ fn a_request_for_now_that_waited_goes_out_exactly_once_after_a_crash() {
     };
     let mut scene = Scene::with(&[NEVER_AWAKE], configuration);
     scene.device.sleep();
+    another_millisecond();
     let id = scene.caller.create_action(ID, &write("/3/0/15", "once"));
     scene.crash();
     let action = scene.caller.action(&id);

@@ -10,6 +10,7 @@ use crate::scene::{ID, NEVER_AWAKE, Scene, keys, start};
 use crate::vocabulary::caller::Caller;
 use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::lwm2m::{execute, outcome, read, when_active, write};
+use crate::vocabulary::poll::another_millisecond;
 use crate::vocabulary::service::Service;
 
 const ZONE: Path = Path::resource(3, 0, 15);
@@ -116,6 +117,7 @@ fn a_scheduled_request_waits_for_a_device_that_never_registered() {
 fn a_request_for_now_waits_in_progress_while_the_device_sleeps() {
     let mut scene = Scene::with(&[NEVER_AWAKE], sleepy());
     scene.device.sleep();
+    another_millisecond();
     let ids = ["A", "B", "C"].map(|data| scene.caller.create_action(ID, &write("/3/0/15", data)));
     for id in &ids {
         let action = scene.caller.action(id);
