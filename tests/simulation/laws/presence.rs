@@ -59,10 +59,17 @@ pub(super) fn a_repeated_register_gets_the_same_location(
         at_ms: departure.at_ms,
         heard_since: 0,
     };
-    let before = judge.ears[who].told.replace(told);
-    let told = judge.ears[who].told.as_mut().expect("it was put there");
-    let Some(before) = before.filter(|before| (before.to, before.key) == (told.to, told.key))
-    else {
+    let ear = &mut judge.ears[who];
+    // An older register that is repeated is told of the registration that took its place.
+    if let Some(before) = &ear.told
+        && before.key != told.key
+        && before.location == told.location
+    {
+        return Ok(());
+    }
+    let before = ear.told.replace(told);
+    let told = ear.told.as_mut().expect("it was put there");
+    let Some(before) = before.filter(|before| before.key == told.key) else {
         return Ok(());
     };
     let is_remembered =
