@@ -5,6 +5,8 @@ mod devices;
 mod misfortune;
 mod serving;
 
+use std::process::Command;
+
 use engine::moment::Timestamp;
 use engine::peer::Peer;
 use harness::chance::Chance;
@@ -267,11 +269,21 @@ impl World {
     }
 }
 
+/// The commit the tree stands on, if there is a tree.
+fn commit() -> String {
+    let told = Command::new("git")
+        .args(["rev-parse", "--short", "HEAD"])
+        .output();
+    let told = told.map(|told| String::from_utf8_lossy(&told.stdout).trim().to_owned());
+    told.unwrap_or_else(|_| "unknown".to_owned())
+}
+
 /// Tells how to see a failure again, be it a law's, a machine's or the simulation's own.
 impl Drop for World {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let events = self.trace.events();
+            eprintln!("at commit {}", commit());
             eprintln!("what happened last:\n{}", self.trace);
             eprintln!("at event {events} of {:?}", self.nature);
             if let Some(seed) = self.seed {

@@ -110,6 +110,24 @@ fn a_status_follows_the_table() {
 }
 
 #[test]
+fn an_owner_never_conflicts_with_itself() {
+    let mut world = registered();
+    let unfit = world.create(now(write(TEMPERATURE, "warm")));
+    let taken_back = world.create(read(ZONE));
+    // All of it in one breath, while nothing is durable yet.
+    world.stall_the_disk_for(5 * S);
+    world.ask(0, Question::Cancel(taken_back));
+    world.ask(0, Question::Cancel(taken_back));
+    world.ask(0, Question::CancelAll);
+    let submitted = world.ask(0, Question::Submit(write(TEMPERATURE, "warm")));
+    world.uplink();
+    world.pass(MINUTE);
+    assert!(world.callers.answer(submitted).is_some());
+    assert_eq!(world.status(unfit), Status::Failed);
+    assert_eq!(world.status(taken_back), Status::Cancelled);
+}
+
+#[test]
 fn a_success_is_what_the_device_did() {
     let mut world = registered();
     let read_before = world.create(now(read(ZONE)));
