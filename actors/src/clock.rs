@@ -6,12 +6,15 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use engine::moment::{Moment, Timestamp};
+use engine::moment::{Moment, STEPS_PER_MS, Timestamp};
 
 /// A wall clock this far ahead was set forward; less is drift and jitter of the two readings.
 const STEP_MS: i64 = 1_000;
+
+/// Nanoseconds of a millisecond.
+const NS_PER_MS: u64 = 1_000_000;
 
 /// Entropy fetched from the system at a time: one call serves 256 moments.
 const POOL_BYTES: usize = 4_096;
@@ -39,7 +42,19 @@ impl Clock {
 
     /// The time.
     pub fn now(&self) -> Timestamp {
-        let elapsed_ms = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX);
+        self.at(self.started.elapsed())
+    }
+
+    /// The time with chance of its own.
+    pub fn moment(&self) -> Moment {
+        let elapsed = self.started.elapsed();
+        let step = u64::from(elapsed.subsec_nanos()) % NS_PER_MS * u64::from(STEPS_PER_MS);
+        let step = u16::try_from(step / NS_PER_MS).expect("less than a millisecond's steps");
+        Moment::new(self.at(elapsed), draw()).at_step(step)
+    }
+
+    fn at(&self, elapsed: Duration) -> Timestamp {
+        let elapsed_ms = i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX);
         let steady = self.started_at.plus_ms(elapsed_ms);
         let ahead_ms = wall_clock().since_ms(steady);
         let known_ms = self.ahead_ms.load(Ordering::Relaxed);
@@ -48,11 +63,6 @@ impl Clock {
             return steady.plus_ms(ahead_ms);
         }
         steady.plus_ms(known_ms)
-    }
-
-    /// The time with chance of its own.
-    pub fn moment(&self) -> Moment {
-        Moment::new(self.now(), draw())
     }
 }
 
@@ -105,6 +115,20 @@ mod tests {
             let now = clock.now();
             assert!(now >= last);
             last = now;
+        }
+    }
+
+    #[test]
+    fn ids_sort_by_the_time_of_their_making() {
+        let clock = Clock::new();
+        let mut last = clock.moment().uuid();
+        for _ in 0..1_000 {
+            let before = clock.started.elapsed();
+            // Two readings within one step of the clock have no order.
+            while clock.started.elapsed() - before < Duration::from_micros(1) {}
+            let id = clock.moment().uuid();
+            assert!(id > last);
+            last = id;
         }
     }
 

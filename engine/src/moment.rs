@@ -65,8 +65,18 @@ impl Timestamp {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Moment {
     now: Timestamp,
+    /// How far into its millisecond it lies, in steps of 1/4,096.
+    step: u16,
+    /// Ids made so far.
+    ids: u8,
     state: [u64; 2],
 }
+
+/// Steps of a millisecond, as many as RFC 9562 section 6.2 (method 3) has room for.
+pub const STEPS_PER_MS: u16 = 4_096;
+
+/// Ids of one moment that are told apart by their number; those that follow differ by chance.
+const IDS_MAX: u8 = 63;
 
 impl Moment {
     /// A moment at `now` whose chance unfolds from 128 bits of entropy.
@@ -76,8 +86,16 @@ impl Moment {
         // xoroshiro128+ needs one bit set.
         Self {
             now,
+            step: 0,
+            ids: 0,
             state: [high, low | 1],
         }
+    }
+
+    /// The moment so many steps into its millisecond.
+    pub fn at_step(mut self, step: u16) -> Self {
+        self.step = step.min(STEPS_PER_MS - 1);
+        self
     }
 
     /// The instant.
@@ -99,11 +117,15 @@ impl Moment {
         u32::try_from(self.next_u64() >> 32).expect("shifted to 32 bits")
     }
 
-    /// A UUID version 7 (RFC 9562 section 5.7): ids sort by the time of their making.
+    /// A UUID version 7 (RFC 9562 section 5.7): ids sort by the time of their making, those of
+    /// one millisecond too, and those of one moment by their number.
     pub fn uuid(&mut self) -> Uuid {
         let mut random = [0; 10];
-        random[..8].copy_from_slice(&self.next_u64().to_be_bytes());
-        random[8..].copy_from_slice(&self.next_u64().to_be_bytes()[..2]);
+        random[..2].copy_from_slice(&self.step.to_be_bytes());
+        // The variant overwrites the upper two bits.
+        random[2] = self.ids;
+        random[3..].copy_from_slice(&self.next_u64().to_be_bytes()[..7]);
+        self.ids = self.ids.saturating_add(1).min(IDS_MAX);
         let ms = u64::try_from(self.now.as_ms()).unwrap_or(0);
         Builder::from_unix_timestamp_millis(ms, &random).into_uuid()
     }
@@ -135,7 +157,18 @@ mod tests {
         let mut first = Moment::new(Timestamp::from_ms(1_000), 7);
         let mut second = Moment::new(Timestamp::from_ms(1_001), 7);
         let (a, b, later) = (first.uuid(), first.uuid(), second.uuid());
-        assert_ne!(a, b);
-        assert!(a < later && b < later);
+        assert!(a < b && b < later);
+    }
+
+    #[test]
+    fn ids_of_one_millisecond_sort_by_the_step_of_their_making() {
+        let step = |step, chance| {
+            let moment = Moment::new(Timestamp::from_ms(1_000), chance);
+            moment.at_step(step).uuid()
+        };
+        for chance in [0, 7, u128::MAX] {
+            assert!(step(17, chance) < step(18, u128::MAX - chance));
+        }
+        assert!(step(STEPS_PER_MS, 7) < Moment::new(Timestamp::from_ms(1_001), 7).uuid());
     }
 }
