@@ -138,9 +138,10 @@ impl DeviceKey {
         &self.0
     }
 
-    /// The virtual shard that is the device's home.
+    /// The virtual shard that is the device's home; the devices of a shard are neighbours in the
+    /// order of their keys.
     pub fn shard(&self) -> Shard {
-        Shard(u16::from_be_bytes([self.0[0], self.0[1]]) % SHARDS)
+        Shard::of([self.0[0], self.0[1]])
     }
 
     /// The half of the key that a registration's location carries.
@@ -160,6 +161,21 @@ impl fmt::Display for DeviceKey {
 /// One of the virtual shards among which devices are spread.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Shard(pub u16);
+
+impl Shard {
+    /// The shard of the devices whose keys begin so.
+    pub fn of(beginning: [u8; 2]) -> Self {
+        Self(u16::from_be_bytes(beginning) / KEYS_PER_SHARD)
+    }
+
+    /// How the first key of the shard begins.
+    pub fn beginning(self) -> [u8; 2] {
+        self.0.saturating_mul(KEYS_PER_SHARD).to_be_bytes()
+    }
+}
+
+/// Beginnings of keys, of two bytes, that belong to one shard.
+const KEYS_PER_SHARD: u16 = (1 << 15) / (SHARDS / 2);
 
 macro_rules! uuid_id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -230,6 +246,20 @@ mod tests {
         assert_eq!(DeviceKey::of(&acme, &meter), DeviceKey::of(&acme, &meter));
         assert_ne!(DeviceKey::of(&acme, &meter), DeviceKey::of(&other, &eter));
         assert!(DeviceKey::of(&acme, &meter).shard().0 < SHARDS);
+    }
+
+    #[test]
+    fn shards_divide_all_keys_in_their_order() {
+        let mut last = None;
+        for beginning in 0..=u16::MAX {
+            let shard = Shard::of(beginning.to_be_bytes());
+            if last != Some(shard) {
+                assert_eq!(last.map_or(0, |Shard(before)| before + 1), shard.0);
+                assert_eq!(shard.beginning(), beginning.to_be_bytes());
+            }
+            last = Some(shard);
+        }
+        assert_eq!(last, Some(Shard(SHARDS - 1)));
     }
 
     #[test]
