@@ -168,9 +168,19 @@ impl Shard {
         Self(u16::from_be_bytes(beginning) / KEYS_PER_SHARD)
     }
 
-    /// How the first key of the shard begins.
-    pub fn beginning(self) -> [u8; 2] {
-        self.0.saturating_mul(KEYS_PER_SHARD).to_be_bytes()
+    /// The first key that may belong to the shard.
+    pub fn first_key(self) -> DeviceKey {
+        let mut key = [0; 16];
+        key[..2].copy_from_slice(&self.0.saturating_mul(KEYS_PER_SHARD).to_be_bytes());
+        DeviceKey(key)
+    }
+
+    /// The last key that may belong to the shard.
+    pub fn last_key(self) -> DeviceKey {
+        let mut key = [u8::MAX; 16];
+        let first = self.0.saturating_mul(KEYS_PER_SHARD);
+        key[..2].copy_from_slice(&first.saturating_add(KEYS_PER_SHARD - 1).to_be_bytes());
+        DeviceKey(key)
     }
 }
 
@@ -255,7 +265,9 @@ mod tests {
             let shard = Shard::of(beginning.to_be_bytes());
             if last != Some(shard) {
                 assert_eq!(last.map_or(0, |Shard(before)| before + 1), shard.0);
-                assert_eq!(shard.beginning(), beginning.to_be_bytes());
+                assert_eq!(shard.first_key().as_bytes()[..2], beginning.to_be_bytes());
+                assert_eq!(shard.first_key().shard(), shard);
+                assert_eq!(shard.last_key().shard(), shard);
             }
             last = Some(shard);
         }

@@ -3,6 +3,11 @@
 //! Sorting looks at one message alone; who bears an endpoint name, is at a location or behind a
 //! peer is asked of the store and of the arbiter's own table by the shell.
 
+mod hints;
+pub mod homes;
+pub mod peers;
+pub mod router;
+
 use protocol::coap::code::Code;
 use protocol::coap::malformed::Fault;
 use protocol::coap::message::{Kind, Message, MessageId};
@@ -61,6 +66,8 @@ pub enum Fate {
     UnknownPeer,
     /// It comes while the service has too much to do.
     Overloaded,
+    /// Its device is at home at another arbiter, which has too much to do.
+    Crowded,
 }
 
 /// Sorts a datagram.
