@@ -1,5 +1,6 @@
 //! What would the endpoint do if nothing had to be kept? A store that says "durable" at once.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use engine::action::Action;
@@ -11,7 +12,7 @@ use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey};
 use engine::profile::Profile;
 use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
 use engine::setting::Setting;
-use store::{Answer, Pressure, Receipt, Retention, SledStore, Store, Swept};
+use store::{Answer, Pressure, Receipt, RestoredPage, Retention, SledStore, Store, Swept};
 
 /// A store that answers as another does, and keeps nothing.
 pub(crate) struct Unwritten(pub(crate) Arc<SledStore>);
@@ -75,6 +76,10 @@ impl Store for Unwritten {
 
     fn restored(&self, device: DeviceKey) -> Answer<Option<Restored>> {
         self.0.restored(device)
+    }
+
+    fn restored_page(&self, keys: RangeInclusive<DeviceKey>, max: u32) -> Answer<RestoredPage> {
+        self.0.restored_page(keys, max)
     }
 
     fn live_devices(&self, after: Option<DeviceKey>, max: u32) -> Answer<Vec<DeviceKey>> {

@@ -12,6 +12,7 @@ pub mod given;
 mod lists;
 mod model;
 mod owners;
+mod restoring;
 mod sweeping;
 
 use std::fs;
@@ -38,7 +39,7 @@ pub struct Ground<'a> {
 /// Something that must hold.
 type Law = fn(&Ground<'_>);
 
-const LAWS: [(&str, Law); 22] = [
+const LAWS: [(&str, Law); 25] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -99,7 +100,19 @@ const LAWS: [(&str, Law); 22] = [
     ),
     (
         "live devices are those with a registration or a request",
-        devices::live,
+        restoring::live,
+    ),
+    (
+        "the pages of a stretch of keys say what is said of each device",
+        restoring::pages_agree,
+    ),
+    (
+        "pages of large devices end early and lose none",
+        restoring::large_devices,
+    ),
+    (
+        "a page is right about every device that is left alone",
+        restoring::right_about_those_left_alone,
     ),
     (
         "a removed device takes its requests and leaves its log",

@@ -197,7 +197,12 @@ pub(crate) fn name(name: &Name) -> Key {
 
 /// A device.
 pub(crate) fn device(key: DeviceKey) -> Key {
-    Builder::of(Table::Device).bytes(key.as_bytes()).end()
+    append(devices(), key.as_bytes())
+}
+
+/// What the keys of devices begin with.
+pub(crate) fn devices() -> Key {
+    Builder::of(Table::Device).end()
 }
 
 /// What the keys of the devices with this first half begin with.
@@ -219,7 +224,12 @@ pub(crate) fn devices_of(customer: &CustomerId) -> Key {
 
 /// What a device's actor saved of it.
 pub(crate) fn record(device: DeviceKey) -> Key {
-    Builder::of(Table::Record).bytes(device.as_bytes()).end()
+    append(records(), device.as_bytes())
+}
+
+/// What the keys of all that was saved of devices begin with.
+pub(crate) fn records() -> Key {
+    Builder::of(Table::Record).end()
 }
 
 /// That a device has a registration.

@@ -13,6 +13,7 @@ mod sled;
 pub use crate::sled::{OpenError, Options, SledStore};
 
 use std::future::Future;
+use std::ops::RangeInclusive;
 use std::pin::Pin;
 
 use engine::action::Action;
@@ -70,6 +71,16 @@ pub struct Swept {
     pub removed: u64,
     /// Whether there is more to remove.
     pub more: bool,
+}
+
+/// Live devices in the order of their keys, each with everything needed to bring it back.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct RestoredPage {
+    /// The devices; one whose rows cannot be read is missing.
+    pub devices: Vec<(DeviceKey, Restored)>,
+    /// The live device the next page begins with; nothing if this is the last page. A page may
+    /// be empty and not the last.
+    pub next: Option<DeviceKey>,
 }
 
 /// What is removed for its age.
@@ -135,6 +146,15 @@ pub trait Store: Send + Sync {
 
     /// Everything needed to bring a device back.
     fn restored(&self, device: DeviceKey) -> Answer<Option<Restored>>;
+
+    /// The live devices of a stretch of keys, those with a registration or a pending request: at
+    /// most `max` of them, and at most as many as an engine can hold in memory without worry.
+    ///
+    /// This is what a start asks in the background: it never keeps another question waiting. Rows
+    /// are read while commits go on, so what is said of a device is true only if nothing of it
+    /// was committed since the page was asked for. Whoever restores from a page passes over the
+    /// devices that have or had an actor meanwhile.
+    fn restored_page(&self, keys: RangeInclusive<DeviceKey>, max: u32) -> Answer<RestoredPage>;
 
     /// Devices that have a registration or a pending request, by key, after the one given.
     fn live_devices(&self, after: Option<DeviceKey>, max: u32) -> Answer<Vec<DeviceKey>>;

@@ -33,6 +33,7 @@ mod tests;
 pub use self::open::{OpenError, Options};
 
 use std::fs::File;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::{Builder, JoinHandle};
@@ -48,7 +49,7 @@ use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
 use engine::setting::Setting;
 use tokio::sync::oneshot;
 
-use self::ask::{actions, customers, devices, entries};
+use self::ask::{actions, customers, devices, entries, restoring};
 use self::committer::{Committer, Job, Reply, Waiting};
 use self::disk::{Disk, FreeBytes};
 use self::gauge::Gauge;
@@ -56,7 +57,9 @@ use self::open::Opened;
 use self::plan::Plan;
 use self::readers::Readers;
 use self::sweep::SweepWanted;
-use crate::{Answer, CommitError, Pressure, Receipt, Retention, Store, Swept, Unavailable};
+use crate::{
+    Answer, CommitError, Pressure, Receipt, RestoredPage, Retention, Store, Swept, Unavailable,
+};
 
 /// The embedded store.
 ///
@@ -220,6 +223,11 @@ impl Store for SledStore {
 
     fn restored(&self, device: DeviceKey) -> Answer<Option<Restored>> {
         self.readers.ask(move |db| devices::restored(db, device))
+    }
+
+    fn restored_page(&self, keys: RangeInclusive<DeviceKey>, max: u32) -> Answer<RestoredPage> {
+        self.readers
+            .prepare(move |db| restoring::restored_page(db, &keys, max))
     }
 
     fn live_devices(&self, after: Option<DeviceKey>, max: u32) -> Answer<Vec<DeviceKey>> {

@@ -1,5 +1,6 @@
 //! A store that can be told to fail: the real one behind a switch.
 
+use std::ops::RangeInclusive;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,7 +13,9 @@ use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey};
 use engine::profile::Profile;
 use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
 use engine::setting::Setting;
-use store::{Answer, CommitError, Pressure, Receipt, Retention, SledStore, Store, Swept};
+use store::{
+    Answer, CommitError, Pressure, Receipt, RestoredPage, Retention, SledStore, Store, Swept,
+};
 
 /// How the store behaves.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -146,6 +149,10 @@ impl Store for FaultyStore {
 
     fn restored(&self, device: DeviceKey) -> Answer<Option<Restored>> {
         self.inner.restored(device)
+    }
+
+    fn restored_page(&self, keys: RangeInclusive<DeviceKey>, max: u32) -> Answer<RestoredPage> {
+        self.inner.restored_page(keys, max)
     }
 
     fn live_devices(&self, after: Option<DeviceKey>, max: u32) -> Answer<Vec<DeviceKey>> {

@@ -3,7 +3,7 @@
 use engine::action::{Action, Outcome, Status};
 use engine::change::{Change, Name};
 use engine::device::record::{DeviceRecord, Restored};
-use engine::ids::{DeviceKey, Imsi};
+use engine::ids::Imsi;
 use engine::profile::Profile;
 
 use super::given::{
@@ -11,6 +11,7 @@ use super::given::{
     saved,
 };
 use super::lists::{everything, whole_log};
+use super::restoring::{all_live, keep};
 use super::{Ground, commit, put, wait};
 use crate::Store;
 
@@ -164,48 +165,6 @@ pub(super) fn any_size(ground: &Ground<'_>) {
     assert_eq!(wait(store.record(meter.key())), Ok(Some(large)));
 }
 
-pub(super) fn live(ground: &Ground<'_>) {
-    let store = ground.open();
-    let meters: Vec<Profile> = (0..40).map(|number| device(&acme(), number)).collect();
-    for (meter, number) in meters.iter().zip(0..) {
-        assert_eq!(commit(&*store, known(meter)), Ok(()));
-        if number % 2 == 0 {
-            keep(&*store, meter, &record(10, "</3/0>"));
-        }
-        if number % 3 == 0 {
-            assert_eq!(commit(&*store, created(&action(meter, 10, number))), Ok(()));
-            assert_eq!(commit(&*store, created(&action(meter, 11, number))), Ok(()));
-        }
-    }
-    // One loses its registration, another its last request.
-    keep(
-        &*store,
-        &meters[2],
-        &DeviceRecord {
-            registration: None,
-            ..record(10, "</3/0>")
-        },
-    );
-    for second in [10, 11] {
-        let done = moved(&action(&meters[3], second, 3), Status::Succeeded);
-        assert_eq!(
-            commit(&*store, saved(Some(Status::Scheduled), &done)),
-            Ok(())
-        );
-    }
-
-    let mut expected: Vec<DeviceKey> = meters
-        .iter()
-        .zip(0..)
-        .filter(|(_, number)| (number % 2 == 0 || number % 3 == 0) && ![2, 3].contains(number))
-        .map(|(meter, _)| meter.key())
-        .collect();
-    expected.sort();
-    for size in [1, 3, 5, 100] {
-        assert_eq!(all_live(&*store, size), expected);
-    }
-}
-
 pub(super) fn removed(ground: &Ground<'_>) {
     let store = ground.open();
     let (gone, stays) = (device(&acme(), 1), device(&acme(), 2));
@@ -239,7 +198,7 @@ pub(super) fn removed(ground: &Ground<'_>) {
     for name in Name::all_of(&gone) {
         assert_eq!(wait(store.bearer(name)), Ok(None));
     }
-    assert_eq!(all_live(&*store, 10), vec![stays.key()]);
+    assert_eq!(all_live(&*store, 10), [stays.key()]);
     let (left, total) = everything(&*store, &acme());
     assert_eq!((left.len(), total), (3, 3));
     assert!(left.iter().all(|request| request.device == stays.key()));
@@ -261,26 +220,4 @@ fn replace(store: &dyn Store, was: &Profile, is: &Profile) {
         profile: Box::new(is.clone()),
     };
     assert_eq!(commit(store, batch(vec![change])), Ok(()));
-}
-
-fn keep(store: &dyn Store, device: &Profile, record: &DeviceRecord) {
-    let record = Box::new(record.clone());
-    put(
-        store,
-        vec![Change::PutRecord {
-            device: device.key(),
-            record,
-        }],
-    );
-}
-
-fn all_live(store: &dyn Store, size: u32) -> Vec<DeviceKey> {
-    let mut all: Vec<DeviceKey> = Vec::new();
-    loop {
-        let page = wait(store.live_devices(all.last().copied(), size)).expect("an answer");
-        if page.is_empty() {
-            return all;
-        }
-        all.extend(page);
-    }
 }

@@ -4,6 +4,7 @@ pub(super) mod actions;
 pub(super) mod customers;
 pub(super) mod devices;
 pub(super) mod entries;
+pub(super) mod restoring;
 
 use sled::{Db, IVec, Iter};
 

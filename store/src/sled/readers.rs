@@ -1,4 +1,13 @@
 //! Who reads? A few threads, so that a question never waits for the disk on the thread of a device.
+//!
+//! ```text
+//!  ask      single things, wanted by a device or a call    -> 2 threads
+//!  show     lists that callers turn over, of any length    -> 3 threads
+//!  prepare  what a start brings back in the background     -> 1 thread
+//! ```
+//!
+//! Each lane has a queue and threads of its own: a long list or a start in progress never stands
+//! before a device that registers.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -13,12 +22,19 @@ use super::fault::Fault;
 use super::gauge::Gauge;
 use crate::{Answer, Unavailable};
 
-/// Enough that one long question (a deep page, a wide window) does not hold up the others; more
-/// would only compete with the devices for cores.
-const READERS: usize = 4;
+/// Single things take microseconds, so these threads hardly ever work at the same time; the second
+/// is there while the first waits for the disk.
+const ASKING: usize = 2;
 
-/// Questions that may wait. A page takes tens of microseconds, so that is a fraction of a second;
-/// one more is answered as unavailable.
+/// Enough that one long list (a deep page, a wide window) does not hold up the others; more would
+/// only compete with the devices for cores.
+const SHOWING: usize = 3;
+
+/// One core's worth of reading brings back more devices than the arbiters can start.
+const PREPARING: usize = 1;
+
+/// Questions that may wait in a lane. A thing takes tens of microseconds, so that is a fraction of
+/// a second; one more is answered as unavailable.
 const QUESTIONS_MAX: usize = 4_096;
 
 /// Asks the tree something and sends the answer on its way.
@@ -26,49 +42,29 @@ type Question = Box<dyn FnOnce(&Db) + Send>;
 
 /// The threads that answer questions.
 pub(super) struct Readers {
-    queue: Option<SyncSender<Question>>,
-    threads: Vec<JoinHandle<()>>,
+    asking: Lane,
+    showing: Lane,
+    preparing: Lane,
     gauge: Arc<Gauge>,
 }
 
 impl Readers {
     /// Starts the threads.
     pub(super) fn start(db: &Db, gauge: &Arc<Gauge>) -> io::Result<Self> {
-        let (queue, questions) = sync_channel(QUESTIONS_MAX);
-        let questions = Arc::new(Mutex::new(questions));
-        let threads = (0..READERS)
-            .map(|number| {
-                let (db, gauge) = (db.clone(), Arc::clone(gauge));
-                let questions = Arc::clone(&questions);
-                Builder::new()
-                    .name(format!("store-reader-{number}"))
-                    .spawn(move || answer_all(&db, gauge, &questions))
-            })
-            .collect::<io::Result<_>>()?;
         Ok(Self {
-            queue: Some(queue),
-            threads,
+            asking: Lane::start("store-ask", ASKING, db, gauge)?,
+            showing: Lane::start("store-show", SHOWING, db, gauge)?,
+            preparing: Lane::start("store-prepare", PREPARING, db, gauge)?,
             gauge: Arc::clone(gauge),
         })
     }
 
-    /// Has a question answered.
+    /// Has a question about a single thing answered.
     pub(super) fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
     ) -> Answer<T> {
-        let (reply, answer) = oneshot::channel();
-        let gauge = Arc::clone(&self.gauge);
-        let asked: Question = Box::new(move |db| {
-            let answer = question(db).map_err(|fault| report(&fault, &gauge));
-            // Who no longer waits does not need to know.
-            let _ = reply.send(answer);
-        });
-        let queue = self.queue.as_ref().filter(|_| !self.gauge.failed());
-        if queue.is_none_or(|queue| queue.try_send(asked).is_err()) {
-            return Box::pin(std::future::ready(Err(Unavailable)));
-        }
-        Box::pin(async move { answer.await.unwrap_or(Err(Unavailable)) })
+        self.asking.answer(&self.gauge, question)
     }
 
     /// Has a question answered whose answer is shown to somebody: what is not durable may yet
@@ -78,7 +74,8 @@ impl Readers {
         question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
     ) -> Answer<T> {
         let (seeing, gauge) = (Arc::clone(&self.gauge), Arc::clone(&self.gauge));
-        let answer = self.ask(move |db| question(db).map(|answer| (answer, seeing.seen())));
+        let question = move |db: &Db| question(db).map(|answer| (answer, seeing.seen()));
+        let answer = self.showing.answer(&self.gauge, question);
         Box::pin(async move {
             let (answer, seen) = answer.await?;
             gauge.settled(seen).await?;
@@ -86,8 +83,67 @@ impl Readers {
         })
     }
 
+    /// Has a question answered that nobody waits for.
+    pub(super) fn prepare<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
+    ) -> Answer<T> {
+        self.preparing.answer(&self.gauge, question)
+    }
+
     /// Answers what was asked and ends the threads.
     pub(super) fn stop(&mut self) {
+        for lane in [&mut self.asking, &mut self.showing, &mut self.preparing] {
+            lane.stop();
+        }
+    }
+}
+
+/// Threads that share a queue.
+struct Lane {
+    queue: Option<SyncSender<Question>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Lane {
+    fn start(name: &str, threads: usize, db: &Db, gauge: &Arc<Gauge>) -> io::Result<Self> {
+        let (queue, questions) = sync_channel(QUESTIONS_MAX);
+        let questions = Arc::new(Mutex::new(questions));
+        let threads = (0..threads)
+            .map(|number| {
+                let (db, gauge) = (db.clone(), Arc::clone(gauge));
+                let questions = Arc::clone(&questions);
+                Builder::new()
+                    .name(format!("{name}-{number}"))
+                    .spawn(move || answer_all(&db, gauge, &questions))
+            })
+            .collect::<io::Result<_>>()?;
+        Ok(Self {
+            queue: Some(queue),
+            threads,
+        })
+    }
+
+    fn answer<T: Send + 'static>(
+        &self,
+        gauge: &Arc<Gauge>,
+        question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
+    ) -> Answer<T> {
+        let (reply, answer) = oneshot::channel();
+        let reported = Arc::clone(gauge);
+        let asked: Question = Box::new(move |db| {
+            let answer = question(db).map_err(|fault| report(&fault, &reported));
+            // Who no longer waits does not need to know.
+            let _ = reply.send(answer);
+        });
+        let queue = self.queue.as_ref().filter(|_| !gauge.failed());
+        if queue.is_none_or(|queue| queue.try_send(asked).is_err()) {
+            return Box::pin(std::future::ready(Err(Unavailable)));
+        }
+        Box::pin(async move { answer.await.unwrap_or(Err(Unavailable)) })
+    }
+
+    fn stop(&mut self) {
         self.queue = None;
         for thread in self.threads.drain(..) {
             // A reader that panicked has said so.
@@ -115,4 +171,45 @@ fn report(fault: &Fault, gauge: &Gauge) -> Unavailable {
         gauge.fail();
     }
     Unavailable
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+    use crate::conformance::wait;
+
+    #[test]
+    fn a_single_thing_is_answered_while_lists_and_a_start_take_long() {
+        let db = sled::Config::new().temporary(true).open().unwrap();
+        let gauge = Arc::new(Gauge::new(1));
+        let mut readers = Readers::start(&db, &gauge).unwrap();
+        let (begun, busy) = channel();
+        let (finish, finished) = channel::<()>();
+        let finished = Arc::new(Mutex::new(finished));
+        let long = || {
+            let (begun, finished) = (begun.clone(), Arc::clone(&finished));
+            move |_: &Db| {
+                begun.send(()).unwrap();
+                let _ = finished.lock().unwrap().recv();
+                Ok(())
+            }
+        };
+        let lists: Vec<_> = (0..2 * SHOWING).map(|_| readers.show(long())).collect();
+        let pages: Vec<_> = (0..2 * PREPARING)
+            .map(|_| readers.prepare(long()))
+            .collect();
+        for _ in 0..SHOWING + PREPARING {
+            busy.recv().unwrap();
+        }
+
+        assert_eq!(wait(readers.ask(|_| Ok(7))), Ok(7));
+
+        drop(finish);
+        for slow in lists.into_iter().chain(pages) {
+            assert_eq!(wait(slow), Ok(()));
+        }
+        readers.stop();
+    }
 }

@@ -1,0 +1,257 @@
+//! What does a start bring back, a stretch of keys at a time?
+//!
+//! What belongs to a device lies in tables of the same order, so they are read side by side: the
+//! two that say which devices are live lead, and the others follow to the device wanted. Only the
+//! requests themselves lie in an order of their own and are looked up one by one; most devices
+//! have none.
+
+use std::ops::RangeInclusive;
+
+use engine::action::Action;
+use engine::device::record::Restored;
+use engine::ids::{ActionId, DeviceKey};
+use sled::{Db, IVec, Iter};
+
+use super::actions;
+use crate::RestoredPage;
+use crate::key::{self, Key};
+use crate::record::Unreadable;
+use crate::record::device::read_device;
+use crate::record::profile::read_profile;
+use crate::sled::fault::Fault;
+use crate::sled::kv;
+
+/// The bytes of the rows of a page: what a page costs in memory is a few times that. A page ends
+/// with the device that reaches it.
+const PAGE_BYTES_MAX: usize = 512 * 1_024;
+
+/// Rows passed over one by one on the way to the device wanted; a longer way is jumped. A jump
+/// costs as much as some rows.
+const STEPS_MAX: u32 = 8;
+
+/// The live devices of a stretch of keys with all that belongs to them.
+pub(in crate::sled) fn restored_page(
+    db: &Db,
+    keys: &RangeInclusive<DeviceKey>,
+    max: u32,
+) -> Result<RestoredPage, Fault> {
+    let mut live = Live::within(db, keys)?;
+    let mut rest = Belongings::within(db, keys)?;
+    let mut page = RestoredPage::default();
+    for _ in 0..max {
+        let Some((device, pending)) = live.next()? else {
+            return Ok(page);
+        };
+        match rest.of(device, &pending) {
+            Ok(restored) => page.devices.extend(restored.map(|found| (device, found))),
+            Err(fault) if fault.is_fatal() => return Err(fault),
+            // One damaged row keeps no other device from coming back.
+            Err(fault) => tracing::error!(%device, %fault, "a device cannot be brought back"),
+        }
+        if rest.bytes >= PAGE_BYTES_MAX {
+            break;
+        }
+    }
+    page.next = live.peek()?;
+    Ok(page)
+}
+
+/// Which devices have a registration or a pending request, and which requests those are.
+struct Live {
+    registered: Column,
+    pending: Column,
+}
+
+impl Live {
+    fn within(db: &Db, keys: &RangeInclusive<DeviceKey>) -> Result<Self, Fault> {
+        Ok(Self {
+            registered: Column::within(db, key::all_registered(), keys)?,
+            pending: Column::within(db, key::all_pending(), keys)?,
+        })
+    }
+
+    fn next(&mut self) -> Result<Option<(DeviceKey, Vec<ActionId>)>, Fault> {
+        let Some(device) = self.peek()? else {
+            return Ok(None);
+        };
+        if self.registered.device()? == Some(device) {
+            self.registered.step()?;
+        }
+        let mut ids = Vec::new();
+        while self.pending.device()? == Some(device) {
+            ids.extend(self.pending.request()?);
+            self.pending.step()?;
+        }
+        Ok(Some((device, ids)))
+    }
+
+    fn peek(&self) -> Result<Option<DeviceKey>, Fault> {
+        Ok(match (self.registered.device()?, self.pending.device()?) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        })
+    }
+}
+
+/// What belongs to the devices: asked for in the order of their keys.
+struct Belongings<'a> {
+    db: &'a Db,
+    profiles: Column,
+    records: Column,
+    bytes: usize,
+}
+
+impl<'a> Belongings<'a> {
+    fn within(db: &'a Db, keys: &RangeInclusive<DeviceKey>) -> Result<Self, Fault> {
+        Ok(Self {
+            db,
+            profiles: Column::within(db, key::devices(), keys)?,
+            records: Column::within(db, key::records(), keys)?,
+            bytes: 0,
+        })
+    }
+
+    fn of(&mut self, device: DeviceKey, pending: &[ActionId]) -> Result<Option<Restored>, Fault> {
+        let Some(profile) = self.profiles.value_of(device)? else {
+            return Ok(None);
+        };
+        let record = self.records.value_of(device)?;
+        self.bytes += profile.len() + record.as_ref().map_or(0, |record| record.len());
+        let profile = read_profile(&profile)?;
+        let record = record.map(|record| read_device(&record)).transpose()?;
+        let pending = self.requests(pending)?;
+        Ok(Some(Restored {
+            profile,
+            record: record.unwrap_or_default(),
+            pending,
+        }))
+    }
+
+    fn requests(&mut self, ids: &[ActionId]) -> Result<Vec<Action>, Fault> {
+        let mut requests = Vec::with_capacity(ids.len());
+        for id in ids {
+            let request = actions::action(self.db, *id)?;
+            // Its data and its fixed parts, roughly.
+            self.bytes += 256;
+            requests.extend(request.filter(|request| request.status.is_pending()));
+        }
+        Ok(requests)
+    }
+}
+
+/// The rows of a table whose keys begin with a device.
+struct Column {
+    db: Db,
+    table: Key,
+    end: Key,
+    rows: Iter,
+    head: Option<(IVec, IVec)>,
+}
+
+impl Column {
+    fn within(db: &Db, table: Key, keys: &RangeInclusive<DeviceKey>) -> Result<Self, Fault> {
+        let first = key::append(table.clone(), keys.start().as_bytes());
+        let end = key::behind(key::append(table.clone(), keys.end().as_bytes()));
+        let mut column = Self {
+            rows: db.range(first..end.clone()),
+            db: db.clone(),
+            table,
+            end,
+            head: None,
+        };
+        column.step()?;
+        Ok(column)
+    }
+
+    fn step(&mut self) -> Result<(), Fault> {
+        self.head = self.rows.next().transpose()?;
+        Ok(())
+    }
+
+    /// The value of a device, if it has a row here; those before it are passed over.
+    fn value_of(&mut self, device: DeviceKey) -> Result<Option<IVec>, Fault> {
+        self.advance_to(device)?;
+        match &self.head {
+            Some((key, value)) if self.device()? == Some(device) => {
+                if kv::pieces_behind(value) > 0 {
+                    return kv::load(&*self.db, key);
+                }
+                Ok(Some(value.clone()))
+            }
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    fn advance_to(&mut self, device: DeviceKey) -> Result<(), Fault> {
+        let is_before = |found: Option<DeviceKey>| found.is_some_and(|found| found < device);
+        for _ in 0..STEPS_MAX {
+            if !is_before(self.device()?) {
+                return Ok(());
+            }
+            self.step()?;
+        }
+        if is_before(self.device()?) {
+            let first = key::append(self.table.clone(), device.as_bytes());
+            self.rows = self.db.range(first..self.end.clone());
+            self.step()?;
+        }
+        Ok(())
+    }
+
+    /// The device of the row that is next.
+    fn device(&self) -> Result<Option<DeviceKey>, Fault> {
+        let Some((key, _)) = &self.head else {
+            return Ok(None);
+        };
+        let bytes = key::first_id(key::rest_of(key, &self.table));
+        let bytes = bytes.ok_or(Unreadable::Damaged("a key without device"))?;
+        Ok(Some(DeviceKey::from_bytes(bytes)))
+    }
+
+    /// The request that the key of the row that is next ends with.
+    fn request(&self) -> Result<Option<ActionId>, Fault> {
+        let Some((key, _)) = &self.head else {
+            return Ok(None);
+        };
+        let bytes = key::last_id(key).ok_or(Unreadable::Damaged("an index of actions"))?;
+        Ok(Some(ActionId::from_bytes(bytes)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::change::Change;
+
+    use super::*;
+    use crate::conformance::given::{acme, batch, device, known, record};
+    use crate::conformance::wait;
+    use crate::sled::open;
+    use crate::{Options, SledStore, Store};
+
+    #[test]
+    fn a_damaged_row_keeps_no_other_device_from_coming_back() {
+        let home = tempfile::tempdir().unwrap();
+        let options = Options::at(home.path());
+        let store = SledStore::open(options.clone()).unwrap();
+        let meters = [1, 2, 3].map(|number| device(&acme(), number));
+        for meter in &meters {
+            assert_eq!(wait(store.commit(known(meter))), Ok(()));
+            let change = Change::PutRecord {
+                device: meter.key(),
+                record: Box::new(record(10, "</3/0>")),
+            };
+            assert_eq!(wait(store.commit(batch(vec![change]))), Ok(()));
+        }
+        drop(store);
+        let mut keys = meters.map(|meter| meter.key());
+        keys.sort();
+        let opened = open::open(&options).unwrap();
+        opened.db.insert(key::record(keys[1]), b"\x01?").unwrap();
+
+        let page = restored_page(&opened.db, &(keys[0]..=keys[2]), 2).unwrap();
+        let found: Vec<_> = page.devices.iter().map(|(key, _)| *key).collect();
+        assert_eq!((found, page.next), (vec![keys[0]], Some(keys[2])));
+        let page = restored_page(&opened.db, &(keys[2]..=keys[2]), 2).unwrap();
+        assert_eq!((page.devices.len(), page.next), (1, None));
+    }
+}
