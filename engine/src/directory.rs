@@ -5,6 +5,7 @@
 
 pub mod customer;
 pub mod device;
+pub mod import;
 pub mod psk;
 pub mod setting;
 

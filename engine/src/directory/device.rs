@@ -72,7 +72,7 @@ pub fn draft_device(
 /// Makes a device known; `taken` are those of its names that other devices bear.
 pub fn create_device(profile: Profile, taken: Vec<Name>) -> Result<Decided<Profile>, Refusal> {
     if !taken.is_empty() {
-        return Err(Refusal::DeviceExists(taken));
+        return Err(Refusal::DeviceExists(worth_telling(&profile, taken)));
     }
     let mut expects = vec![Expect::Taken(Name::Customer(profile.customer.clone()))];
     expects.extend(Name::all_of(&profile).into_iter().map(Expect::Free));
@@ -89,6 +89,14 @@ pub fn create_device(profile: Profile, taken: Vec<Name>) -> Result<Decided<Profi
         batch,
         answer: profile,
     })
+}
+
+/// Those of the taken names its customer is told: the PSK identity is the endpoint until one is
+/// given, and one fault is enough for both.
+pub(super) fn worth_telling(profile: &Profile, mut taken: Vec<Name>) -> Vec<Name> {
+    let endpoint_taken = taken.contains(&Name::Endpoint(profile.endpoint.clone()));
+    taken.retain(|name| !(endpoint_taken && matches!(name, Name::PskIdentity(_))));
+    taken
 }
 
 /// The PSK identity a device has or would have.
@@ -251,6 +259,20 @@ mod tests {
         let taken = vec![Name::Iccid(profile.iccid.clone())];
         let refused = create_device(profile, taken.clone());
         assert_eq!(refused, Err(Refusal::DeviceExists(taken)));
+    }
+
+    #[test]
+    fn an_endpoint_name_and_the_psk_identity_of_the_same_text_are_one_fault() {
+        let profile = draft(NewDevice {
+            device: device_id("meter"),
+            ..NewDevice::default()
+        });
+        let endpoint = Name::Endpoint(profile.endpoint.clone());
+        let identity = Name::PskIdentity("meter".into());
+        let refused = create_device(profile.clone(), vec![endpoint.clone(), identity.clone()]);
+        assert_eq!(refused, Err(Refusal::DeviceExists(vec![endpoint])));
+        let refused = create_device(profile, vec![identity.clone()]);
+        assert_eq!(refused, Err(Refusal::DeviceExists(vec![identity])));
     }
 
     #[test]

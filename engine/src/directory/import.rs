@@ -1,0 +1,322 @@
+//! Which devices of an import are made? Decided line by line, for a batch of lines in their order.
+//!
+//! The first line that names a device wins; a later one that bears one of its names is refused, and
+//! one that says the same again changes nothing, so that an import can be sent a second time.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::change::{Add, Batch, Change, Counter, Expect, Name};
+use crate::directory::Decided;
+use crate::directory::device::worth_telling;
+use crate::ids::{CustomerId, DeviceKey};
+use crate::profile::Profile;
+
+/// What was read of the devices there are; whatever is not in it counts as free.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Known {
+    /// Those of the names wanted that devices bear.
+    pub borne: HashSet<Name>,
+    /// The devices that are there under the ids wanted.
+    pub profile_by_key: HashMap<DeviceKey, Profile>,
+}
+
+/// What becomes of a line.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Fate {
+    /// Its device is made.
+    Created,
+    /// Its device is there, just as the line says.
+    Unchanged,
+    /// Other devices bear these of its names.
+    Refused(Vec<Name>),
+}
+
+/// Decides a batch of drafts of one customer; there is a fate for each of them, in their order.
+///
+/// A batch without changes need not be committed.
+pub fn import_devices<'a>(
+    customer: &CustomerId,
+    drafts: impl IntoIterator<Item = &'a Profile>,
+    known: &Known,
+) -> Decided<Vec<Fate>> {
+    let mut import = Import {
+        known,
+        borne: HashSet::new(),
+        made_by_key: HashMap::new(),
+        expects: vec![Expect::Taken(Name::Customer(customer.clone()))],
+        changes: Vec::new(),
+    };
+    let fates = drafts.into_iter().map(|draft| import.decide(draft));
+    let answer = fates.collect();
+    let made = i64::try_from(import.changes.len()).expect("a batch is bounded");
+    let counter = Counter::Devices(customer.clone());
+    let batch = Batch {
+        expects: import.expects,
+        changes: import.changes,
+        adds: vec![Add {
+            counter,
+            delta: made,
+        }],
+        ..Batch::default()
+    };
+    Decided { batch, answer }
+}
+
+/// A batch under decision.
+struct Import<'a> {
+    known: &'a Known,
+    /// The names that devices of earlier lines bear.
+    borne: HashSet<Name>,
+    made_by_key: HashMap<DeviceKey, &'a Profile>,
+    expects: Vec<Expect>,
+    changes: Vec<Change>,
+}
+
+impl<'a> Import<'a> {
+    fn decide(&mut self, draft: &'a Profile) -> Fate {
+        let key = draft.key();
+        let made = self.made_by_key.get(&key).copied();
+        let there = made.or_else(|| self.known.profile_by_key.get(&key));
+        if there.is_some_and(|there| says_the_same(there, draft)) {
+            return Fate::Unchanged;
+        }
+        let names = Name::all_of(draft);
+        let is_taken = |name: &&Name| self.borne.contains(name) || self.known.borne.contains(name);
+        let taken: Vec<Name> = names.iter().filter(is_taken).cloned().collect();
+        if !taken.is_empty() {
+            return Fate::Refused(worth_telling(draft, taken));
+        }
+        self.expects.extend(names.iter().cloned().map(Expect::Free));
+        self.borne.extend(names);
+        self.made_by_key.insert(key, draft);
+        self.changes.push(Change::PutDevice {
+            was: None,
+            profile: Box::new(draft.clone()),
+        });
+        Fate::Created
+    }
+}
+
+/// Whether a device is what a draft under the same key says; what no customer says in an import
+/// does not count.
+fn says_the_same(there: &Profile, draft: &Profile) -> bool {
+    let Profile {
+        customer,
+        device,
+        number: _,
+        iccid,
+        imsi,
+        msisdn,
+        ip,
+        endpoint,
+        name,
+        psk: _,
+        created_at: _,
+    } = there;
+    *customer == draft.customer
+        && *device == draft.device
+        && *iccid == draft.iccid
+        && *imsi == draft.imsi
+        && *msisdn == draft.msisdn
+        && *ip == draft.ip
+        && *endpoint == draft.endpoint
+        && *name == draft.name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directory::device::{NewDevice, draft_device};
+    use crate::ids::{DeviceId, Endpoint, Iccid, Imsi, Msisdn};
+    use crate::moment::{Moment, Timestamp};
+    use crate::profile::Psk;
+    use crate::sealed::Sealed;
+
+    #[test]
+    fn every_device_is_made_where_its_names_are_free() {
+        let drafts = [draft("a"), draft("b")];
+        let decided = import_devices(&acme(), &drafts, &Known::default());
+        let mut expects = vec![Expect::Taken(Name::Customer(acme()))];
+        let names = drafts.iter().flat_map(Name::all_of);
+        expects.extend(names.map(Expect::Free));
+        let put = |profile: &Profile| Change::PutDevice {
+            was: None,
+            profile: Box::new(profile.clone()),
+        };
+        let batch = Batch {
+            expects,
+            changes: drafts.iter().map(put).collect(),
+            adds: vec![Add {
+                counter: Counter::Devices(acme()),
+                delta: 2,
+            }],
+            ..Batch::default()
+        };
+        let answer = vec![Fate::Created, Fate::Created];
+        assert_eq!(decided, Decided { batch, answer });
+    }
+
+    #[test]
+    fn a_later_line_is_refused_by_each_name_it_shares_with_an_earlier_one() {
+        let first = whole(1);
+        let later = whole(2);
+        let endpoint = first.endpoint.clone();
+        let cases = [
+            (
+                Profile {
+                    iccid: first.iccid.clone(),
+                    ..later.clone()
+                },
+                Name::Iccid(first.iccid.clone()),
+            ),
+            (
+                Profile {
+                    imsi: first.imsi.clone(),
+                    ..later.clone()
+                },
+                Name::Imsi(first.imsi.clone().unwrap()),
+            ),
+            (
+                Profile {
+                    msisdn: first.msisdn.clone(),
+                    ..later.clone()
+                },
+                Name::Msisdn(first.msisdn.clone().unwrap()),
+            ),
+            (
+                Profile {
+                    endpoint: endpoint.clone(),
+                    ..later.clone()
+                },
+                Name::Endpoint(endpoint),
+            ),
+            (
+                Profile {
+                    device: first.device.clone(),
+                    ..later.clone()
+                },
+                Name::Device(first.key()),
+            ),
+        ];
+        for (second, name) in cases {
+            let third = whole(3);
+            let fates = fates(&[first.clone(), second, third], &Known::default());
+            let refused = Fate::Refused(vec![name]);
+            assert_eq!(fates, [Fate::Created, refused, Fate::Created]);
+        }
+    }
+
+    #[test]
+    fn a_psk_identity_that_a_key_took_is_told_by_its_own_name() {
+        let identity = Name::PskIdentity("a".into());
+        let known = Known {
+            borne: HashSet::from([identity.clone()]),
+            ..Known::default()
+        };
+        assert_eq!(
+            fates(&[draft("a")], &known),
+            [Fate::Refused(vec![identity])]
+        );
+    }
+
+    #[test]
+    fn a_line_that_says_what_is_there_changes_nothing() {
+        let there = Profile {
+            number: 7,
+            created_at: Timestamp::from_ms(1),
+            psk: Some(Psk {
+                identity: "of its own".into(),
+                key: Sealed::from_bytes(Box::from(*b"sealed")),
+            }),
+            ..whole(1)
+        };
+        let known = knowing(&there);
+        let other_name = Profile {
+            name: Some("Attic".into()),
+            ..whole(1)
+        };
+        let decided = import_devices(&acme(), &[whole(1), other_name], &known);
+        assert_eq!(decided.batch.changes, []);
+        let taken = Name::all_of(&whole(1))
+            .into_iter()
+            .filter(|name| known.borne.contains(name))
+            .collect();
+        assert_eq!(decided.answer, [Fate::Unchanged, Fate::Refused(taken)]);
+    }
+
+    #[test]
+    fn a_line_repeated_in_one_batch_changes_nothing() {
+        let decided = import_devices(&acme(), &[draft("a"), draft("a")], &Known::default());
+        assert_eq!(decided.answer, [Fate::Created, Fate::Unchanged]);
+        assert_eq!(decided.batch.changes.len(), 1);
+        assert_eq!(decided.batch.adds[0].delta, 1);
+    }
+
+    #[test]
+    fn a_refused_line_leaves_its_names_to_later_ones() {
+        let known = knowing(&draft("taken"));
+        let refused = Profile {
+            iccid: Iccid::parse("taken").unwrap(),
+            ..draft("a")
+        };
+        let fates = fates(&[refused, draft("a")], &known);
+        let taken = Fate::Refused(vec![Name::Iccid(Iccid::parse("taken").unwrap())]);
+        assert_eq!(fates, [taken, Fate::Created]);
+    }
+
+    #[test]
+    fn refusals_stand_in_the_order_of_their_lines() {
+        let known = knowing(&draft("b"));
+        let other_b = Profile {
+            name: Some("another".into()),
+            ..draft("b")
+        };
+        let drafts = [draft("a"), other_b.clone(), draft("c"), other_b, draft("d")];
+        let fates = fates(&drafts, &known);
+        let refused: Vec<bool> = fates
+            .iter()
+            .map(|fate| matches!(fate, Fate::Refused(_)))
+            .collect();
+        assert_eq!(refused, [false, true, false, true, false]);
+    }
+
+    fn fates(drafts: &[Profile], known: &Known) -> Vec<Fate> {
+        import_devices(&acme(), drafts, known).answer
+    }
+
+    fn knowing(there: &Profile) -> Known {
+        Known {
+            borne: Name::all_of(there).into_iter().collect(),
+            profile_by_key: HashMap::from([(there.key(), there.clone())]),
+        }
+    }
+
+    fn acme() -> CustomerId {
+        CustomerId::parse("acme").unwrap()
+    }
+
+    fn draft(id: &str) -> Profile {
+        drafted(NewDevice {
+            device: Some(DeviceId::parse(id).unwrap()),
+            ..NewDevice::default()
+        })
+    }
+
+    /// A device that has every name; no other number shares one.
+    fn whole(number: u32) -> Profile {
+        drafted(NewDevice {
+            device: Some(DeviceId::parse(&format!("meter-{number}")).unwrap()),
+            iccid: Some(Iccid::parse(&format!("8988{number}")).unwrap()),
+            imsi: Some(Imsi::parse(&format!("9014{number}")).unwrap()),
+            msisdn: Some(Msisdn::parse(&format!("4915{number}")).unwrap()),
+            ip: Some([10, 0, 0, 1].into()),
+            endpoint: Some(Endpoint::parse(&format!("urn:dev:{number}")).unwrap()),
+            name: Some("Cellar".into()),
+        })
+    }
+
+    fn drafted(new: NewDevice) -> Profile {
+        let mut moment = Moment::new(Timestamp::from_ms(1_000), 7);
+        draft_device(&mut moment, &acme(), new).unwrap()
+    }
+}
