@@ -8,6 +8,7 @@ use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Name};
 use engine::customer::{AccessToken, Client, Customer, SecretDigest};
 use engine::device::record::{DeviceRecord, Restored};
+use engine::directory::import::Known;
 use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey};
 use engine::profile::Profile;
 use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
@@ -60,6 +61,10 @@ impl Store for Unwritten {
 
     fn bearer(&self, name: Name) -> Answer<Option<DeviceKey>> {
         self.0.bearer(name)
+    }
+
+    fn known(&self, names: Vec<Name>) -> Answer<Known> {
+        self.0.known(names)
     }
 
     fn device_at(&self, prefix: [u8; 8]) -> Answer<Option<DeviceKey>> {

@@ -4,6 +4,7 @@
 //! and may open the store in it again. A law that fails panics and names itself; one that draws
 //! random data prints the seed, which the environment variable `STORE_SEED` brings back.
 
+mod bearing;
 pub mod chance;
 mod commits;
 mod customers;
@@ -39,7 +40,7 @@ pub struct Ground<'a> {
 /// Something that must hold.
 type Law = fn(&Ground<'_>);
 
-const LAWS: [(&str, Law); 25] = [
+const LAWS: [(&str, Law); 26] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -81,6 +82,10 @@ const LAWS: [(&str, Law); 25] = [
     (
         "a device bears its names and nobody else's",
         devices::bear_names,
+    ),
+    (
+        "many names are told at once as one by one",
+        bearing::many_names_at_once,
     ),
     (
         "a replaced profile frees the names it gave up",

@@ -21,6 +21,7 @@ use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Name};
 use engine::customer::{AccessToken, Client, Customer, SecretDigest};
 use engine::device::record::{DeviceRecord, Restored};
+use engine::directory::import::Known;
 use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey};
 use engine::moment::Timestamp;
 use engine::profile::Profile;
@@ -97,9 +98,10 @@ pub struct Retention {
 /// What survives. One value serves every thread.
 ///
 /// A question may be answered with what was committed but is not acknowledged yet, save those
-/// whose answers are shown to callers (one request, and every list): they tell only what is
-/// durable, for what was once shown must not turn out never to have been. A list is not a
-/// snapshot: what changes while it is read may be missing from it, but is never shown twice.
+/// whose answers are shown to callers (one request, what is known of names, and every list): they
+/// tell only what is durable, for what was once shown must not turn out never to have been. A list
+/// is not a snapshot: what changes while it is read may be missing from it, but is never shown
+/// twice.
 pub trait Store: Send + Sync {
     /// Makes a batch durable, all of it or nothing.
     fn commit(&self, batch: Batch) -> Receipt;
@@ -134,6 +136,9 @@ pub trait Store: Send + Sync {
 
     /// The device that bears a name, if the name is one of a device.
     fn bearer(&self, name: Name) -> Answer<Option<DeviceKey>>;
+
+    /// Those of the names that devices bear, with the devices whose ids are among them.
+    fn known(&self, names: Vec<Name>) -> Answer<Known>;
 
     /// The device a registration's location names by the first half of its key.
     fn device_at(&self, prefix: [u8; 8]) -> Answer<Option<DeviceKey>>;

@@ -43,13 +43,14 @@ use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Name};
 use engine::customer::{AccessToken, Client, Customer, SecretDigest};
 use engine::device::record::{DeviceRecord, Restored};
+use engine::directory::import::Known;
 use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey};
 use engine::profile::Profile;
 use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
 use engine::setting::Setting;
 use tokio::sync::oneshot;
 
-use self::ask::{actions, customers, devices, entries, restoring};
+use self::ask::{actions, bearing, customers, devices, entries, restoring};
 use self::committer::{Committer, Job, Reply, Waiting};
 use self::disk::{Disk, FreeBytes};
 use self::gauge::Gauge;
@@ -206,6 +207,10 @@ impl Store for SledStore {
 
     fn bearer(&self, name: Name) -> Answer<Option<DeviceKey>> {
         self.readers.ask(move |db| devices::bearer(db, &name))
+    }
+
+    fn known(&self, names: Vec<Name>) -> Answer<Known> {
+        self.readers.show(move |db| bearing::known(db, names))
     }
 
     fn device_at(&self, prefix: [u8; 8]) -> Answer<Option<DeviceKey>> {

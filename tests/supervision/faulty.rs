@@ -9,6 +9,7 @@ use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Change, Name};
 use engine::customer::{AccessToken, Client, Customer, SecretDigest};
 use engine::device::record::{DeviceRecord, Restored};
+use engine::directory::import::Known;
 use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey};
 use engine::profile::Profile;
 use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
@@ -133,6 +134,10 @@ impl Store for FaultyStore {
 
     fn bearer(&self, name: Name) -> Answer<Option<DeviceKey>> {
         self.inner.bearer(name)
+    }
+
+    fn known(&self, names: Vec<Name>) -> Answer<Known> {
+        self.inner.known(names)
     }
 
     fn device_at(&self, prefix: [u8; 8]) -> Answer<Option<DeviceKey>> {

@@ -1,6 +1,7 @@
 //! How are the questions answered that a store can be asked?
 
 pub(super) mod actions;
+pub(super) mod bearing;
 pub(super) mod customers;
 pub(super) mod devices;
 pub(super) mod entries;
