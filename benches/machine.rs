@@ -11,7 +11,7 @@ use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
 use engine::datagram::Datagram;
 use engine::device::record::{DeviceRecord, Restored};
 use engine::device::{Device, NameTrust, Rules};
-use engine::effect::{Effect, Effects};
+use engine::effect::{Effect, Effects, Speech};
 use engine::ids::TraceId;
 use engine::limits::Limits;
 use engine::moment::{Moment, Timestamp};
@@ -113,21 +113,21 @@ fn sent(out: &Effects) -> Option<Message> {
 /// The codes of all a step wants done, if it does nothing but answer; where the device is costs
 /// nothing to say again.
 fn answers(out: &Effects) -> Vec<Code> {
-    let said = |effect: &&Effect| !matches!(effect, Effect::Rebind { .. });
+    let said = |effect: &&Effect| !matches!(effect, Effect::Say(Speech::Rebind { .. }));
     let code = |effect| message_of(effect).map_or(Code::EMPTY, |message| message.code);
     out.as_slice().iter().filter(said).map(code).collect()
 }
 
 fn message_of(effect: &Effect) -> Option<Message> {
     match effect {
-        Effect::Send { datagram, .. } => {
+        Effect::Say(Speech::Send { datagram, .. }) => {
             Some(Message::decode(datagram).expect("we send well-formed messages"))
         }
         Effect::Save(_)
         | Effect::Expect(_)
         | Effect::Count(_)
         | Effect::Log(_)
-        | Effect::Rebind { .. } => None,
+        | Effect::Say(Speech::Rebind { .. }) => None,
     }
 }
 

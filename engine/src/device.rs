@@ -185,7 +185,7 @@ impl Device {
         self.pending.clear();
         self.attempt = None;
         self.lingers_until = None;
-        out.push(Effect::Rebind { from, to: None });
+        out.rebind(from, None);
     }
 
     /// When `handle_timeout` is due.
@@ -286,9 +286,6 @@ impl Device {
     }
 
     fn send(to: Peer, message: &Message, out: &mut Effects) {
-        out.push(Effect::Send {
-            to,
-            datagram: message.encode(),
-        });
+        out.send(to, message.encode());
     }
 }

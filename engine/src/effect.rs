@@ -19,6 +19,17 @@ pub enum Effect {
     Count(Add),
     /// Tell the customer, in the same batch as the fact.
     Log(Box<Entry>),
+    /// Say something once all of that is durable.
+    Say(Speech),
+}
+
+/// The effects of one step.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Effects(Vec<Effect>);
+
+/// What is not part of the batch, to be done after the receipt.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Speech {
     /// Let datagrams of `to` reach this device from now on, and those of `from` no longer.
     Rebind {
         /// The peer that was the device.
@@ -27,29 +38,6 @@ pub enum Effect {
         to: Option<Peer>,
     },
     /// Send a datagram to the device.
-    Send {
-        /// To where.
-        to: Peer,
-        /// The bytes on the wire.
-        datagram: Vec<u8>,
-    },
-}
-
-/// The effects of one step.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Effects(Vec<Effect>);
-
-/// An effect that is not part of the batch, to be done after the receipt.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Speech {
-    /// See [`Effect::Rebind`].
-    Rebind {
-        /// The peer that was the device.
-        from: Option<Peer>,
-        /// The peer that is the device.
-        to: Option<Peer>,
-    },
-    /// See [`Effect::Send`].
     Send {
         /// To where.
         to: Peer,
@@ -67,6 +55,16 @@ impl Effects {
     /// Adds an effect.
     pub fn push(&mut self, effect: Effect) {
         self.0.push(effect);
+    }
+
+    /// Adds a datagram to be sent.
+    pub fn send(&mut self, to: Peer, datagram: Vec<u8>) {
+        self.push(Effect::Say(Speech::Send { to, datagram }));
+    }
+
+    /// Adds that a device is behind another peer, or is to be looked for there anew.
+    pub fn rebind(&mut self, from: Option<Peer>, to: Option<Peer>) {
+        self.push(Effect::Say(Speech::Rebind { from, to }));
     }
 
     /// Saves an action request with its counts; `was` is the status it had, if it was there.
@@ -105,8 +103,7 @@ impl Effects {
                 Effect::Expect(expect) => batch.expects.push(expect),
                 Effect::Count(add) => batch.adds.push(add),
                 Effect::Log(entry) => batch.changes.push(Change::AppendEntry(entry)),
-                Effect::Rebind { from, to } => speeches.push(Speech::Rebind { from, to }),
-                Effect::Send { to, datagram } => speeches.push(Speech::Send { to, datagram }),
+                Effect::Say(speech) => speeches.push(speech),
             }
         }
         (batch, speeches)

@@ -9,7 +9,7 @@ use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
 use engine::datagram::Datagram;
 use engine::device::record::{DeviceRecord, Restored};
 use engine::device::{Device, NameTrust, Rules};
-use engine::effect::{Effect, Effects};
+use engine::effect::{Effect, Effects, Speech};
 use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid, TraceId};
 use engine::limits::Limits;
 use engine::moment::{Moment, Timestamp};
@@ -169,7 +169,7 @@ impl Scene {
         let mut out = Effects::new();
         input(&mut self.device, &mut m, &mut out);
         for effect in out.as_slice() {
-            if let Effect::Send { datagram, .. } = effect {
+            if let Effect::Say(Speech::Send { datagram, .. }) = effect {
                 self.take_note(datagram);
             }
         }

@@ -2,7 +2,7 @@
 
 use engine::action::Status;
 use engine::change::Change;
-use engine::effect::{Effect, Effects};
+use engine::effect::{Effect, Effects, Speech};
 use engine::ids::ActionId;
 
 /// One attempt, as it is known on the wire: its message id and its token.
@@ -94,7 +94,7 @@ pub(crate) fn attempts_begun(effects: &Effects) -> Vec<(AttemptKey, ActionId)> {
             {
                 saved = Some(action.id);
             }
-            Effect::Send { datagram, .. } => {
+            Effect::Say(Speech::Send { datagram, .. }) => {
                 let head = Head::of(datagram).filter(Head::is_request);
                 if let (Some(head), Some(action)) = (head, saved) {
                     saved = None;
@@ -105,7 +105,7 @@ pub(crate) fn attempts_begun(effects: &Effects) -> Vec<(AttemptKey, ActionId)> {
             | Effect::Expect(_)
             | Effect::Count(_)
             | Effect::Log(_)
-            | Effect::Rebind { .. } => {}
+            | Effect::Say(Speech::Rebind { .. }) => {}
         }
     }
     begun

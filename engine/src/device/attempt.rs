@@ -16,7 +16,7 @@ use crate::action::{Action, Lwm2mRequest, Operation, Outcome, Request, Status};
 use crate::device::Device;
 use crate::device::queue::{Failure, Pending};
 use crate::device::snapshot::Presence;
-use crate::effect::{Effect, Effects};
+use crate::effect::Effects;
 use crate::ids::ActionId;
 use crate::moment::{Moment, Timestamp};
 
@@ -65,10 +65,7 @@ impl Device {
         let now_ms = m.now().as_ms();
         let exchange = Exchange::begin(now_ms, &self.rules.transmission, &message, m.next_u32());
         if let Some(to) = self.bound_peer() {
-            out.push(Effect::Send {
-                to,
-                datagram: exchange.datagram().to_vec(),
-            });
+            out.send(to, exchange.datagram().to_vec());
         }
         let action = pending.action.id;
         self.attempt = Some(Box::new(Attempt {
@@ -91,10 +88,7 @@ impl Device {
                 // The device may have moved since: the exchange is with the device, not with
                 // the address it had.
                 if let Some(to) = to {
-                    out.push(Effect::Send {
-                        to,
-                        datagram: attempt.exchange.datagram().to_vec(),
-                    });
+                    out.send(to, attempt.exchange.datagram().to_vec());
                 }
             }
             Expiry::GaveUp(GiveUp::NotAcknowledged) => {

@@ -153,7 +153,7 @@ impl Device {
         self.record.registration = None;
         self.save_record(m.now(), out);
         self.attempt_unanswered(m, why, out);
-        out.push(Effect::Rebind { from, to: None });
+        out.rebind(from, None);
     }
 
     /// Whether the location names the registration, and the peer may speak for it.
@@ -197,8 +197,7 @@ impl Device {
     /// Says where the device is each time it is heard, also when it did not move: another that was
     /// there before, brought back meanwhile, may be taken for it.
     fn rebind(&self, from: Option<Peer>, out: &mut Effects) {
-        let to = self.bound_peer();
-        out.push(Effect::Rebind { from, to });
+        out.rebind(from, self.bound_peer());
     }
 
     fn record_is_stale(&self, now: Timestamp) -> bool {

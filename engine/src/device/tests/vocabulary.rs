@@ -20,7 +20,7 @@ use crate::device::queue::{Accepted, CancelRefusal, SubmitRefusal};
 use crate::device::record::{DeviceRecord, Restored};
 use crate::device::snapshot::Snapshot;
 use crate::device::{Device, NameTrust, Rules};
-use crate::effect::{Effect, Effects};
+use crate::effect::{Effect, Effects, Speech};
 use crate::ids::{ActionId, CustomerId, DeviceId, Endpoint, Iccid, TraceId};
 use crate::limits::Limits;
 use crate::moment::{Moment, Timestamp};
@@ -323,12 +323,12 @@ impl Bench {
             }
             Effect::Save(Change::PutAction { action, .. }) => self.keep(action),
             Effect::Save(Change::PutRecord { record, .. }) => self.kept.record = (**record).clone(),
-            Effect::Send { datagram, .. } => self.take_note_of_message(datagram),
+            Effect::Say(Speech::Send { datagram, .. }) => self.take_note_of_message(datagram),
             Effect::Save(_)
             | Effect::Expect(_)
             | Effect::Count(_)
             | Effect::Log(_)
-            | Effect::Rebind { .. } => {}
+            | Effect::Say(Speech::Rebind { .. }) => {}
         }
     }
 

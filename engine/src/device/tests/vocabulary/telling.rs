@@ -11,7 +11,7 @@ use crate::action::{Action, Status};
 use crate::admin_log::entry::Entry;
 use crate::change::{Add, Change, Counter, Expect};
 use crate::device::record::DeviceRecord;
-use crate::effect::Effect;
+use crate::effect::{Effect, Speech};
 use crate::peer::Peer;
 
 use super::START;
@@ -37,8 +37,8 @@ impl Names {
             Effect::Expect(other) => format!("expect {other:?}"),
             Effect::Count(add) => count(add),
             Effect::Log(entry) => self.log(entry),
-            Effect::Rebind { from, to } => format!("rebind {} -> {}", end(*from), end(*to)),
-            Effect::Send { to, datagram } => {
+            Effect::Say(Speech::Rebind { from, to }) => format!("rebind {} -> {}", end(*from), end(*to)),
+            Effect::Say(Speech::Send { to, datagram }) => {
                 let message = Message::decode(datagram).expect("we send well-formed messages");
                 format!("send {to}: {}", self.message(&message))
             }
