@@ -12,6 +12,7 @@ mod report;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
 
 use engine::limits::Limits;
 
@@ -124,6 +125,9 @@ settings! {
     http: SocketAddr = "127.0.0.1:8080", Text, parse::address;
     /// Where CoAP and LwM2M devices are heard.
     coap: SocketAddr = "0.0.0.0:5683", Text, parse::address;
+    /// Threads that serve devices, each with a socket of its own on the CoAP address; 0 is one for
+    /// each core.
+    arbiters: usize = "0", Number, parse::number(0..=1_024);
     /// The certificate chain of the HTTP API, a PEM file; with it the API speaks HTTPS.
     tls_cert: Option<PathBuf> = "", Text, parse::optional(parse::path);
     /// The private key of the certificate, a PEM file.
@@ -145,6 +149,8 @@ settings! {
     rate_limit: u32 = "0", Number, parse::number(0..=1_000_000);
     /// The longest JSON body read, in bytes; a longer one is answered 413.
     json_body_bytes_max: usize = "2097152", Number, parse::number(1_024..=1 << 30);
+    /// The lines of one import of devices; what follows them is refused with 413.
+    import_lines_max: u32 = "1000000", Number, parse::number(1..=1_000_000_000);
     /// The shortest first wait for an acknowledgement of a device (RFC 7252 section 4.8).
     coap_ack_timeout_ms: u32 = "2000", Number, parse::number(1..=600_000);
     /// How often an unacknowledged message to a device is repeated (RFC 7252 section 4.8).
@@ -242,6 +248,11 @@ pub fn load(
     Config::of(&layers, faults).map(|config| (config, layers))
 }
 
+/// The cores this process may use.
+pub fn cores() -> usize {
+    available_parallelism().map_or(1, usize::from)
+}
+
 /// What the environment says against colours (no-color.org); nothing, if it does not mind.
 pub fn no_color() -> Option<OsString> {
     std::env::var_os("NO_COLOR")
@@ -269,6 +280,14 @@ impl Config {
             waiting_max: self.waiting_max,
             action_expiry_ms: i64::from(self.action_expiry_s) * 1_000,
             awake_window_ms: i64::from(self.awake_window_ms),
+        }
+    }
+
+    /// How many threads serve devices.
+    pub fn arbiters(&self) -> usize {
+        match self.arbiters {
+            0 => cores(),
+            arbiters => arbiters,
         }
     }
 

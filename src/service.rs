@@ -1,22 +1,20 @@
 //! How the service starts, in order, and stops, in reverse.
 //!
-//! Store, logging actor, registries with their sockets, web actor; a stop drains the web actor,
-//! deafens the registries, lets them go, and closes the store last. Nothing that was accepted is
+//! Store, logging actor, arbiters with their sockets, web actor; a stop drains the web actor, ends
+//! the arbiters, and closes the store last. Nothing that was accepted is
 //! lost by a stop that is cut short: it only takes a restart longer to notice.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::available_parallelism;
 
 use actix::{Actor as _, Addr};
-use actix_rt::{Arbiter, System};
+use actix_rt::System;
+use actors::arbiters::Arbiters;
 use actors::clock::Clock;
-use actors::devices::Devices;
 use actors::home::HomeParts;
 use actors::logging::{KeptFor, Logging};
-use actors::registry::{Deafen, Leave, Registry};
 use actors::socket;
 use actors::web::{self, Drain, Listening, Web};
 use engine::device::{NameTrust, Patience, Rules};
@@ -26,7 +24,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
 use crate::api::{self, State};
-use crate::config::Config;
+use crate::config::{Config, cores};
 use crate::operator::OperatorToken;
 use crate::tls::{self, TlsError};
 
@@ -78,7 +76,7 @@ pub struct Service {
     pub operator_token_path: Option<PathBuf>,
     state: State,
     web: Addr<Web>,
-    registries: Vec<(Addr<Registry>, Arbiter)>,
+    arbiters: Arbiters,
 }
 
 impl Service {
@@ -101,9 +99,8 @@ impl Service {
             rules: Arc::new(rules(config)),
             epoch,
         };
-        let arbiter = Arbiter::new();
-        let registry = Registry::start_on(&arbiter, parts, doors.socket, logging);
-        let devices = Devices::new(vec![registry.clone()], Arc::clone(&store));
+        let arbiters = Arbiters::start(parts, doors.sockets, &logging);
+        let devices = arbiters.devices();
         let operator_token_path = operator.path.clone();
         let state = State::new(config, store, devices, clock, master_key, operator);
         let web = start_web(doors.listening, &state).map_err(refused("HTTP", doors.http))?;
@@ -114,7 +111,7 @@ impl Service {
             operator_token_path,
             state,
             web,
-            registries: vec![(registry, arbiter)],
+            arbiters,
         })
     }
 
@@ -134,19 +131,7 @@ impl Service {
         if self.web.send(Drain).await.is_err() {
             warn!("the web actor was gone");
         }
-        for (registry, arbiter) in self.registries {
-            let left = async {
-                registry.send(Deafen).await?;
-                registry.send(Leave).await
-            };
-            if left.await.is_err() {
-                warn!("a registry was gone");
-            }
-            arbiter.stop();
-            if arbiter.join().is_err() {
-                warn!("an arbiter did not end well");
-            }
-        }
+        self.arbiters.stop().await;
         info!("stopped");
     }
 }
@@ -198,14 +183,17 @@ struct Doors {
     http: SocketAddr,
     listening: Listening,
     coap: SocketAddr,
-    socket: UdpSocket,
+    sockets: Vec<UdpSocket>,
 }
 
 impl Doors {
     fn open(config: &Config) -> Result<Self, StartError> {
         let refused = refused("CoAP", config.coap);
-        let socket = socket::open(config.coap).map_err(refused)?;
-        let coap = socket.local_addr().map_err(refused)?;
+        let sockets = socket::open_shared(config.coap, config.arbiters()).map_err(refused)?;
+        let coap = sockets
+            .first()
+            .map_or(Ok(config.coap), UdpSocket::local_addr);
+        let coap = coap.map_err(refused)?;
         let refused = self::refused("HTTP", config.http);
         let listener = web::open(config.http).map_err(refused)?;
         let http = listener.local_addr().map_err(refused)?;
@@ -214,13 +202,13 @@ impl Doors {
         let listening = Listening {
             listener,
             tls: tls.transpose()?,
-            workers: available_parallelism().map_or(1, usize::from),
+            workers: cores(),
         };
         Ok(Self {
             http,
             listening,
             coap,
-            socket,
+            sockets,
         })
     }
 }

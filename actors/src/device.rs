@@ -18,13 +18,13 @@ use engine::device::snapshot::Snapshot;
 use engine::effect::Effects;
 use engine::ids::{ActionId, DeviceKey};
 use engine::moment::Timestamp;
+use engine::registry::peers::Said;
 use store::CommitError;
 use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
 use crate::devices::Unserved;
 use crate::home::Home;
-use crate::peers::Said;
 use crate::registry::{Ended, Ending};
 
 /// What a device is told or asked.

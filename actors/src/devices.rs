@@ -7,6 +7,7 @@ use engine::action::NewAction;
 use engine::device::queue::{Accepted, CancelRefusal, Cancelled, SubmitRefusal};
 use engine::device::snapshot::Snapshot;
 use engine::ids::{ActionId, DeviceKey};
+use engine::registry::homes::Homes;
 use store::{Pressure, Store};
 use tokio::sync::oneshot;
 
@@ -30,16 +31,18 @@ pub enum Unserved {
 /// The door to all devices.
 #[derive(Clone)]
 pub struct Devices {
-    /// One registry per arbiter; virtual shards are dealt out among them in turn.
+    homes: Homes,
+    /// One registry per arbiter.
     registries: Arc<[Addr<Registry>]>,
     store: Arc<dyn Store>,
 }
 
 impl Devices {
     /// The door to the devices of these registries.
-    pub fn new(registries: Vec<Addr<Registry>>, store: Arc<dyn Store>) -> Self {
+    pub fn new(homes: Homes, registries: Arc<[Addr<Registry>]>, store: Arc<dyn Store>) -> Self {
         Self {
-            registries: registries.into(),
+            homes,
+            registries,
             store,
         }
     }
@@ -101,9 +104,8 @@ impl Devices {
     }
 
     fn registry_of(&self, key: DeviceKey) -> &Addr<Registry> {
-        let index = usize::from(key.shard().0) % self.registries.len();
         self.registries
-            .get(index)
-            .expect("the service has at least one registry")
+            .get(self.homes.of(key.shard()).index())
+            .expect("every arbiter has a registry")
     }
 }

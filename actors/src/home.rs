@@ -1,6 +1,7 @@
-//! What the actors of one arbiter share: its clock, socket, store, peers and deadlines.
+//! What the actors of one arbiter share: its clock, socket, store, router and deadlines.
 
 use std::cell::{Cell, RefCell};
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,12 +11,14 @@ use engine::device::Rules;
 use engine::effect::Speech;
 use engine::ids::{DeviceKey, Shard};
 use engine::peer::Peer;
+use engine::registry::homes::{ArbiterId, Homes};
+use engine::registry::peers::Said;
+use engine::registry::router::Router;
 use store::Store;
 use tracing::debug;
 
 use crate::clock::Clock;
 use crate::deadlines::Deadlines;
-use crate::peers::{Peers, Said};
 use crate::registry::Registry;
 use crate::socket::Socket;
 
@@ -29,13 +32,23 @@ pub(crate) struct Home {
     pub(crate) registry: Addr<Registry>,
     /// In which epoch this process owns its shards.
     pub(crate) epoch: u64,
-    peers: RefCell<Peers>,
+    /// Which arbiter this is.
+    pub(crate) here: ArbiterId,
+    /// The keys of the devices that are at home here.
+    pub(crate) keys: RangeInclusive<DeviceKey>,
+    /// Which arbiter a datagram is for.
+    pub(crate) router: RefCell<Router>,
     /// Datagrams the kernel did not take.
     unsent: Cell<u64>,
 }
 
 impl Home {
-    pub(crate) fn new(parts: HomeParts, socket: Socket, registry: Addr<Registry>) -> Rc<Self> {
+    pub(crate) fn new(
+        parts: HomeParts,
+        (here, homes): (ArbiterId, Homes),
+        socket: Socket,
+        registry: Addr<Registry>,
+    ) -> Rc<Self> {
         Rc::new(Self {
             clock: parts.clock,
             store: parts.store,
@@ -44,7 +57,9 @@ impl Home {
             socket,
             registry,
             deadlines: Deadlines::default(),
-            peers: RefCell::default(),
+            here,
+            keys: homes.keys(here),
+            router: RefCell::new(Router::new(here, homes)),
             unsent: Cell::new(0),
         })
     }
@@ -55,11 +70,6 @@ impl Home {
             shard,
             epoch: self.epoch,
         }
-    }
-
-    /// The device registered behind a peer.
-    pub(crate) fn device_behind(&self, peer: Peer) -> Option<DeviceKey> {
-        self.peers.borrow().device_behind(peer)
     }
 
     /// Does in order what a step wants done once it is durable.
@@ -80,7 +90,7 @@ impl Home {
         to: Option<Peer>,
         said: &mut Said,
     ) {
-        self.peers.borrow_mut().rebind(device, from, to, said);
+        self.router.borrow_mut().rebind(device, from, to, said);
     }
 
     /// Sends a datagram, or loses it and counts that.
@@ -92,7 +102,8 @@ impl Home {
     }
 }
 
-/// What an arbiter's home is made of, apart from what only its own thread can make.
+/// What every arbiter's home is made of, apart from what only its own thread can make.
+#[derive(Clone)]
 pub struct HomeParts {
     /// The clock.
     pub clock: Clock,

@@ -1,16 +1,17 @@
 //! Decisions to the world: the actix shells around the machines, their ears and their mouths.
 //!
-//! Shells perform and decide nothing. One arbiter is home to a registry, its device actors and
-//! their UDP socket; the logging actor keeps what no device's step carries; the web actor starts,
+//! Shells perform and decide nothing. Each arbiter is home to a registry, its device actors and
+//! a UDP socket; the logging actor keeps what no device's step carries; the web actor starts,
 //! drains and stops the API.
 
+pub mod arbiters;
 pub mod clock;
 mod deadlines;
 mod device;
 pub mod devices;
 pub mod home;
 pub mod logging;
-mod peers;
+mod neighbours;
 pub mod registry;
 mod residents;
 pub mod socket;

@@ -1,9 +1,11 @@
 //! Whose datagram, whose question? The registry starts, restores, supervises and releases the
 //! device actors of its arbiter, and hands them what is theirs.
 
+use std::cell::RefMut;
 use std::collections::HashMap;
 use std::net::UdpSocket as StdSocket;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{
@@ -15,7 +17,9 @@ use engine::datagram::Datagram;
 use engine::ids::{DeviceKey, Endpoint};
 use engine::location::Location;
 use engine::peer::Peer;
-use engine::registry::{self, Panics, Sorted};
+use engine::registry::homes::{ArbiterId, Homes};
+use engine::registry::router::{Route, Router};
+use engine::registry::{self, Fate, Panics, Sorted};
 use store::{Pressure, Unavailable};
 use tracing::{debug, error, trace};
 
@@ -24,11 +28,14 @@ use crate::device::{Input, Question};
 use crate::devices::Unserved;
 use crate::home::{Home, HomeParts};
 use crate::logging::Logging;
+use crate::neighbours::{Neighbours, Post};
 use crate::residents::{Crowded, Resident, Residents};
 use crate::socket::{Arrived, DATAGRAM_BYTES_MAX, Socket};
 use crate::tally::Tally;
 
 mod restoring;
+
+use restoring::Starting;
 
 /// Datagrams taken in one go; then devices, timers and questions get their turn. More in one go
 /// costs more each, because what is heard leaves the processor's cache before it is answered.
@@ -52,6 +59,7 @@ const TELL_EVERY: Duration = Duration::from_secs(600);
 /// The registry of an arbiter.
 pub struct Registry {
     home: Rc<Home>,
+    neighbours: Neighbours,
     logging: Addr<Logging>,
     residents: Residents,
     panics: HashMap<DeviceKey, Panics>,
@@ -60,12 +68,15 @@ pub struct Registry {
     tally: Tally,
     buffer: Box<[u8]>,
     arrivals: Option<actix::SpawnHandle>,
+    /// Until every device is back.
+    starting: Option<Starting>,
 }
 
 impl Registry {
     /// Starts a registry on an arbiter, with the socket its devices send to.
-    pub fn start_on(
+    pub(crate) fn start_on(
         arbiter: &Arbiter,
+        place: (ArbiterId, Homes),
         parts: HomeParts,
         socket: StdSocket,
         logging: Addr<Logging>,
@@ -74,7 +85,8 @@ impl Registry {
             ctx.set_mailbox_capacity(QUESTIONS_MAX);
             let socket = Socket::adopt(socket).expect("the arbiter's runtime takes an open socket");
             Self {
-                home: Home::new(parts, socket, ctx.address()),
+                home: Home::new(parts, place, socket, ctx.address()),
+                neighbours: Neighbours::default(),
                 logging,
                 residents: Residents::default(),
                 panics: HashMap::new(),
@@ -83,6 +95,7 @@ impl Registry {
                 tally: Tally::default(),
                 buffer: vec![0; DATAGRAM_BYTES_MAX].into(),
                 arrivals: None,
+                starting: None,
             }
         })
     }
@@ -103,20 +116,43 @@ impl Registry {
             }
             Sorted::ToEndpoint(endpoint, datagram) => self.look_up(endpoint, datagram, ctx),
             Sorted::ToLocation(location, datagram) => {
-                match self.residents.key_at(location.device) {
-                    Some(key) => self.hand(key, heard(datagram), ctx),
-                    None => self.look_at(location, datagram, ctx),
-                }
+                let route = self.router().to_location(location, datagram);
+                self.follow(route, ctx);
             }
-            Sorted::ToPeer(datagram) => match self.home.device_behind(peer) {
-                Some(key) => self.hand(key, heard(datagram), ctx),
-                None => self.dispatch(peer, registry::unknown_peer(&datagram), ctx),
-            },
+            Sorted::ToPeer(datagram) => {
+                let route = self.router().to_peer(datagram);
+                self.follow(route, ctx);
+            }
             Sorted::Answered { datagram, fate } => {
                 self.tally.note(fate);
                 self.home.send(peer, &datagram);
             }
             Sorted::Ignored(fate) => self.tally.note(fate),
+        }
+    }
+
+    fn follow(&mut self, route: Route, ctx: &mut Context<Self>) {
+        match route {
+            Route::Device(key, datagram) => self.hand(key, heard(datagram), ctx),
+            Route::At(location, datagram) => match self.residents.key_at(location.device) {
+                Some(key) => self.hand(key, heard(datagram), ctx),
+                None => self.look_at(location, datagram, ctx),
+            },
+            Route::Elsewhere(home, parcel) => self.neighbours.forward(home, parcel),
+            Route::Nobody(datagram) => {
+                self.dispatch(datagram.peer, registry::unknown_peer(&datagram), ctx);
+            }
+        }
+    }
+
+    fn router(&self) -> RefMut<'_, Router> {
+        self.home.router.borrow_mut()
+    }
+
+    /// Ends a turn: what was heard for neighbours leaves.
+    fn end_turn(&mut self) {
+        for _ in 0..self.neighbours.flush() {
+            self.tally.note(Fate::Crowded);
         }
     }
 
@@ -151,12 +187,16 @@ impl Registry {
     ) {
         self.lookups -= 1;
         match found {
-            Ok(Some(key)) => self.hand(key, heard(datagram), ctx),
+            Ok(Some(key)) => {
+                let route = self.router().to_device(key, datagram);
+                self.follow(route, ctx);
+            }
             Ok(None) => self.dispatch(datagram.peer, unknown(&datagram), ctx),
             Err(Unavailable) => {
                 self.dispatch(datagram.peer, registry::overloaded(&datagram), ctx);
             }
         }
+        self.end_turn();
     }
 
     /// Hands an input to a device, bringing it back first if need be.
@@ -189,15 +229,43 @@ impl Registry {
 
 impl Actor for Registry {
     type Context = Context<Self>;
+}
 
-    fn started(&mut self, ctx: &mut Context<Self>) {
+/// All registries of the process exist: each may hear datagrams that are another's.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Meet(pub(crate) Arc<[Addr<Registry>]>);
+
+impl Handler<Meet> for Registry {
+    type Result = ();
+
+    fn handle(&mut self, Meet(registries): Meet, ctx: &mut Context<Self>) {
+        self.neighbours = Neighbours::new(registries);
         self.arrivals = Some(ctx.add_stream(self.home.socket.arrivals()));
         ctx.add_stream(Alarm::new(
             self.home.deadlines.clone(),
             self.home.clock.clone(),
         ));
         ctx.run_interval(TELL_EVERY, |registry, _| registry.tally.tell());
-        self.restore_all(None, ctx);
+        self.restore_all(ctx);
+    }
+}
+
+impl Handler<Post> for Registry {
+    type Result = ();
+
+    fn handle(&mut self, post: Post, ctx: &mut Context<Self>) {
+        for hint in post.hints {
+            self.router().take_hint(hint);
+        }
+        for parcel in post.parcels {
+            let (route, hint) = self.router().take_in(*parcel);
+            self.follow(route, ctx);
+            if let Some(hint) = hint {
+                self.neighbours.tell(hint);
+            }
+        }
+        self.end_turn();
     }
 }
 
@@ -206,11 +274,12 @@ impl StreamHandler<Arrived> for Registry {
         for _ in 0..DATAGRAMS_PER_TURN {
             match self.home.socket.receive(&mut self.buffer) {
                 Ok(Some((length, peer))) => self.take_datagram(length, peer, ctx),
-                Ok(None) => return,
+                Ok(None) => break,
                 // An ICMP error of an earlier send comes up here; it concerns one peer.
                 Err(error) => debug!(%error, "the socket reported an error"),
             }
         }
+        self.end_turn();
     }
 
     fn finished(&mut self, _: &mut Context<Self>) {
@@ -283,7 +352,7 @@ impl Handler<Ended> for Registry {
         match ended.ending {
             // With an input on its way, it is not idle.
             Ending::Idle { handled } if live.sent != handled => {}
-            Ending::Idle { .. } | Ending::Retired => self.residents.remove(ended.key),
+            Ending::Idle { .. } | Ending::Retired => self.move_out(ended.key),
             Ending::Unsaved => self.restore_soon(ended.key, ctx),
             Ending::Panicked => self.after_panic(ended.key, ctx),
         }

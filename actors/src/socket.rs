@@ -18,8 +18,29 @@ pub(crate) const DATAGRAM_BYTES_MAX: usize = 65_535;
 /// loses nothing. The kernel grants what its own limit allows.
 const BUFFER_BYTES: usize = 8 << 20;
 
-/// Opens the socket devices send to.
+/// Opens a socket that has its address to itself.
 pub fn open(address: SocketAddr) -> io::Result<StdSocket> {
+    let socket = unbound(address)?;
+    socket.bind(&address.into())?;
+    Ok(socket.into())
+}
+
+/// Opens so many sockets, at least one, that share an address: the kernel deals datagrams out
+/// among them by the address of the peer.
+pub fn open_shared(address: SocketAddr, count: usize) -> io::Result<Vec<StdSocket>> {
+    // Another process that shares its sockets too would be dealt half of the devices in silence;
+    // a socket that does not share tells.
+    let address = open(address)?.local_addr()?;
+    let open_one = |_| {
+        let socket = unbound(address)?;
+        socket.set_reuse_port(true)?;
+        socket.bind(&address.into())?;
+        Ok(socket.into())
+    };
+    (0..count.max(1)).map(open_one).collect()
+}
+
+fn unbound(address: SocketAddr) -> io::Result<RawSocket> {
     let socket = RawSocket::new(
         Domain::for_address(address),
         Type::DGRAM,
@@ -28,8 +49,7 @@ pub fn open(address: SocketAddr) -> io::Result<StdSocket> {
     socket.set_recv_buffer_size(BUFFER_BYTES)?;
     socket.set_send_buffer_size(BUFFER_BYTES)?;
     socket.set_nonblocking(true)?;
-    socket.bind(&address.into())?;
-    Ok(socket.into())
+    Ok(socket)
 }
 
 /// A socket of an arbiter.

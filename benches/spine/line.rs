@@ -3,12 +3,12 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, mpsc};
 
-use actix::{Actor as _, Addr};
+use actix::Actor as _;
 use actix_rt::Arbiter;
+use actors::arbiters::Arbiters;
 use actors::devices::Devices;
 use actors::home::HomeParts;
 use actors::logging::{KeptFor, Logging};
-use actors::registry::{Deafen, Leave, Registry};
 use actors::socket;
 use engine::device::{NameTrust, Patience, Rules};
 use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS, Limits};
@@ -28,8 +28,7 @@ pub(crate) struct Line {
     pub(crate) devices: Devices,
     /// The arbiter's thread.
     pub(crate) thread: Thread,
-    registry: Addr<Registry>,
-    arbiter: Arbiter,
+    arbiters: Arbiters,
 }
 
 impl Line {
@@ -48,29 +47,22 @@ impl Line {
         };
         let socket = socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
         let coap = socket.local_addr().expect("a bound socket has an address");
-        let arbiter = Arbiter::new();
-        let registry = Registry::start_on(&arbiter, parts, socket, logging);
+        let arbiters = Arbiters::start(parts, vec![socket], &logging);
         Self {
             coap,
-            devices: Devices::new(vec![registry.clone()], store),
-            thread: thread_of(&arbiter),
-            registry,
-            arbiter,
+            devices: arbiters.devices(),
+            thread: arbiters
+                .handles()
+                .map(thread_of)
+                .next()
+                .expect("one was started"),
+            arbiters,
         }
     }
 
     /// Stops it, with its devices.
     pub(crate) async fn stop(self) {
-        self.registry
-            .send(Deafen)
-            .await
-            .expect("the registry is there");
-        self.registry
-            .send(Leave)
-            .await
-            .expect("the registry is there");
-        self.arbiter.stop();
-        self.arbiter.join().expect("the arbiter ends well");
+        self.arbiters.stop().await;
     }
 }
 

@@ -8,12 +8,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use actix::Actor as _;
-use actix_rt::{Arbiter, System};
+use actix_rt::System;
+use actors::arbiters::Arbiters;
 use actors::clock::Clock;
 use actors::devices::{Devices, Unserved};
 use actors::home::HomeParts;
 use actors::logging::{KeptFor, Logging};
-use actors::registry::Registry;
 use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
 use engine::change::{Batch, Change};
 use engine::device::queue::{Accepted, SubmitRefusal};
@@ -152,8 +152,9 @@ fn run(
             entries_ms: 1 << 40,
         };
         let logging = Logging::new(clock.clone(), store.clone(), kept_for).start();
-        let socket = actors::socket::open("127.0.0.1:0".parse().unwrap()).unwrap();
-        let coap = socket.local_addr().unwrap();
+        // Two, so that what one hears may be the other's.
+        let sockets = actors::socket::open_shared("127.0.0.1:0".parse().unwrap(), 2).unwrap();
+        let coap = sockets[0].local_addr().unwrap();
         let patience = Patience {
             ack_timeout_ms: 2_000,
             max_retransmit: 4,
@@ -166,14 +167,10 @@ fn run(
             rules: Arc::new(rules),
             epoch: 1,
         };
-        let arbiter = Arbiter::new();
-        let registry = Registry::start_on(&arbiter, parts, socket, logging);
-        started
-            .send((Devices::new(vec![registry], store), coap))
-            .unwrap();
+        let arbiters = Arbiters::start(parts, sockets, &logging);
+        started.send((arbiters.devices(), coap)).unwrap();
         let _ = stopped.await;
-        arbiter.stop();
-        arbiter.join().unwrap();
+        arbiters.stop().await;
     });
 }
 

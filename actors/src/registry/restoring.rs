@@ -1,5 +1,7 @@
 //! How devices come back: on demand, after a failure, and all of them in the background.
 
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +11,9 @@ use engine::admin_log::entry::{Entry, Seen};
 use engine::device::Device;
 use engine::device::record::Restored;
 use engine::ids::DeviceKey;
+use engine::moment::Timestamp;
 use engine::registry::AfterPanic;
-use store::Unavailable;
+use store::{RestoredPage, Unavailable};
 use tracing::{error, info, warn};
 
 use crate::device::{DeviceActor, Input};
@@ -26,7 +29,27 @@ const RESTORED_PER_TURN: u32 = 256;
 /// How soon a failing store is asked again.
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
+/// How often the operator is told how far the start has come.
+const PROGRESS_EVERY_MS: i64 = 2_000;
+
+/// How far the background has come with bringing devices back.
+pub(super) struct Starting {
+    begun_at: Timestamp,
+    told_at: Timestamp,
+    restored: u64,
+    /// Who moved out since the page under way was asked for: what it says of them is old.
+    left: HashSet<DeviceKey>,
+}
+
 impl Registry {
+    /// Lets a device move out.
+    pub(super) fn move_out(&mut self, key: DeviceKey) {
+        self.residents.remove(key);
+        if let Some(starting) = &mut self.starting {
+            starting.left.insert(key);
+        }
+    }
+
     /// Brings a device back from the store; its inputs wait meanwhile.
     pub(super) fn restore(&mut self, key: DeviceKey, ctx: &mut Context<Self>) {
         self.residents.put(key, Resident::Restoring(Vec::new()));
@@ -35,25 +58,39 @@ impl Registry {
     }
 
     /// Brings back, page by page, every device that has a registration or something to do.
-    pub(super) fn restore_all(&mut self, after: Option<DeviceKey>, ctx: &mut Context<Self>) {
-        let page = self
-            .home
-            .store
-            .live_devices(after, RESTORED_PER_TURN)
-            .into_actor(self);
-        ctx.spawn(page.map(move |page, registry, ctx| match page {
-            Ok(keys) => registry.restore_page(&keys, ctx),
-            Err(Unavailable) => {
-                ctx.run_later(STORE_RETRY, move |registry, ctx| {
-                    registry.restore_all(after, ctx)
-                });
-            }
-        }));
+    pub(super) fn restore_all(&mut self, ctx: &mut Context<Self>) {
+        let now = self.home.clock.now();
+        self.starting = Some(Starting {
+            begun_at: now,
+            told_at: now,
+            restored: 0,
+            left: HashSet::new(),
+        });
+        self.restore_from(*self.home.keys.start(), ctx);
+    }
+
+    fn restore_from(&mut self, first: DeviceKey, ctx: &mut Context<Self>) {
+        if let Some(starting) = &mut self.starting {
+            starting.left.clear();
+        }
+        let keys = first..=*self.home.keys.end();
+        let page = self.home.store.restored_page(keys, RESTORED_PER_TURN);
+        ctx.spawn(
+            page.into_actor(self)
+                .map(move |page, registry, ctx| match page {
+                    Ok(page) => registry.restore_page(page, ctx),
+                    Err(Unavailable) => {
+                        ctx.run_later(STORE_RETRY, move |registry, ctx| {
+                            registry.restore_from(first, ctx);
+                        });
+                    }
+                }),
+        );
     }
 
     /// Brings a device back whose step was not saved, once the store had time to recover.
     pub(super) fn restore_soon(&mut self, key: DeviceKey, ctx: &mut Context<Self>) {
-        self.residents.remove(key);
+        self.move_out(key);
         ctx.run_later(STORE_RETRY, move |registry, ctx| {
             if registry.residents.get(key).is_none() {
                 registry.restore(key, ctx);
@@ -77,15 +114,50 @@ impl Registry {
         }
     }
 
-    fn restore_page(&mut self, keys: &[DeviceKey], ctx: &mut Context<Self>) {
-        for key in keys {
-            if self.residents.get(*key).is_none() {
-                self.restore(*key, ctx);
+    fn restore_page(&mut self, page: RestoredPage, ctx: &mut Context<Self>) {
+        for (key, restored) in page.devices {
+            let Some(starting) = &mut self.starting else {
+                return;
+            };
+            starting.restored += 1;
+            // Whoever was here meanwhile knows more than the page.
+            if self.residents.get(key).is_none() && !starting.left.contains(&key) {
+                self.start_device(key, restored, Vec::new());
             }
         }
-        match keys.last() {
-            Some(last) => self.restore_all(Some(*last), ctx),
-            None => info!("all devices are restored"),
+        match page.next {
+            Some(next) => {
+                self.tell_progress(next);
+                self.restore_from(next, ctx);
+            }
+            None => self.end_start(),
+        }
+    }
+
+    /// Tells the operator now and then how far the start has come.
+    fn tell_progress(&mut self, next: DeviceKey) {
+        let now = self.home.clock.now();
+        let percent = percent_before(next, &self.home.keys);
+        if let Some(starting) = &mut self.starting
+            && now.since_ms(starting.told_at) >= PROGRESS_EVERY_MS
+        {
+            starting.told_at = now;
+            let restored = starting.restored;
+            info!(
+                arbiter = self.home.here.index(),
+                restored, percent, "devices are brought back"
+            );
+        }
+    }
+
+    fn end_start(&mut self) {
+        if let Some(starting) = self.starting.take() {
+            let restored = starting.restored;
+            let took_ms = self.home.clock.now().since_ms(starting.begun_at);
+            info!(
+                arbiter = self.home.here.index(),
+                restored, took_ms, "all devices are restored"
+            );
         }
     }
 
@@ -102,7 +174,7 @@ impl Registry {
         match found {
             Ok(Some(restored)) => self.start_device(key, restored, waiting),
             Ok(None) => {
-                self.residents.remove(key);
+                self.move_out(key);
                 refuse_all(waiting, Unserved::Unknown);
             }
             Err(Unavailable) => {
@@ -150,6 +222,15 @@ impl Registry {
             }
         }));
     }
+}
+
+/// How much of a range of keys lies before one of them: keys are digests, so as much of the
+/// devices does.
+fn percent_before(key: DeviceKey, keys: &RangeInclusive<DeviceKey>) -> u64 {
+    let place = |key: &DeviceKey| u64::from_be_bytes(key.prefix()) >> 16;
+    let (first, last) = (place(keys.start()), place(keys.end()));
+    let before = place(&key).saturating_sub(first);
+    before * 100 / last.saturating_sub(first).max(1)
 }
 
 fn refuse_all(waiting: Vec<Input>, why: Unserved) {

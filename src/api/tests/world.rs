@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use actors::clock::Clock;
 use actors::devices::Devices;
 use engine::customer::SecretDigest;
+use engine::registry::homes::Homes;
 use store::sealed::MasterKey;
 use store::{Options, SledStore, Store};
 
@@ -53,7 +54,7 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let store = SledStore::open(Options::at(folder.path().join("store"))).unwrap();
         let store: Arc<dyn Store> = Arc::new(store);
-        let devices = Devices::new(Vec::new(), Arc::clone(&store));
+        let devices = Devices::new(Homes::among(1), Arc::new([]), Arc::clone(&store));
         let operator = OperatorToken {
             digest: SecretDigest::of("the-operator"),
             path: None,

@@ -1,0 +1,80 @@
+//! How many threads serve devices? One arbiter per core, each with a registry, devices and a
+//! socket of its own on the one address devices know.
+
+use std::net::UdpSocket;
+use std::sync::Arc;
+
+use actix::{Addr, MailboxError};
+use actix_rt::Arbiter;
+use engine::registry::homes::Homes;
+use tracing::warn;
+
+use crate::devices::Devices;
+use crate::home::HomeParts;
+use crate::logging::Logging;
+use crate::registry::{Deafen, Leave, Meet, Registry};
+
+/// The arbiters of a process.
+pub struct Arbiters {
+    parts: HomeParts,
+    homes: Homes,
+    arbiters: Vec<Arbiter>,
+    registries: Arc<[Addr<Registry>]>,
+}
+
+impl Arbiters {
+    /// Starts an arbiter for each socket; from then on devices are served and brought back.
+    pub fn start(parts: HomeParts, sockets: Vec<UdpSocket>, logging: &Addr<Logging>) -> Self {
+        let homes = Homes::among(sockets.len());
+        let arbiters: Vec<Arbiter> = sockets.iter().map(|_| Arbiter::new()).collect();
+        let registries: Arc<[Addr<Registry>]> = homes
+            .arbiters()
+            .zip(sockets.into_iter().zip(&arbiters))
+            .map(|(here, (socket, arbiter))| {
+                let place = (here, homes);
+                Registry::start_on(arbiter, place, parts.clone(), socket, logging.clone())
+            })
+            .collect();
+        for registry in &*registries {
+            registry.do_send(Meet(Arc::clone(&registries)));
+        }
+        Self {
+            parts,
+            homes,
+            arbiters,
+            registries,
+        }
+    }
+
+    /// The door to all devices.
+    pub fn devices(&self) -> Devices {
+        let store = Arc::clone(&self.parts.store);
+        Devices::new(self.homes, Arc::clone(&self.registries), store)
+    }
+
+    /// The threads that serve devices.
+    pub fn handles(&self) -> impl Iterator<Item = &Arbiter> {
+        self.arbiters.iter()
+    }
+
+    /// Stops listening to devices, lets them end what they are at, and ends the threads.
+    pub async fn stop(self) {
+        // All are deaf before the first leaves: what one heard may be another's.
+        for registry in &*self.registries {
+            told_or_gone(registry.send(Deafen).await);
+        }
+        for (registry, arbiter) in self.registries.iter().zip(self.arbiters) {
+            told_or_gone(registry.send(Leave).await);
+            arbiter.stop();
+            if arbiter.join().is_err() {
+                warn!("an arbiter did not end well");
+            }
+        }
+    }
+}
+
+fn told_or_gone(told: Result<(), MailboxError>) {
+    if told.is_err() {
+        warn!("a registry was gone");
+    }
+}
