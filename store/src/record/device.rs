@@ -18,20 +18,20 @@ struct DeviceV1<'a> {
     first_registered_at_ms: Option<i64>,
     #[n(1)]
     last_seen_at_ms: Option<i64>,
-    #[n(2)]
-    peer: Option<PeerV1>,
+    #[b(2)]
+    peer: Option<PeerV1<'a>>,
     #[b(3)]
     registration: Option<RegistrationV1<'a>>,
 }
 
 #[derive(Decode, Encode)]
 #[cbor(array)]
-struct PeerV1 {
+struct PeerV1<'a> {
     #[n(0)]
     via: u8,
     /// As text, because an IPv6 address may carry a scope.
-    #[n(1)]
-    address: String,
+    #[b(1)]
+    address: &'a str,
 }
 
 #[derive(Decode, Encode)]
@@ -45,49 +45,114 @@ struct RegistrationV1<'a> {
     expires_at_ms: i64,
     #[n(3)]
     registered_at_ms: i64,
-    #[n(4)]
-    version: String,
-    #[n(5)]
-    binding: String,
+    #[b(4)]
+    version: &'a str,
+    #[b(5)]
+    binding: &'a str,
     #[b(6)]
     sms: Option<&'a str>,
-    #[n(7)]
+    #[b(7)]
+    links: &'a str,
+}
+
+/// What stands in a record as text and is something else in memory.
+struct Texts {
+    address: Option<String>,
+    version: String,
+    binding: String,
     links: String,
+}
+
+impl Texts {
+    fn of(record: &DeviceRecord) -> Self {
+        let of_registration =
+            |text: fn(&Registration) -> String| record.registration.as_ref().map(text);
+        Self {
+            address: record.peer.map(|peer| peer.address.to_string()),
+            version: of_registration(Registration::version_text).unwrap_or_default(),
+            binding: of_registration(Registration::binding_text).unwrap_or_default(),
+            links: of_registration(Registration::links_text).unwrap_or_default(),
+        }
+    }
 }
 
 /// Writes a device record.
 pub(crate) fn write_device(record: &DeviceRecord) -> Vec<u8> {
+    let texts = Texts::of(record);
+    let registration = record.registration.as_ref();
     let kept = DeviceV1 {
         first_registered_at_ms: record.first_registered_at.map(Timestamp::as_ms),
         last_seen_at_ms: record.last_seen_at.map(Timestamp::as_ms),
-        peer: record.peer.map(peer_record),
-        registration: record.registration.as_ref().map(registration_record),
+        peer: record.peer.map(|peer| peer_record(peer, &texts)),
+        registration: registration.map(|kept| registration_record(kept, &texts)),
     };
     write(VERSION, &kept)
 }
 
 /// Reads a device record.
 pub(crate) fn read_device(value: &[u8]) -> Result<DeviceRecord, Unreadable> {
+    read_one_of_many(value, &mut LikeOthers::default())
+}
+
+/// Reads a device record that has much in common with others.
+pub(crate) fn read_one_of_many(
+    value: &[u8],
+    others: &mut LikeOthers,
+) -> Result<DeviceRecord, Unreadable> {
     let kept: DeviceV1<'_> = read(VERSION, value)?;
     Ok(DeviceRecord {
         first_registered_at: kept.first_registered_at_ms.map(Timestamp::from_ms),
         last_seen_at: kept.last_seen_at_ms.map(Timestamp::from_ms),
         peer: kept.peer.as_ref().map(read_peer).transpose()?,
-        registration: kept.registration.map(read_registration).transpose()?,
+        registration: kept
+            .registration
+            .map(|kept| read_registration(kept, others))
+            .transpose()?,
     })
 }
 
-fn peer_record(peer: Peer) -> PeerV1 {
+/// The object lists of devices read before. Most of a fleet offers one of a few, and to read a list
+/// costs more than all the rest of a record.
+#[derive(Default)]
+pub(crate) struct LikeOthers {
+    /// The text of a list, and a registration that has it.
+    known: Vec<(Box<str>, Registration)>,
+    /// Which of them gives way to the next.
+    oldest: usize,
+}
+
+/// Object lists remembered: what one fleet is made of, and few enough to look through.
+const LISTS_MAX: usize = 8;
+
+impl LikeOthers {
+    fn with_links(&self, text: &str) -> Option<&Registration> {
+        let mut known = self.known.iter();
+        known
+            .find(|(links, _)| **links == *text)
+            .map(|(_, registration)| registration)
+    }
+
+    fn remember(&mut self, text: &str, registration: &Registration) {
+        let known = (text.into(), registration.clone());
+        match self.known.get_mut(self.oldest) {
+            Some(place) => *place = known,
+            None => self.known.push(known),
+        }
+        self.oldest = (self.oldest + 1) % LISTS_MAX;
+    }
+}
+
+fn peer_record(peer: Peer, texts: &Texts) -> PeerV1<'_> {
     let via = match peer.via {
         Via::Plain => 1,
     };
     PeerV1 {
         via,
-        address: peer.address.to_string(),
+        address: texts.address.as_deref().unwrap_or_default(),
     }
 }
 
-fn read_peer(kept: &PeerV1) -> Result<Peer, Unreadable> {
+fn read_peer(kept: &PeerV1<'_>) -> Result<Peer, Unreadable> {
     let address: SocketAddr = kept.address.parse().map_err(damaged("no peer address"))?;
     let via = match kept.via {
         1 => Via::Plain,
@@ -96,31 +161,78 @@ fn read_peer(kept: &PeerV1) -> Result<Peer, Unreadable> {
     Ok(Peer { address, via })
 }
 
-fn registration_record(registration: &Registration) -> RegistrationV1<'_> {
+fn registration_record<'a>(registration: &'a Registration, texts: &'a Texts) -> RegistrationV1<'a> {
     RegistrationV1 {
         salt: registration.salt,
         lifetime_asked_s: registration.lifetime_asked_s,
         expires_at_ms: registration.expires_at.as_ms(),
         registered_at_ms: registration.registered_at.as_ms(),
-        version: registration.version_text(),
-        binding: registration.binding_text(),
+        version: &texts.version,
+        binding: &texts.binding,
         sms: registration.sms.as_deref(),
-        links: registration.links_text(),
+        links: &texts.links,
     }
 }
 
-fn read_registration(kept: RegistrationV1<'_>) -> Result<Registration, Unreadable> {
-    Ok(Registration {
+fn read_registration(
+    kept: RegistrationV1<'_>,
+    others: &mut LikeOthers,
+) -> Result<Registration, Unreadable> {
+    let like = others.with_links(kept.links);
+    let is_new = like.is_none();
+    let links = match like {
+        Some(other) => Some(other.links.clone()),
+        None => Registration::parse_links(kept.links),
+    };
+    let registration = Registration {
         salt: kept.salt,
         lifetime_asked_s: kept.lifetime_asked_s,
         expires_at: Timestamp::from_ms(kept.expires_at_ms),
         registered_at: Timestamp::from_ms(kept.registered_at_ms),
-        version: Registration::parse_version(&kept.version)
+        version: Registration::parse_version(kept.version)
             .ok_or(Unreadable::Damaged("no enabler version"))?,
-        binding: Registration::parse_binding(&kept.binding)
+        binding: Registration::parse_binding(kept.binding)
             .ok_or(Unreadable::Damaged("no binding"))?,
         sms: kept.sms.map(Into::into),
-        links: Registration::parse_links(&kept.links)
-            .ok_or(Unreadable::Damaged("no object links"))?,
-    })
+        links: links.ok_or(Unreadable::Damaged("no object links"))?,
+    };
+    if is_new {
+        others.remember(kept.links, &registration);
+    }
+    Ok(registration)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::conformance::given::{links, record};
+
+    #[test]
+    fn devices_that_offer_the_same_share_the_list_of_it() {
+        let mut others = LikeOthers::default();
+        let mut read = |record: &DeviceRecord| {
+            let read = read_one_of_many(&write_device(record), &mut others).unwrap();
+            assert_eq!(read, *record);
+            read.registration.unwrap().links
+        };
+        let first = read(&record(10, "</3/0>"));
+        let other = read(&record(10, "</3/0>,</3303/0>"));
+        assert!(Arc::ptr_eq(&first, &read(&record(20, "</3/0>"))));
+        assert!(!Arc::ptr_eq(&first, &other));
+    }
+
+    #[test]
+    fn a_fleet_of_many_kinds_is_read_right_and_remembered_in_part() {
+        let mut others = LikeOthers::default();
+        for round in 0..3 {
+            for kind in 1..=3 * LISTS_MAX as u64 {
+                let record = record(round, &links(kind));
+                let read = read_one_of_many(&write_device(&record), &mut others);
+                assert_eq!(read, Ok(record));
+                assert!(others.known.len() <= LISTS_MAX);
+            }
+        }
+    }
 }

@@ -16,7 +16,7 @@ use super::actions;
 use crate::RestoredPage;
 use crate::key::{self, Key};
 use crate::record::Unreadable;
-use crate::record::device::read_device;
+use crate::record::device::{LikeOthers, read_one_of_many};
 use crate::record::profile::read_profile;
 use crate::sled::fault::Fault;
 use crate::sled::kv;
@@ -98,6 +98,7 @@ struct Belongings<'a> {
     db: &'a Db,
     profiles: Column,
     records: Column,
+    others: LikeOthers,
     bytes: usize,
 }
 
@@ -107,6 +108,7 @@ impl<'a> Belongings<'a> {
             db,
             profiles: Column::within(db, key::devices(), keys)?,
             records: Column::within(db, key::records(), keys)?,
+            others: LikeOthers::default(),
             bytes: 0,
         })
     }
@@ -118,7 +120,8 @@ impl<'a> Belongings<'a> {
         let record = self.records.value_of(device)?;
         self.bytes += profile.len() + record.as_ref().map_or(0, |record| record.len());
         let profile = read_profile(&profile)?;
-        let record = record.map(|record| read_device(&record)).transpose()?;
+        let record = record.map(|record| read_one_of_many(&record, &mut self.others));
+        let record = record.transpose()?;
         let pending = self.requests(pending)?;
         Ok(Some(Restored {
             profile,
