@@ -72,7 +72,13 @@ const CRATES: [(&str, &[&str]); 9] = [
 
 /// Third-party crates that have a file or folder, in code.
 const PATHS: [(&str, &[&str]); 2] = [
-    ("coap_lite", &["protocol/src/coap/message.rs"]),
+    (
+        "coap_lite",
+        &[
+            "protocol/src/coap/message",
+            "protocol/tests/coap_properties",
+        ],
+    ),
     (
         "chrono",
         &["engine/src/moment.rs", "protocol/src/lwm2m/value/time.rs"],

@@ -1,23 +1,17 @@
 //! What does a datagram say, and how is a message written? RFC 7252 sections 3 and 5.4.
 //!
-//! coap-lite reads and writes the bytes; it accepts what the standard calls a format error (other
-//! versions, Empty messages with content, a payload marker without payload), so we check for it.
 //! A well-formed message encodes to the bytes it was decoded from, save the elective options that
 //! were wrongly used and therefore left out.
 
 mod header;
 mod meaning;
+mod options;
 
-use coap_lite::error::MessageError;
-use coap_lite::{MessageClass, MessageType, Packet};
-
-use self::header::Header;
+use self::header::{HEADER_BYTES, Header};
+use self::options::{Options, PAYLOAD_MARKER};
 use super::code::Code;
 use super::malformed::{Fault, Malformed};
-use super::option::{self, Options};
 use super::token::Token;
-
-const HEADER_BYTES: usize = 4;
 
 /// A CoAP message.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -33,9 +27,6 @@ pub struct Message {
     /// What the code is about, in the format the Content-Format option names.
     pub payload: Vec<u8>,
     options: Options,
-    // The first critical option that is longer, shorter or more frequent than defined, or not
-    // text where it has to be: RFC 7252 section 5.4.3 has it treated like an unrecognized one.
-    misused_option: Option<u16>,
 }
 
 /// The four types of message of RFC 7252 section 4.
@@ -99,16 +90,13 @@ impl Message {
     }
 
     fn new(kind: Kind, code: Code, message_id: MessageId, token: Token) -> Message {
-        let options = Options::default();
-        let payload = Vec::new();
         Message {
             kind,
             code,
             message_id,
             token,
-            payload,
-            options,
-            misused_option: None,
+            payload: Vec::new(),
+            options: Options::default(),
         }
     }
 
@@ -126,78 +114,38 @@ impl Message {
 
     /// Writes the datagram.
     pub fn encode(&self) -> Vec<u8> {
-        let mut packet = Packet::new();
-        packet.header.set_type(match self.kind {
-            Kind::Confirmable => MessageType::Confirmable,
-            Kind::NonConfirmable => MessageType::NonConfirmable,
-            Kind::Acknowledgement => MessageType::Acknowledgement,
-            Kind::Reset => MessageType::Reset,
-        });
-        packet.header.code = MessageClass::from(self.code.as_byte());
-        packet.header.message_id = self.message_id.0;
-        packet.set_token(self.token.as_bytes().to_vec());
-        for (number, value) in self.options.iter() {
-            packet.add_option(number.into(), value.to_vec());
-        }
-        packet.payload.clone_from(&self.payload);
-        packet
-            .to_bytes_unlimited()
-            .expect("the codec refuses nothing but a size, and has no limit")
+        let token = self.token.as_bytes();
+        let options = self.options.as_bytes();
+        // An Empty message is its header (section 4.1), and has nothing a payload could be about.
+        let payload = match self.code {
+            Code::EMPTY => &[],
+            _ => self.payload.as_slice(),
+        };
+        let marker = if payload.is_empty() {
+            &[][..]
+        } else {
+            &[PAYLOAD_MARKER]
+        };
+        let parts = [token, options, marker, payload];
+        let length = parts.iter().map(|part| part.len()).sum::<usize>();
+        let mut bytes = Vec::with_capacity(HEADER_BYTES.saturating_add(length));
+        header::write(self, &mut bytes);
+        parts.iter().for_each(|part| bytes.extend_from_slice(part));
+        bytes
     }
 }
 
 fn read(header: &Header, bytes: &[u8]) -> Result<Message, Fault> {
-    let mut packet = Packet::from_bytes(bytes).map_err(|error| match error {
-        MessageError::InvalidHeader | MessageError::InvalidPacketLength => Fault::TooShort,
-        MessageError::InvalidTokenLength => Fault::TokenCutOff,
-        MessageError::InvalidOptionDelta => Fault::OptionDelta,
-        MessageError::InvalidOptionLength => Fault::OptionLength,
-    })?;
-    if packet.payload.is_empty() && bytes.len() > bytes_without_payload(&packet) {
-        return Err(Fault::PayloadMissing);
-    }
-    let token = Token::new(packet.get_token()).ok_or(Fault::TokenCutOff)?;
-    let mut message = Message::new(header.kind, header.code, header.message_id, token);
-    message.payload = std::mem::take(&mut packet.payload);
-    take_options(&mut message, &packet, bytes.len());
-    Ok(message)
-}
-
-// Elective options used against their definition are left out, critical ones remembered.
-fn take_options(message: &mut Message, packet: &Packet, datagram_bytes: usize) {
-    let count = packet.options().map(|(_, values)| values.len()).sum();
-    message.options =
-        Options::with_capacity(count, datagram_bytes.saturating_sub(message.payload.len()));
-    for (number, values) in packet.options() {
-        for (place, value) in values.iter().enumerate() {
-            let is_wanted = place == 0 || option::is_repeatable(*number);
-            if is_wanted && option::is_well_used(*number, value) {
-                message.options.add(*number, value);
-            } else if option::is_critical(*number) {
-                message.misused_option.get_or_insert(*number);
-            }
-        }
-    }
-}
-
-// Every delta and every length has exactly one encoding, so this is what was read.
-fn bytes_without_payload(packet: &Packet) -> usize {
-    let mut bytes = HEADER_BYTES + packet.get_token().len();
-    let mut previous = 0;
-    for (number, values) in packet.options() {
-        for value in values {
-            let delta = usize::from(number.saturating_sub(previous));
-            bytes += 1 + extension_bytes(delta) + extension_bytes(value.len()) + value.len();
-            previous = *number;
-        }
-    }
-    bytes
-}
-
-fn extension_bytes(number: usize) -> usize {
-    match number {
-        0..13 => 0,
-        13..269 => 1,
-        _ => 2,
-    }
+    let (token, rest) = header.split_token(bytes)?;
+    let (options, rest) = Options::read(rest)?;
+    let payload = match rest {
+        [] => Vec::new(),
+        [_marker] => return Err(Fault::PayloadMissing),
+        [_marker, payload @ ..] => payload.to_vec(),
+    };
+    Ok(Message {
+        options,
+        payload,
+        ..Message::new(header.kind, header.code, header.message_id, token)
+    })
 }

@@ -1,4 +1,4 @@
-//! Which options does a message carry, and are they used as defined? RFC 7252 sections 5.4 and
+//! Which options are there, and how are they to be used? RFC 7252 sections 5.4 and
 //! 5.10, with the options of RFC 7641, 7959, 7967, 8613, 8768, 9175, 9177 and 9668.
 
 /// If-Match.
@@ -59,89 +59,6 @@ pub const REQUEST_TAG: u16 = 292;
 /// Tells whether a receiver that does not understand the option must refuse the message.
 pub const fn is_critical(number: u16) -> bool {
     number & 1 == 1
-}
-
-/// The options of one message, ordered by number.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Options {
-    entries: Vec<Entry>,
-    // One buffer for all values: a message costs two allocations, not two for each option.
-    values: Vec<u8>,
-}
-
-impl Options {
-    pub(super) fn with_capacity(entries: usize, bytes: usize) -> Options {
-        Options {
-            entries: Vec::with_capacity(entries),
-            values: Vec::with_capacity(bytes),
-        }
-    }
-
-    /// Adds an option behind those of the same number.
-    pub(super) fn add(&mut self, number: u16, value: &[u8]) {
-        let start = self.values.len();
-        self.values.extend_from_slice(value);
-        let entry = Entry {
-            number,
-            start,
-            end: self.values.len(),
-        };
-        // On the wire they stand in order already.
-        let place = match self.entries.last() {
-            Some(last) if last.number > number => self
-                .entries
-                .partition_point(|earlier| earlier.number <= number),
-            Some(_) | None => self.entries.len(),
-        };
-        self.entries.insert(place, entry);
-    }
-
-    /// Sets an option that may be there only once to a number, written without leading zeros
-    /// (RFC 7252 section 3.2).
-    pub(super) fn set_number(&mut self, option: u16, number: u32) {
-        let zeros = number
-            .to_be_bytes()
-            .into_iter()
-            .take_while(|byte| *byte == 0)
-            .count();
-        self.entries.retain(|entry| entry.number != option);
-        self.add(
-            option,
-            number.to_be_bytes().get(zeros..).unwrap_or_default(),
-        );
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u16, &[u8])> {
-        self.entries
-            .iter()
-            .map(|entry| (entry.number, self.value(entry)))
-    }
-
-    pub(super) fn values_of(&self, number: u16) -> impl Iterator<Item = &[u8]> {
-        self.iter()
-            .filter(move |(found, _)| *found == number)
-            .map(|(_, value)| value)
-    }
-
-    fn value(&self, entry: &Entry) -> &[u8] {
-        self.values.get(entry.start..entry.end).unwrap_or_default()
-    }
-}
-
-// The order in which options were added does not show on the wire.
-impl PartialEq for Options {
-    fn eq(&self, other: &Options) -> bool {
-        self.iter().eq(other.iter())
-    }
-}
-
-impl Eq for Options {}
-
-#[derive(Clone, Debug)]
-struct Entry {
-    number: u16,
-    start: usize,
-    end: usize,
 }
 
 /// Tells whether an option's value is one that its definition allows. Options that nobody

@@ -35,6 +35,11 @@ impl Token {
         }
     }
 
+    /// Gives the number of bytes, 0 to 8.
+    pub(super) fn length(&self) -> u8 {
+        self.length
+    }
+
     /// Shows the token as it travels.
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes

@@ -1,9 +1,18 @@
-//! Do the first four bytes of a datagram open a message? RFC 7252 sections 3, 4.1, 4.2 and 4.3.
+//! Do the first four bytes of a datagram open a message, and which are written? RFC 7252 sections
+//! 3, 4.1, 4.2 and 4.3.
+//!
+//! coap-lite takes the four bytes apart and puts them together; what it lets through against the
+//! standard (other versions, reserved token lengths, Empty messages with content) is refused here.
 
-use super::{HEADER_BYTES, Kind, MessageId};
+use coap_lite::{HeaderRaw, MessageClass, MessageType};
+
+use super::{Kind, Message, MessageId};
 use crate::coap::code::Code;
 use crate::coap::malformed::{Fault, Malformed};
 use crate::coap::token::Token;
+
+/// What stands in front of the token.
+pub(super) const HEADER_BYTES: usize = 4;
 
 const VERSION: u8 = 1;
 
@@ -18,30 +27,21 @@ pub(super) struct Header {
 impl Header {
     // A sender whose version is unknown, or whose header is not there, cannot be answered.
     pub(super) fn read(bytes: &[u8]) -> Result<Header, Malformed> {
-        let &[first, code, id_high, id_low, ..] = bytes else {
-            return Err(Malformed {
-                reason: Fault::TooShort,
-                reset: None,
-            });
+        let unanswerable = |reason| Malformed {
+            reason,
+            reset: None,
         };
-        let version = first >> 6;
-        if version != VERSION {
-            return Err(Malformed {
-                reason: Fault::UnknownVersion(version),
-                reset: None,
-            });
+        let raw = HeaderRaw::try_from(bytes).map_err(|_| unanswerable(Fault::TooShort))?;
+        let header = coap_lite::Header::from_raw(&raw);
+        match header.get_version() {
+            VERSION => Ok(Header {
+                kind: kind_of(header.get_type()),
+                token_length: header.get_token_length(),
+                code: Code::from_byte(header.code.into()),
+                message_id: MessageId(header.message_id),
+            }),
+            version => Err(unanswerable(Fault::UnknownVersion(version))),
         }
-        Ok(Header {
-            kind: match first >> 4 & 0b11 {
-                0 => Kind::Confirmable,
-                1 => Kind::NonConfirmable,
-                2 => Kind::Acknowledgement,
-                _ => Kind::Reset,
-            },
-            token_length: first & 0b1111,
-            code: Code::from_byte(code),
-            message_id: MessageId(u16::from_be_bytes([id_high, id_low])),
-        })
     }
 
     pub(super) fn check(&self, bytes: &[u8]) -> Result<(), Fault> {
@@ -63,5 +63,46 @@ impl Header {
                 Ok(())
             }
         }
+    }
+
+    /// Reads the token behind the header, and gives what is left behind the token.
+    pub(super) fn split_token<'a>(&self, bytes: &'a [u8]) -> Result<(Token, &'a [u8]), Fault> {
+        bytes
+            .get(HEADER_BYTES..)
+            .and_then(|rest| rest.split_at_checked(self.token_length.into()))
+            .and_then(|(token, rest)| Some((Token::new(token)?, rest)))
+            .ok_or(Fault::TokenCutOff)
+    }
+}
+
+/// Writes the header of a message into a buffer that has room for it.
+pub(super) fn write(message: &Message, bytes: &mut Vec<u8>) {
+    let mut header = coap_lite::Header::new();
+    header.set_version(VERSION);
+    header.set_type(type_of(message.kind));
+    header.set_token_length(message.token.length());
+    header.code = MessageClass::from(message.code.as_byte());
+    header.message_id = message.message_id.0;
+    header
+        .to_raw()
+        .serialize_into(bytes)
+        .expect("it refuses nothing but a buffer without room");
+}
+
+fn kind_of(kind: MessageType) -> Kind {
+    match kind {
+        MessageType::Confirmable => Kind::Confirmable,
+        MessageType::NonConfirmable => Kind::NonConfirmable,
+        MessageType::Acknowledgement => Kind::Acknowledgement,
+        MessageType::Reset => Kind::Reset,
+    }
+}
+
+fn type_of(kind: Kind) -> MessageType {
+    match kind {
+        Kind::Confirmable => MessageType::Confirmable,
+        Kind::NonConfirmable => MessageType::NonConfirmable,
+        Kind::Acknowledgement => MessageType::Acknowledgement,
+        Kind::Reset => MessageType::Reset,
     }
 }

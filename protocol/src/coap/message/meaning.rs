@@ -10,6 +10,10 @@ const OBSERVE_MAX: u32 = 0xFF_FFFF;
 
 impl Message {
     /// Gives the message an option, behind those of the same number.
+    ///
+    /// # Panics
+    ///
+    /// If the value is longer than a datagram can be.
     pub fn with_option(mut self, number: u16, value: &[u8]) -> Message {
         self.options.add(number, value);
         self
@@ -138,7 +142,7 @@ impl Message {
     /// Gives the first critical option that is not among the known ones, or that is used against
     /// its definition. A request is then answered with 4.02, a response rejected (section 5.4.1).
     pub fn unknown_critical_option(&self, known: &[u16]) -> Option<u16> {
-        self.misused_option.or_else(|| {
+        self.options.misused().or_else(|| {
             let mut numbers = self.options.iter().map(|(number, _)| number);
             numbers.find(|number| option::is_critical(*number) && !known.contains(number))
         })
