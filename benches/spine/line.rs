@@ -48,14 +48,11 @@ impl Line {
         let socket = socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
         let coap = socket.local_addr().expect("a bound socket has an address");
         let arbiters = Arbiters::start(parts, vec![socket], &logging);
+        let thread = arbiters.handles().map(thread_of).next();
         Self {
             coap,
             devices: arbiters.devices(),
-            thread: arbiters
-                .handles()
-                .map(thread_of)
-                .next()
-                .expect("one was started"),
+            thread: thread.expect("one was started"),
             arbiters,
         }
     }

@@ -1,7 +1,8 @@
 //! How fast is the spine, end to end and against what it stands on?
 //!
-//! `cargo bench --bench spine -- [creates|updates]` prints tables and ratios. Everything runs in
-//! this process; each figure stands beside its yardstick, measured in the same run in turns.
+//! `cargo bench --bench spine -- [creates|updates [DEVICES,..]]` prints tables and ratios.
+//! Everything runs in this process; each figure stands beside its yardstick, measured in the same
+//! run in turns.
 
 #[path = "../fleet.rs"]
 mod fleet;
@@ -39,14 +40,26 @@ fn main() -> ExitCode {
     match wanted.as_slice() {
         [] => System::new().block_on(async {
             creates::run().await;
-            updates::run().await;
+            updates::run(&updates::FLEETS).await;
         }),
         ["creates"] => System::new().block_on(creates::run()),
-        ["updates"] => System::new().block_on(updates::run()),
-        _ => {
-            eprintln!("usage: cargo bench --bench spine -- [creates|updates]");
-            return ExitCode::from(2);
-        }
+        ["updates"] => System::new().block_on(updates::run(&updates::FLEETS)),
+        ["updates", fleets] => match numbers(fleets) {
+            Some(fleets) => System::new().block_on(updates::run(&fleets)),
+            None => return wrong_usage(),
+        },
+        _ => return wrong_usage(),
     }
     ExitCode::SUCCESS
+}
+
+/// Numbers with commas between them, as many as one likes but none of them 0.
+fn numbers(text: &str) -> Option<Vec<u32>> {
+    let number = |text: &str| text.parse().ok().filter(|number| *number > 0);
+    text.split(',').map(number).collect()
+}
+
+fn wrong_usage() -> ExitCode {
+    eprintln!("usage: cargo bench --bench spine -- [creates|updates [DEVICES,..]]");
+    ExitCode::from(2)
 }

@@ -9,6 +9,9 @@ use tokio::task::JoinSet;
 
 use crate::known;
 
+/// Batches that wait for the disk at any time: enough for a full group, and no fleet in memory.
+const BATCHES_OPEN: usize = 64;
+
 /// A store in a directory that goes with it.
 pub(crate) struct Shelf {
     /// The store.
@@ -37,6 +40,10 @@ impl Shelf {
         };
         let mut receipts = JoinSet::new();
         for batch in known::batches(devices) {
+            if receipts.len() == BATCHES_OPEN {
+                let receipt = receipts.join_next().await.expect("some are open");
+                assert!(matches!(receipt, Ok(Ok(_))), "the fleet is made known");
+            }
             receipts.spawn(shelf.store.commit(batch));
         }
         for receipt in receipts.join_all().await {
