@@ -87,10 +87,6 @@ impl Store for Unwritten {
         self.0.restored_page(keys, max)
     }
 
-    fn live_devices(&self, after: Option<DeviceKey>, max: u32) -> Answer<Vec<DeviceKey>> {
-        self.0.live_devices(after, max)
-    }
-
     fn action(&self, id: ActionId) -> Answer<Option<Action>> {
         self.0.action(id)
     }

@@ -161,9 +161,6 @@ pub trait Store: Send + Sync {
     /// devices that have or had an actor meanwhile.
     fn restored_page(&self, keys: RangeInclusive<DeviceKey>, max: u32) -> Answer<RestoredPage>;
 
-    /// Devices that have a registration or a pending request, by key, after the one given.
-    fn live_devices(&self, after: Option<DeviceKey>, max: u32) -> Answer<Vec<DeviceKey>>;
-
     /// An action request.
     fn action(&self, id: ActionId) -> Answer<Option<Action>>;
 

@@ -235,11 +235,6 @@ impl Store for SledStore {
             .prepare(move |db| restoring::restored_page(db, &keys, max))
     }
 
-    fn live_devices(&self, after: Option<DeviceKey>, max: u32) -> Answer<Vec<DeviceKey>> {
-        self.readers
-            .ask(move |db| devices::live_devices(db, after, max))
-    }
-
     fn action(&self, id: ActionId) -> Answer<Option<Action>> {
         self.readers.show(move |db| actions::action(db, id))
     }

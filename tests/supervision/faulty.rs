@@ -160,10 +160,6 @@ impl Store for FaultyStore {
         self.inner.restored_page(keys, max)
     }
 
-    fn live_devices(&self, after: Option<DeviceKey>, max: u32) -> Answer<Vec<DeviceKey>> {
-        self.inner.live_devices(after, max)
-    }
-
     fn action(&self, id: ActionId) -> Answer<Option<Action>> {
         self.inner.action(id)
     }

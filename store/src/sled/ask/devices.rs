@@ -1,7 +1,5 @@
 //! Which devices are there, and what is known of them?
 
-use std::iter::Peekable;
-
 use engine::change::{Counter, Name};
 use engine::device::record::{DeviceRecord, Restored};
 use engine::ids::{ActionId, CustomerId, DeviceKey};
@@ -10,7 +8,7 @@ use engine::query::{Page, PageWanted};
 use sled::Db;
 
 use super::{actions, count, load, rows_of};
-use crate::key::{self, Key};
+use crate::key;
 use crate::record::Unreadable;
 use crate::record::device::read_device;
 use crate::record::number::read_bearer;
@@ -84,61 +82,6 @@ pub(in crate::sled) fn restored(db: &Db, device: DeviceKey) -> Result<Option<Res
         record,
         pending,
     }))
-}
-
-/// The devices that have a registration or a pending request, behind one of them.
-pub(in crate::sled) fn live_devices(
-    db: &Db,
-    after: Option<DeviceKey>,
-    max: u32,
-) -> Result<Vec<DeviceKey>, Fault> {
-    let max = usize::try_from(max).unwrap_or(usize::MAX);
-    let mut registered = devices_behind(db, &key::all_registered(), after);
-    let mut pending = devices_behind(db, &key::all_pending(), after);
-    let mut live: Vec<DeviceKey> = Vec::new();
-    while live.len() < max {
-        let Some(next) = smaller(&mut registered, &mut pending) else {
-            break;
-        };
-        let next = next?;
-        if live.last() != Some(&next) {
-            live.push(next);
-        }
-    }
-    Ok(live)
-}
-
-/// The next device of two ascending rows of devices.
-fn smaller(
-    one: &mut Peekable<impl Iterator<Item = Result<DeviceKey, Fault>>>,
-    other: &mut Peekable<impl Iterator<Item = Result<DeviceKey, Fault>>>,
-) -> Option<Result<DeviceKey, Fault>> {
-    match (one.peek(), other.peek()) {
-        (Some(Ok(first)), Some(Ok(second))) if second < first => other.next(),
-        (None, Some(_)) => other.next(),
-        (Some(_), _) => one.next(),
-        (None, None) => None,
-    }
-}
-
-/// The devices that the keys of an index begin with, behind the prefix of the index.
-fn devices_behind(
-    db: &Db,
-    prefix: &[u8],
-    after: Option<DeviceKey>,
-) -> Peekable<impl Iterator<Item = Result<DeviceKey, Fault>> + use<>> {
-    let first: Key = match after {
-        Some(device) => key::behind(key::append(prefix.to_vec(), device.as_bytes())),
-        None => prefix.to_vec(),
-    };
-    let end = key::behind(prefix.to_vec());
-    let prefix = prefix.to_vec();
-    // An index whose last device is `after` has its beginning at its end.
-    let rows = (first < end).then(|| db.range::<&[u8], _>(first.as_slice()..end.as_slice()));
-    rows.into_iter()
-        .flat_map(|rows| rows.keys())
-        .map(move |found| device_in(key::first_id(key::rest_of(&found?, &prefix))))
-        .peekable()
 }
 
 fn device_in(bytes: Option<[u8; 16]>) -> Result<DeviceKey, Fault> {
