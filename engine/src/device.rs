@@ -15,7 +15,10 @@
 //! ```
 
 mod attempt;
+mod busy;
 mod exchange;
+pub mod identity;
+pub mod objects;
 pub mod queue;
 pub mod record;
 mod registering;
@@ -38,9 +41,10 @@ use crate::limits::{Limits, PRESENCE_SAVE_MS};
 use crate::location::Location;
 use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
-use crate::profile::Profile;
 
-use attempt::Attempt;
+use busy::Busy;
+use identity::Identity;
+use objects::ObjectLists;
 use queue::Pending;
 use record::{DeviceRecord, Registration, Restored};
 use snapshot::{Presence, Snapshot};
@@ -95,28 +99,27 @@ pub enum NameTrust {
 }
 
 /// One device.
+///
+/// There are a million of them: what an update needs lies here, what is rare or asked for rarely
+/// is boxed.
 pub struct Device {
     rules: Arc<Rules>,
-    profile: Box<Profile>,
-    /// The profile's key, which is a digest and dear to compute for every update.
+    identity: Box<Identity>,
+    /// The key of the identity, which is a digest and dear to compute for every update.
     key: DeviceKey,
     record: DeviceRecord,
-    /// When the record was last saved; between saves presence lives here alone.
-    record_saved_at: Option<Timestamp>,
+    /// When the record was last saved, the epoch if it never was; between saves presence lives
+    /// here alone.
+    record_saved_at: Timestamp,
     /// Until when a queue-mode device listens.
     awake_until: Timestamp,
     /// What its peer sent lately, so that a repeated datagram is answered and not done again.
     recent: Recent,
+    /// What it is at; an idle device is at nothing.
+    busy: Option<Box<Busy>>,
     next_message_id: u16,
-    /// Requests that are not final, oldest first.
-    pending: Vec<Pending>,
-    /// The one exchange in flight.
-    attempt: Option<Box<Attempt>>,
-    /// Requests restored from the store were not looked at yet.
-    unsettled: bool,
-    rejection_logged_at: Option<Timestamp>,
-    /// Until when something is remembered that the store does not know and somebody may rely on.
-    lingers_until: Option<Timestamp>,
+    /// The list of its objects may be a copy of its own.
+    objects_unshared: bool,
 }
 
 impl Device {
@@ -139,18 +142,16 @@ impl Device {
         }
         let last_seen_at = record.last_seen_at.unwrap_or_default();
         let awake_until = last_seen_at.plus_ms(rules.limits.awake_window_ms);
+        let pending: Vec<Pending> = pending.into_iter().map(Pending::restored).collect();
         Self {
             key: profile.key(),
-            profile: Box::new(profile),
-            record_saved_at: record.last_seen_at,
+            identity: Box::new(Identity::of(&profile)),
+            record_saved_at: last_seen_at,
             awake_until,
             recent: Recent::default(),
+            busy: (!pending.is_empty()).then(|| Box::new(Busy::restored(pending))),
             next_message_id: u16::try_from(m.next_u32() >> 16).expect("shifted to 16 bits"),
-            unsettled: !pending.is_empty(),
-            pending: pending.into_iter().map(Pending::restored).collect(),
-            attempt: None,
-            rejection_logged_at: None,
-            lingers_until: None,
+            objects_unshared: true,
             record,
             rules,
         }
@@ -161,6 +162,7 @@ impl Device {
         if !self.repeat_answer(m, datagram, out) {
             self.hear(m, datagram, out);
             self.begin_attempt(m, out);
+            self.rest();
         }
     }
 
@@ -172,36 +174,38 @@ impl Device {
         self.drive_attempt(m, out);
         self.expire_actions(m, out);
         self.begin_attempt(m, out);
-        self.lingers_until.take_if(|until| *until <= m.now());
+        if let Some(busy) = &mut self.busy {
+            busy.end_lingering(m.now());
+        }
+        self.rest();
     }
 
     /// Forgets the device with all that belongs to it.
     pub fn retire(&mut self, out: &mut Effects) {
         out.push(Effect::Save(Change::RemoveDevice(self.key())));
-        let counter = Counter::Devices(self.profile.customer.clone());
+        let counter = Counter::Devices(self.identity.customer());
         out.push(Effect::Count(Add { counter, delta: -1 }));
         let from = self.bound_peer();
         self.record.registration = None;
-        self.pending.clear();
-        self.attempt = None;
-        self.lingers_until = None;
+        self.busy = None;
         out.rebind(from, None);
+    }
+
+    /// Takes the list of objects that others offer, too, instead of a copy of its own; to be
+    /// called when the device was restored and when a step is over.
+    pub fn share_objects(&mut self, lists: &mut ObjectLists) {
+        if std::mem::take(&mut self.objects_unshared)
+            && let Some(registration) = &mut self.record.registration
+        {
+            lists.share(&mut registration.links);
+        }
     }
 
     /// When `handle_timeout` is due.
     pub fn next_timeout(&self) -> Option<Timestamp> {
-        if self.unsettled {
-            return Some(Timestamp::default());
-        }
-        let exchange = self.attempt.as_ref().map(|attempt| attempt.next_timeout());
         let registration = self.record.registration.as_ref().map(|r| r.expires_at);
-        let expiry = self
-            .pending
-            .iter()
-            .filter_map(|pending| self.expiry_of(pending))
-            .min();
-        let deadlines = [exchange, registration, expiry, self.lingers_until];
-        deadlines.into_iter().flatten().min()
+        let busy = self.busy.as_ref().and_then(|busy| busy.next_timeout());
+        [registration, busy].into_iter().flatten().min()
     }
 
     /// The key of the device.
@@ -216,10 +220,7 @@ impl Device {
 
     /// Whether nothing would be lost if the device were brought back from the store instead.
     pub fn is_idle(&self) -> bool {
-        self.record.registration.is_none()
-            && self.pending.is_empty()
-            && self.attempt.is_none()
-            && self.lingers_until.is_none()
+        self.record.registration.is_none() && self.busy.is_none()
     }
 
     /// Whether the device listens now.
@@ -236,18 +237,27 @@ impl Device {
     /// What the device is doing right now.
     pub fn snapshot(&self, now: Timestamp) -> Snapshot {
         Snapshot {
-            profile: (*self.profile).clone(),
             first_registered_at: self.record.first_registered_at,
             last_seen_at: self.record.last_seen_at,
             peer: self.record.peer,
             presence: self.presence(now),
             registration: self.record.registration.clone(),
             pending: self
-                .pending
+                .pending()
                 .iter()
                 .map(|pending| pending.action.clone())
                 .collect(),
         }
+    }
+
+    /// Requests that are not final, oldest first.
+    fn pending(&self) -> &[Pending] {
+        self.busy.as_ref().map_or(&[], |busy| &busy.pending)
+    }
+
+    /// Keeps nothing of what is over: a step ends so.
+    fn rest(&mut self) {
+        self.busy.take_if(|busy| busy.is_over());
     }
 
     /// Notes that the device was heard: whatever waits for it may go out.
@@ -263,11 +273,12 @@ impl Device {
 
     /// Keeps the device from being idle: what it remembers now counts until then.
     fn linger(&mut self, until: Timestamp) {
-        self.lingers_until = self.lingers_until.max(Some(until));
+        let lingers_until = &mut self.busy.get_or_insert_default().lingers_until;
+        *lingers_until = (*lingers_until).max(Some(until));
     }
 
     fn save_record(&mut self, now: Timestamp, out: &mut Effects) {
-        self.record_saved_at = Some(now);
+        self.record_saved_at = now;
         let record = Box::new(self.record.clone());
         out.push(Effect::Save(Change::PutRecord {
             device: self.key(),

@@ -40,6 +40,10 @@ pub const FAREWELL_MS: i64 = 247_000;
 /// without block-wise transfer; a longer one is refused with 400.
 pub const ACTION_DATA_BYTES_MAX: usize = 1_024;
 
+/// Lists of objects that the devices of an arbiter share: far more kinds of devices than a fleet
+/// has. The devices of one more kind each keep a list of their own.
+pub const OBJECT_LISTS_MAX: usize = 16_384;
+
 /// What a 5.03 asks a device to wait, in seconds: long enough for a full queue to drain, short
 /// enough that the device is still awake.
 pub const OVERLOAD_MAX_AGE_S: u32 = 10;

@@ -111,13 +111,13 @@ impl DeviceBody {
 
 impl InspectorBody {
     /// The device as it is at this instant.
-    pub(super) fn of(snapshot: &Snapshot) -> Self {
+    pub(super) fn of(profile: &Profile, snapshot: &Snapshot) -> Self {
         // Devices are heard over LwM2M alone.
         let protocol = snapshot
             .last_seen_at
             .map(|_| engine::action::Protocol::Lwm2m.word());
         Self {
-            device: DeviceBody::of(&snapshot.profile),
+            device: DeviceBody::of(profile),
             presence: PresenceBody {
                 state: snapshot.presence.word(),
                 first_registered: snapshot.first_registered_at.map(|at| at.iso().to_string()),

@@ -70,10 +70,10 @@ pub(super) async fn inspect(
     api: web::Data<Api>,
 ) -> Result<HttpResponse, Failure> {
     let device = DeviceKey::of(&caller.customer, &device);
-    let mut snapshot = api.devices.inspect(device).await?;
-    // A device's actor does not hear of a new key.
-    snapshot.profile = found(api.store.profile(device).await?)?;
-    Ok(HttpResponse::Ok().json(InspectorBody::of(&snapshot)))
+    let snapshot = api.devices.inspect(device).await?;
+    // Much of it concerns no actor, which does not hear of a new key either.
+    let profile = found(api.store.profile(device).await?)?;
+    Ok(HttpResponse::Ok().json(InspectorBody::of(&profile, &snapshot)))
 }
 
 /// DELETE: forgets a device with all that belongs to it.

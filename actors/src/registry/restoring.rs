@@ -9,6 +9,7 @@ use std::time::Duration;
 use actix::{Actor as _, ActorFutureExt as _, AsyncContext as _, Context, WrapFuture as _};
 use engine::admin_log::entry::{Entry, Seen};
 use engine::device::Device;
+use engine::device::identity::Identity;
 use engine::device::record::Restored;
 use engine::ids::DeviceKey;
 use engine::moment::Timestamp;
@@ -206,13 +207,14 @@ impl Registry {
 
     fn log_parked(&mut self, key: DeviceKey, ctx: &mut Context<Self>) {
         let profile = self.home.store.profile(key).into_actor(self);
-        ctx.spawn(profile.map(|found, registry, _| {
+        ctx.spawn(profile.map(move |found, registry, _| {
             if let Ok(Some(profile)) = found {
                 let mut m = registry.home.clock.moment();
                 let entry = Entry::device_parked(
                     &mut m,
                     Seen {
-                        profile: &profile,
+                        key,
+                        identity: &Identity::of(&profile),
                         at: None,
                     },
                 );

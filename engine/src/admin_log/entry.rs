@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use crate::action::Action;
+use crate::device::identity::Identity;
 use crate::ids::{CustomerId, DeviceKey, EntryId, Iccid, Imsi, TraceId};
 use crate::moment::{Moment, Timestamp};
-use crate::profile::Profile;
 
 /// One entry of the administration log.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -68,8 +68,10 @@ pub enum Category {
 /// A device as an entry shows it: its identity and the address it was last seen at.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
+    /// Its key.
+    pub key: DeviceKey,
     /// Who it is.
-    pub profile: &'a Profile,
+    pub identity: &'a Identity,
     /// Where it was last seen, if anywhere.
     pub at: Option<IpAddr>,
 }
@@ -79,7 +81,7 @@ impl Entry {
     pub fn first_registered(m: &mut Moment, device: Seen<'_>) -> Self {
         let description = format!(
             "The device registered for the first time as {}.",
-            device.profile.endpoint
+            device.identity.endpoint()
         );
         Self::info(
             m,
@@ -93,7 +95,7 @@ impl Entry {
     pub fn registration_rejected(m: &mut Moment, device: Seen<'_>, why: &str) -> Self {
         let description = format!(
             "A registration as {} was rejected: {why}.",
-            device.profile.endpoint
+            device.identity.endpoint()
         );
         Self::error(m, device, None, "LwM2M[RegistrationRejected]", description)
     }
@@ -196,7 +198,7 @@ impl Entry {
     ) -> Self {
         Self {
             id: EntryId::new(m.uuid()),
-            customer: device.profile.customer.clone(),
+            customer: device.identity.customer(),
             at: m.now(),
             subject,
             category,
@@ -204,10 +206,10 @@ impl Entry {
             description: description.into(),
             trace,
             about: Some(AboutDevice {
-                key: device.profile.key(),
-                iccid: device.profile.iccid.clone(),
-                imsi: device.profile.imsi.clone(),
-                ip: device.at.or(device.profile.ip),
+                key: device.key,
+                iccid: device.identity.iccid(),
+                imsi: device.identity.imsi(),
+                ip: device.at.or(device.identity.ip()),
             }),
         }
     }

@@ -31,23 +31,39 @@ impl Attempt {
     pub(super) fn next_timeout(&self) -> Timestamp {
         Timestamp::from_ms(self.exchange.next_timeout())
     }
+
+    pub(super) fn action(&self) -> ActionId {
+        self.action
+    }
 }
 
 impl Device {
     /// Begins the attempt of the oldest request that is ready, unless one is in flight or the
     /// device does not listen.
     pub(super) fn begin_attempt(&mut self, m: &mut Moment, out: &mut Effects) {
-        while self.attempt.is_none() && self.presence(m.now()) == Presence::Awake {
-            let may_begin = |pending: &Pending| pending.may_begin(m.now());
-            let Some(index) = self.pending.iter().position(may_begin) else {
-                return;
-            };
-            self.begin_attempt_of(m, index, out);
+        while let Some(index) = self.next_to_begin(m.now())
+            && let Some(pending) = self.take_pending(index)
+        {
+            self.begin_attempt_of(m, index, pending, out);
         }
     }
 
-    fn begin_attempt_of(&mut self, m: &mut Moment, index: usize, out: &mut Effects) {
-        let mut pending = self.pending.remove(index);
+    /// Where the request stands whose turn it is.
+    fn next_to_begin(&self, now: Timestamp) -> Option<usize> {
+        let busy = self.busy.as_ref()?;
+        let may_begin = |pending: &Pending| pending.may_begin(now);
+        let index = busy.pending.iter().position(may_begin)?;
+        let is_free = busy.attempt.is_none() && self.presence(now) == Presence::Awake;
+        is_free.then_some(index)
+    }
+
+    fn begin_attempt_of(
+        &mut self,
+        m: &mut Moment,
+        index: usize,
+        mut pending: Pending,
+        out: &mut Effects,
+    ) {
         let value = match self.value_of(&pending.action) {
             Ok(value) => value,
             Err(why) => {
@@ -68,18 +84,19 @@ impl Device {
             out.send(to, exchange.datagram().to_vec());
         }
         let action = pending.action.id;
-        self.attempt = Some(Box::new(Attempt {
+        let busy = self.busy.get_or_insert_default();
+        busy.attempt = Some(Box::new(Attempt {
             exchange,
             action,
             begun_at: m.now(),
         }));
-        self.pending.insert(index, pending);
+        busy.pending.insert(index, pending);
     }
 
     /// Repeats the datagram in flight, or gives up on it, as time asks.
     pub(super) fn drive_attempt(&mut self, m: &mut Moment, out: &mut Effects) {
         let to = self.bound_peer();
-        let Some(attempt) = &mut self.attempt else {
+        let Some(attempt) = self.attempt_mut() else {
             return;
         };
         match attempt.exchange.handle_timeout(m.now().as_ms()) {
@@ -118,7 +135,7 @@ impl Device {
     /// Ends the attempt in flight, if there is one, in silence: the next is due when the device is
     /// next heard.
     pub(super) fn attempt_unanswered(&mut self, m: &mut Moment, why: &str, out: &mut Effects) {
-        if let Some(attempt) = self.attempt.take() {
+        if let Some(attempt) = self.end_exchange() {
             self.note_silence(attempt.begun_at);
             self.end_attempt(m, &attempt, refusal(None, why), out);
         }
@@ -133,7 +150,7 @@ impl Device {
         why: &str,
         out: &mut Effects,
     ) {
-        if let Some(attempt) = self.attempt.take() {
+        if let Some(attempt) = self.end_exchange() {
             self.end_attempt(m, &attempt, refusal(code, why), out);
         }
     }
@@ -146,17 +163,21 @@ impl Device {
         why: &str,
         out: &mut Effects,
     ) {
-        if let Some((_, action)) = self.take_attempt() {
+        if let Some(action) = self.take_action_in_flight() {
             self.fail(m, action, Failure::Refused, refusal(Some(code), why), out);
         }
     }
 
+    pub(super) fn attempt_mut(&mut self) -> Option<&mut Attempt> {
+        self.busy.as_mut()?.attempt.as_deref_mut()
+    }
+
     pub(super) fn action_in_flight(&self) -> Option<ActionId> {
-        self.attempt.as_ref().map(|attempt| attempt.action)
+        self.busy.as_ref()?.action_in_flight()
     }
 
     fn attempt_succeeded(&mut self, m: &mut Moment, answer: &Message, out: &mut Effects) {
-        let Some((_, mut action)) = self.take_attempt() else {
+        let Some(mut action) = self.take_action_in_flight() else {
             return;
         };
         match self.outcome_of(&action, answer) {
@@ -181,8 +202,7 @@ impl Device {
         let has_no_more = |pending: &mut Pending| {
             pending.action.id == attempt.action && pending.action.attempts_left() == 0
         };
-        let ended: Vec<Pending> = self.pending.extract_if(.., has_no_more).collect();
-        for pending in ended {
+        for pending in self.take_pending_if(has_no_more) {
             self.fail(m, pending.action, Failure::Refused, outcome.clone(), out);
         }
     }
@@ -191,16 +211,20 @@ impl Device {
     /// attempt waits for it, too, instead of being spent on silence.
     fn note_silence(&mut self, begun_at: Timestamp) {
         if self.record.last_seen_at.is_none_or(|at| at <= begun_at) {
-            self.pending
+            self.pending_mut()
                 .iter_mut()
                 .for_each(|pending| pending.ready = false);
         }
     }
 
-    fn take_attempt(&mut self) -> Option<(Box<Attempt>, Action)> {
-        let attempt = self.attempt.take()?;
+    fn end_exchange(&mut self) -> Option<Box<Attempt>> {
+        self.busy.as_mut()?.attempt.take()
+    }
+
+    fn take_action_in_flight(&mut self) -> Option<Action> {
+        let attempt = self.end_exchange()?;
         let index = self.position_of(attempt.action)?;
-        Some((attempt, self.pending.remove(index).action))
+        self.take_pending(index).map(|pending| pending.action)
     }
 
     /// The value the request carries, in the type its resource has; an error if it does not fit.

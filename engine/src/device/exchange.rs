@@ -112,7 +112,7 @@ impl Device {
     fn take_answer(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) {
         let message = &datagram.message;
         let now_ms = m.now().as_ms();
-        let reception = match &mut self.attempt {
+        let reception = match self.attempt_mut() {
             Some(attempt) => attempt.exchange.handle(now_ms, message),
             None => Reception::NotMine,
         };

@@ -3,6 +3,7 @@
 use crate::action::{Action, Addressee, Mode, NewAction, Outcome, Status};
 use crate::admin_log::entry::{Entry, Seen};
 use crate::device::Device;
+use crate::device::busy::Busy;
 use crate::device::snapshot::Presence;
 use crate::effect::{Effect, Effects};
 use crate::ids::ActionId;
@@ -116,8 +117,10 @@ impl Device {
                 out.save_action(None, &action);
                 let awake = self.presence(m.now()) == Presence::Awake;
                 let ready = action.mode == Mode::SendNow && awake;
-                self.pending.push(Pending { action, ready });
+                let busy = self.busy.get_or_insert_default();
+                busy.push(Pending { action, ready });
                 self.begin_attempt(m, out);
+                self.rest();
             }
             Err(why) => self.fail_new(m, action, &why, out),
         }
@@ -131,20 +134,23 @@ impl Device {
         id: ActionId,
         out: &mut Effects,
     ) -> Result<Cancelled, CancelRefusal> {
-        let index = self.position_of(id).ok_or(CancelRefusal::NotPending)?;
-        let pending = self.pending.remove(index);
+        let pending = self.pending().iter().find(|p| p.action.id == id);
+        let pending = pending.ok_or(CancelRefusal::NotPending)?;
         if pending.action.status != Status::Scheduled {
-            self.pending.insert(index, pending);
             return Err(CancelRefusal::NotScheduled);
         }
-        Self::conclude(m, pending.action, Status::Cancelled, out);
+        for pending in self.take_pending_if(|pending| pending.action.id == id) {
+            Self::conclude(m, pending.action, Status::Cancelled, out);
+        }
+        self.rest();
         Ok(Cancelled { id })
     }
 
     /// Takes back every request that was not sent.
     pub fn cancel_all(&mut self, m: &mut Moment, out: &mut Effects) -> Vec<Cancelled> {
         let is_scheduled = |pending: &mut Pending| pending.action.status == Status::Scheduled;
-        let scheduled: Vec<Pending> = self.pending.extract_if(.., is_scheduled).collect();
+        let scheduled = self.take_pending_if(is_scheduled);
+        self.rest();
         let conclude = |pending: Pending| {
             let id = pending.action.id;
             Self::conclude(m, pending.action, Status::Cancelled, out);
@@ -153,17 +159,34 @@ impl Device {
         scheduled.into_iter().map(conclude).collect()
     }
 
+    pub(super) fn pending_mut(&mut self) -> &mut [Pending] {
+        self.busy.as_mut().map_or(&mut [], |busy| &mut busy.pending)
+    }
+
+    pub(super) fn take_pending(&mut self, index: usize) -> Option<Pending> {
+        self.busy.as_mut().map(|busy| busy.pending.remove(index))
+    }
+
+    pub(super) fn take_pending_if(
+        &mut self,
+        wanted: impl FnMut(&mut Pending) -> bool,
+    ) -> Vec<Pending> {
+        let taken = |busy: &mut Box<Busy>| busy.pending.extract_if(.., wanted).collect();
+        self.busy.as_mut().map(taken).unwrap_or_default()
+    }
+
     /// Lets everything that waits go out; what is in flight was not waiting.
     pub(super) fn release_pending(&mut self) {
         let in_flight = self.action_in_flight();
-        for pending in &mut self.pending {
+        for pending in self.pending_mut() {
             pending.ready = Some(pending.action.id) != in_flight;
         }
     }
 
     /// Fails what was in its last attempt when the service stopped: the attempt counts as made.
     pub(super) fn settle_restored(&mut self, m: &mut Moment, out: &mut Effects) {
-        if !std::mem::take(&mut self.unsettled) {
+        let unsettled = self.busy.as_mut().map(|busy| &mut busy.unsettled);
+        if !unsettled.is_some_and(std::mem::take) {
             return;
         }
         // The device may have been heard since, and an attempt begun: that one goes on.
@@ -173,8 +196,7 @@ impl Device {
                 && p.action.attempts_left() == 0
                 && Some(p.action.id) != in_flight
         };
-        let interrupted: Vec<Pending> = self.pending.extract_if(.., interrupted).collect();
-        for pending in interrupted {
+        for pending in self.take_pending_if(interrupted) {
             let why = "the service was interrupted during the last attempt; \
                        the device may have done it";
             self.fail(
@@ -193,8 +215,7 @@ impl Device {
         let is_due = |pending: &mut Pending| {
             pending.action.expires_at <= now && Some(pending.action.id) != in_flight
         };
-        let due: Vec<Pending> = self.pending.extract_if(.., is_due).collect();
-        for pending in due {
+        for pending in self.take_pending_if(is_due) {
             let action = pending.action;
             let event = match action.attempts_made {
                 0 => "the device was heard",
@@ -203,12 +224,6 @@ impl Device {
             let why = format!("it expired at {} before {event}", action.expires_at.iso());
             self.fail(m, action, Failure::Expired, Outcome::failure(&why), out);
         }
-    }
-
-    /// When a request fails if nothing happens; never while it is in flight.
-    pub(super) fn expiry_of(&self, pending: &Pending) -> Option<Timestamp> {
-        let waits = Some(pending.action.id) != self.action_in_flight();
-        waits.then_some(pending.action.expires_at)
     }
 
     /// Saves a new request as failed: a batch can expect nothing of what it makes itself.
@@ -244,7 +259,8 @@ impl Device {
     ) {
         let at = self.record.peer.map(|peer| peer.ip());
         let seen = Seen {
-            profile: &self.profile,
+            key: self.key,
+            identity: &self.identity,
             at,
         };
         let entry = match failure {
@@ -270,9 +286,8 @@ impl Device {
     }
 
     pub(super) fn position_of(&self, id: ActionId) -> Option<usize> {
-        self.pending
-            .iter()
-            .position(|pending| pending.action.id == id)
+        let is_it = |pending: &Pending| pending.action.id == id;
+        self.pending().iter().position(is_it)
     }
 
     fn check_room(&self, now: Timestamp, new: &NewAction) -> Result<(), SubmitRefusal> {
@@ -286,7 +301,7 @@ impl Device {
             Mode::SendWhenActive => (limits.scheduled_max, |a| a.status == Status::Scheduled),
         };
         let is_waiting = |p: &&Pending| waits(&p.action) && Some(p.action.id) != in_flight;
-        let waiting = self.pending.iter().filter(is_waiting).count();
+        let waiting = self.pending().iter().filter(is_waiting).count();
         match u32::try_from(waiting) {
             Ok(waiting) if waiting < max => Ok(()),
             Ok(_) | Err(_) => Err(SubmitRefusal::QueueFull { max }),
@@ -301,7 +316,7 @@ impl Device {
         };
         Action {
             id: self.draw_id(m),
-            customer: self.profile.customer.clone(),
+            customer: self.identity.customer(),
             device: self.key(),
             request: new.request,
             status: match new.mode {
@@ -316,10 +331,13 @@ impl Device {
             expires_at,
             expires_in_s: new.expires_in_s,
             addressee: Addressee {
-                device: self.profile.device.clone(),
-                iccid: self.profile.iccid.clone(),
-                imsi: self.profile.imsi.clone(),
-                ip: self.profile.ip.or(self.record.peer.map(|peer| peer.ip())),
+                device: self.identity.device(),
+                iccid: self.identity.iccid(),
+                imsi: self.identity.imsi(),
+                ip: self
+                    .identity
+                    .ip()
+                    .or(self.record.peer.map(|peer| peer.ip())),
             },
             trace: new.trace,
             outcome: None,
@@ -330,7 +348,7 @@ impl Device {
     /// requests of one millisecond is older.
     fn draw_id(&self, m: &mut Moment) -> ActionId {
         let drawn = ActionId::new(m.uuid());
-        let newest = self.pending.last().map(|pending| pending.action.id);
+        let newest = self.pending().last().map(|pending| pending.action.id);
         newest.map_or(drawn, |newest| drawn.max(newest.next()))
     }
 }

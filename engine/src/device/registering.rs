@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use protocol::coap::code::Code;
+use protocol::lwm2m::links::ObjectLinks;
 use protocol::lwm2m::registration::{Register, Update};
 
 use crate::admin_log::entry::{Entry, Seen};
@@ -63,6 +64,7 @@ impl Device {
         let from = self.bound_peer();
         self.move_to(datagram.peer);
         self.note_uplink(now);
+        self.objects_unshared = true;
         let mut registration = Registration {
             salt: m.next_u32(),
             lifetime_asked_s: register.lifetime_s,
@@ -71,7 +73,7 @@ impl Device {
             version: register.version,
             binding: register.binding,
             sms: register.sms,
-            links: Arc::new(register.links),
+            links: self.objects_of(register.links),
         };
         registration.renew(now);
         self.record.registration = Some(registration);
@@ -116,6 +118,7 @@ impl Device {
                 registration.renew(now);
                 changed
             });
+        self.objects_unshared |= changed;
         if changed || self.record_is_stale(now) {
             self.save_record(now, out);
         }
@@ -156,6 +159,14 @@ impl Device {
         out.rebind(from, None);
     }
 
+    /// The list of objects a device registers with: the one there is, if it says nothing new.
+    fn objects_of(&self, links: ObjectLinks) -> Arc<ObjectLinks> {
+        match &self.record.registration {
+            Some(registration) if *registration.links == links => Arc::clone(&registration.links),
+            Some(_) | None => Arc::new(links),
+        }
+    }
+
     /// Whether the location names the registration, and the peer may speak for it.
     fn is_at(&self, location: Location, peer: Peer) -> bool {
         let named = self.record.registration.as_ref().map(|r| self.location(r));
@@ -164,7 +175,7 @@ impl Device {
 
     /// Whether a peer without DTLS may be this device: a name alone proves nothing.
     fn admit(&self, peer: Peer) -> Result<(), &'static str> {
-        match (self.profile.ip, self.rules.names) {
+        match (self.identity.ip(), self.rules.names) {
             (Some(ip), _) if ip.to_canonical() == peer.ip() => Ok(()),
             (Some(_), _) => Err("it did not come from the device's address"),
             (None, NameTrust::NameSuffices) => Ok(()),
@@ -176,9 +187,9 @@ impl Device {
 
     /// Answers 4.03 and logs it, but not each time: strangers must not fill the log.
     fn forbid(&mut self, m: &mut Moment, datagram: &Datagram, why: &str, out: &mut Effects) {
-        let logged_at = self.rejection_logged_at;
+        let logged_at = &mut self.busy.get_or_insert_default().rejection_logged_at;
         if logged_at.is_none_or(|at| m.now().since_ms(at) >= REJECTION_LOG_MS) {
-            self.rejection_logged_at = Some(m.now());
+            *logged_at = Some(m.now());
             self.linger(m.now().plus_ms(REJECTION_LOG_MS));
             let entry = Entry::registration_rejected(m, self.seen(datagram.peer), why);
             out.push(Effect::Log(Box::new(entry)));
@@ -201,13 +212,13 @@ impl Device {
     }
 
     fn record_is_stale(&self, now: Timestamp) -> bool {
-        self.record_saved_at
-            .is_none_or(|at| now.since_ms(at) >= PRESENCE_SAVE_MS)
+        now.since_ms(self.record_saved_at) >= PRESENCE_SAVE_MS
     }
 
     fn seen(&self, peer: Peer) -> Seen<'_> {
         Seen {
-            profile: &self.profile,
+            key: self.key,
+            identity: &self.identity,
             at: Some(peer.ip()),
         }
     }

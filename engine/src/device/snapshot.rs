@@ -4,13 +4,10 @@ use crate::action::Action;
 use crate::device::record::Registration;
 use crate::moment::Timestamp;
 use crate::peer::Peer;
-use crate::profile::Profile;
 
 /// A device at one instant.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Snapshot {
-    /// Who it is.
-    pub profile: Profile,
     /// When it registered for the first time ever.
     pub first_registered_at: Option<Timestamp>,
     /// When it was last heard.

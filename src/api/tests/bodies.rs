@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use engine::action::{Action, Addressee, Lwm2mRequest, Mode, Operation, Outcome, Request, Status};
 use engine::admin_log::entry::{Entry, Seen};
+use engine::device::identity::Identity;
 use engine::device::record::Registration;
 use engine::device::snapshot::{Presence, Snapshot};
 use engine::directory::device::{NewDevice, draft_device};
@@ -90,7 +91,6 @@ fn a_device() {
 #[test]
 fn a_device_that_sleeps_with_a_request_waiting() {
     let snapshot = Snapshot {
-        profile: meter(),
         first_registered_at: Some(NOON),
         last_seen_at: Some(NOON.plus_s(60)),
         peer: Some(Peer::plain("10.0.0.7:49152".parse().unwrap())),
@@ -98,13 +98,13 @@ fn a_device_that_sleeps_with_a_request_waiting() {
         registration: Some(registration()),
         pending: vec![scheduled()],
     };
-    golden::check("device_inspector_asleep", &InspectorBody::of(&snapshot));
+    let body = InspectorBody::of(&meter(), &snapshot);
+    golden::check("device_inspector_asleep", &body);
 }
 
 #[test]
 fn a_device_never_heard() {
     let snapshot = Snapshot {
-        profile: meter(),
         first_registered_at: None,
         last_seen_at: None,
         peer: None,
@@ -112,14 +112,16 @@ fn a_device_never_heard() {
         registration: None,
         pending: vec![],
     };
-    golden::check("device_inspector_unheard", &InspectorBody::of(&snapshot));
+    let body = InspectorBody::of(&meter(), &snapshot);
+    golden::check("device_inspector_unheard", &body);
 }
 
 #[test]
 fn an_entry_of_the_administration_log() {
     let profile = meter();
     let device = Seen {
-        profile: &profile,
+        key: profile.key(),
+        identity: &Identity::of(&profile),
         at: None,
     };
     let entry = Entry::first_registered(&mut moment(), device);

@@ -37,7 +37,9 @@ impl Names {
             Effect::Expect(other) => format!("expect {other:?}"),
             Effect::Count(add) => count(add),
             Effect::Log(entry) => self.log(entry),
-            Effect::Say(Speech::Rebind { from, to }) => format!("rebind {} -> {}", end(*from), end(*to)),
+            Effect::Say(Speech::Rebind { from, to }) => {
+                format!("rebind {} -> {}", end(*from), end(*to))
+            }
             Effect::Say(Speech::Send { to, datagram }) => {
                 let message = Message::decode(datagram).expect("we send well-formed messages");
                 format!("send {to}: {}", self.message(&message))

@@ -1,0 +1,75 @@
+//! What has a device only while something is going on? An idle one, as most of a fleet is, has
+//! nothing of it.
+
+use crate::device::attempt::Attempt;
+use crate::device::queue::Pending;
+use crate::ids::ActionId;
+use crate::moment::Timestamp;
+
+/// What a device is at, apart from its registration.
+#[derive(Default)]
+pub(super) struct Busy {
+    /// Requests that are not final, oldest first.
+    pub(super) pending: Vec<Pending>,
+    /// The one exchange in flight.
+    pub(super) attempt: Option<Box<Attempt>>,
+    /// Requests restored from the store were not looked at yet.
+    pub(super) unsettled: bool,
+    pub(super) rejection_logged_at: Option<Timestamp>,
+    /// Until when something is remembered that the store does not know and somebody may rely on.
+    pub(super) lingers_until: Option<Timestamp>,
+}
+
+impl Busy {
+    /// What a device is at that has requests again from the store.
+    pub(super) fn restored(pending: Vec<Pending>) -> Self {
+        Self {
+            unsettled: !pending.is_empty(),
+            pending,
+            ..Self::default()
+        }
+    }
+
+    /// Whether nothing of it is left.
+    pub(super) fn is_over(&self) -> bool {
+        self.pending.is_empty() && self.attempt.is_none() && self.lingers_until.is_none()
+    }
+
+    /// When time asks for something.
+    pub(super) fn next_timeout(&self) -> Option<Timestamp> {
+        if self.unsettled {
+            return Some(Timestamp::default());
+        }
+        let exchange = self.attempt.as_ref().map(|attempt| attempt.next_timeout());
+        let expiry = self.pending.iter().filter_map(|p| self.expiry_of(p)).min();
+        [exchange, expiry, self.lingers_until]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Stops remembering what was to be remembered until now. A rejection is logged again by
+    /// then, so it needs not be known that one was.
+    pub(super) fn end_lingering(&mut self, now: Timestamp) {
+        if self.lingers_until.take_if(|until| *until <= now).is_some() {
+            self.rejection_logged_at = None;
+        }
+    }
+
+    pub(super) fn action_in_flight(&self) -> Option<ActionId> {
+        self.attempt.as_ref().map(|attempt| attempt.action())
+    }
+
+    /// Adds a request behind the others. Room is made for one at a time: most devices that have
+    /// any have one.
+    pub(super) fn push(&mut self, pending: Pending) {
+        self.pending.reserve_exact(1);
+        self.pending.push(pending);
+    }
+
+    /// When a request fails if nothing happens; never while it is in flight.
+    fn expiry_of(&self, pending: &Pending) -> Option<Timestamp> {
+        let waits = Some(pending.action.id) != self.action_in_flight();
+        waits.then_some(pending.action.expires_at)
+    }
+}

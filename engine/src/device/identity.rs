@@ -1,0 +1,169 @@
+//! Who is the device, as far as its machine speaks of it? The part of a profile that is kept in
+//! memory, packed: a million devices have one each.
+
+use std::net::IpAddr;
+
+use crate::ids::{CustomerId, DeviceId, Iccid, Imsi};
+use crate::profile::Profile;
+
+/// The names and the address of a device.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Identity {
+    /// The names one behind the other. What stands there already is not put there again: by
+    /// default a device has one name for everything.
+    texts: Box<str>,
+    customer: Span,
+    device: Span,
+    iccid: Span,
+    /// Empty where it is not known.
+    imsi: Span,
+    endpoint: Span,
+    ip: Option<IpAddr>,
+}
+
+impl Identity {
+    /// Packs what a profile says.
+    pub fn of(profile: &Profile) -> Self {
+        let mut texts = String::new();
+        let imsi = profile.imsi.as_ref().map_or("", Imsi::as_str);
+        Self {
+            endpoint: Span::pack(profile.endpoint.as_str(), &mut texts),
+            device: Span::pack(profile.device.as_str(), &mut texts),
+            iccid: Span::pack(profile.iccid.as_str(), &mut texts),
+            imsi: Span::pack(imsi, &mut texts),
+            customer: Span::pack(profile.customer.as_str(), &mut texts),
+            ip: profile.ip,
+            texts: texts.into(),
+        }
+    }
+
+    /// Whose device it is.
+    pub fn customer(&self) -> CustomerId {
+        CustomerId::parse(self.text(self.customer)).expect("a customer id was packed")
+    }
+
+    /// What the customer calls it.
+    pub fn device(&self) -> DeviceId {
+        DeviceId::parse(self.text(self.device)).expect("a device id was packed")
+    }
+
+    /// The SIM in it.
+    pub fn iccid(&self) -> Iccid {
+        Iccid::parse(self.text(self.iccid)).expect("an ICCID was packed")
+    }
+
+    /// The subscriber identity of the SIM, where known.
+    pub fn imsi(&self) -> Option<Imsi> {
+        let imsi = Some(self.text(self.imsi)).filter(|text| !text.is_empty());
+        imsi.map(|text| Imsi::parse(text).expect("an IMSI was packed"))
+    }
+
+    /// The endpoint client name it registers with.
+    pub fn endpoint(&self) -> &str {
+        self.text(self.endpoint)
+    }
+
+    /// The fixed address of the SIM, where it has one.
+    pub fn ip(&self) -> Option<IpAddr> {
+        self.ip
+    }
+
+    fn text(&self, span: Span) -> &str {
+        let start = usize::from(span.start);
+        let end = start + usize::from(span.length);
+        self.texts.get(start..end).expect("a span was packed")
+    }
+}
+
+/// Where a name stands among the texts.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Span {
+    start: u16,
+    length: u8,
+}
+
+impl Span {
+    fn pack(text: &str, texts: &mut String) -> Self {
+        let start = texts.find(text).unwrap_or_else(|| {
+            texts.push_str(text);
+            texts.len() - text.len()
+        });
+        Self {
+            start: u16::try_from(start).expect("five names have less than 65,536 bytes"),
+            length: u8::try_from(text.len()).expect("a name has 255 bytes at most"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ids::{Endpoint, Msisdn};
+    use crate::moment::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn what_was_packed_is_told_again() {
+        let profile = Profile {
+            imsi: Some(Imsi::parse("262011234567890").unwrap()),
+            ip: Some("10.0.0.1".parse().unwrap()),
+            ..profile(
+                "acme",
+                "meter-1",
+                "8949000000000000001",
+                "urn:imei:356938035643809",
+            )
+        };
+        check(&profile);
+    }
+
+    #[test]
+    fn names_that_are_parts_of_each_other_are_told_apart() {
+        check(&profile("a", "a1", "1", "a12"));
+        check(&profile("12", "1", "12", "1"));
+    }
+
+    #[test]
+    fn the_longest_names_find_room() {
+        let (customer, name) = ("c".repeat(64), "d".repeat(128));
+        check(&profile(
+            &customer,
+            &name,
+            &"i".repeat(128),
+            &"é".repeat(127),
+        ));
+    }
+
+    #[test]
+    fn one_name_for_everything_is_kept_once() {
+        let name = "8949000000000000001";
+        let packed = Identity::of(&profile("acme", name, name, name));
+        assert_eq!(packed.texts.len(), name.len() + "acme".len());
+    }
+
+    fn check(profile: &Profile) {
+        let packed = Identity::of(profile);
+        assert_eq!(packed.customer(), profile.customer);
+        assert_eq!(packed.device(), profile.device);
+        assert_eq!(packed.iccid(), profile.iccid);
+        assert_eq!(packed.imsi(), profile.imsi);
+        assert_eq!(packed.endpoint(), profile.endpoint.as_str());
+        assert_eq!(packed.ip(), profile.ip);
+    }
+
+    fn profile(customer: &str, device: &str, iccid: &str, endpoint: &str) -> Profile {
+        Profile {
+            customer: CustomerId::parse(customer).unwrap(),
+            device: DeviceId::parse(device).unwrap(),
+            number: 1,
+            iccid: Iccid::parse(iccid).unwrap(),
+            imsi: None,
+            msisdn: Some(Msisdn::parse("491701234567").unwrap()),
+            ip: None,
+            endpoint: Endpoint::parse(endpoint).unwrap(),
+            name: None,
+            psk: None,
+            created_at: Timestamp::default(),
+        }
+    }
+}
