@@ -15,6 +15,7 @@ mod devices;
 mod error;
 mod fields;
 mod health;
+mod import;
 mod logs;
 mod page;
 mod psk;
@@ -70,6 +71,10 @@ struct Api {
     rate: RateLimit,
     /// The longest JSON body read.
     json_body_bytes_max: usize,
+    /// The imports under way.
+    imports: import::Imports,
+    /// The lines an import may have.
+    import_lines_max: u32,
 }
 
 impl State {
@@ -92,6 +97,8 @@ impl State {
             readiness: Readiness::starting(),
             rate: RateLimit::new(config.rate_limit),
             json_body_bytes_max: config.json_body_bytes_max,
+            imports: import::Imports::default(),
+            import_lines_max: config.import_lines_max,
         }))
     }
 
@@ -161,6 +168,11 @@ const ROUTES: &[Route] = &[
     get("/management-api/v1/devices", Customer(DevicesRead), |it| {
         it.to(devices::list)
     }),
+    post(
+        "/management-api/v1/devices/import",
+        Customer(DevicesWrite),
+        |it| it.to(import::create),
+    ),
     get(
         "/management-api/v1/devices/{device}",
         Customer(DevicesRead),

@@ -35,14 +35,12 @@ impl FromRequest for Raw {
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let media_type = media_type(request.headers());
-        let encoded = request.headers().contains_key(CONTENT_ENCODING);
+        let plain = expect_plain(request.headers());
         let bytes = web::Bytes::from_request(request, payload);
         Box::pin(async move {
-            if encoded {
-                return Err(Failure::unsupported_media("sent without Content-Encoding"));
-            }
+            plain?;
             let bytes = tokio::time::timeout(PATIENCE, bytes).await;
-            let bytes = bytes.map_err(|_| Failure::malformed("the body did not come in time"))?;
+            let bytes = bytes.map_err(|_| late())?;
             let bytes = bytes.map_err(|error| unread(&error))?;
             Ok(Self { media_type, bytes })
         })
@@ -76,16 +74,36 @@ impl FromRequest for Query {
     }
 }
 
-fn media_type(headers: &HeaderMap) -> String {
+/// The media type of the body without its parameters, in lower case; empty where none is said.
+pub(super) fn media_type(headers: &HeaderMap) -> String {
     let value = headers
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
         .unwrap_or("");
-    let essence = value.split(';').next().unwrap_or_default();
+    essence(value)
+}
+
+/// A media type without its parameters, in lower case.
+pub(super) fn essence(media_type: &str) -> String {
+    let essence = media_type.split(';').next().unwrap_or_default();
     essence.trim().to_ascii_lowercase()
 }
 
-fn unread(error: &actix_web::Error) -> Failure {
+/// Refuses a body that was packed for its way.
+pub(super) fn expect_plain(headers: &HeaderMap) -> Result<(), Failure> {
+    if headers.contains_key(CONTENT_ENCODING) {
+        return Err(Failure::unsupported_media("sent without Content-Encoding"));
+    }
+    Ok(())
+}
+
+/// The body took too long.
+pub(super) fn late() -> Failure {
+    Failure::malformed("the body did not come in time")
+}
+
+/// The body broke off, or is too long.
+pub(super) fn unread(error: &actix_web::Error) -> Failure {
     match error.as_error::<PayloadError>() {
         Some(PayloadError::Overflow) => Failure::body_too_large(),
         _ => Failure::malformed("the body could not be read to its end"),

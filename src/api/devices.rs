@@ -92,7 +92,8 @@ fn found(profile: Option<Profile>) -> Result<Profile, Failure> {
     profile.ok_or_else(|| Failure::unknown("device"))
 }
 
-fn new_device(mut fields: Fields) -> Result<NewDevice, Failure> {
+/// The device that fields say, wherever they come from.
+pub(super) fn new_device(mut fields: Fields) -> Result<NewDevice, Failure> {
     let new = NewDevice {
         device: fields.optional("deviceId", DeviceId::parse),
         iccid: fields.optional("iccid", Iccid::parse),
@@ -113,8 +114,5 @@ async fn taken_names(api: &Api, profile: &Profile) -> Result<Vec<Name>, Failure>
             taken.push(name);
         }
     }
-    // The PSK identity is the endpoint until one is given: one fault is enough for both.
-    let endpoint_taken = taken.contains(&Name::Endpoint(profile.endpoint.clone()));
-    taken.retain(|name| !(endpoint_taken && matches!(name, Name::PskIdentity(_))));
     Ok(taken)
 }

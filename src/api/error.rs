@@ -7,7 +7,7 @@ use std::fmt;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
-use actix_web::{HttpResponse, ResponseError};
+use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
 use serde::Serialize;
 
 use actors::devices::Unserved;
@@ -144,6 +144,12 @@ impl Failure {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, vec![fault])
     }
 
+    /// The body has more lines than are read.
+    pub(super) fn too_many_lines(message: impl fmt::Display) -> Self {
+        let fault = Fault::new("TOO_MANY_LINES", message);
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, vec![fault])
+    }
+
     /// The body is of a kind that is not read.
     pub(super) fn unsupported_media(wanted: &str) -> Self {
         let fault = Fault::new(
@@ -185,16 +191,30 @@ impl Failure {
 
     /// The answer to the call with this trace.
     pub(super) fn response(&self, trace: TraceId) -> HttpResponse {
-        let mut response = HttpResponse::build(self.status);
-        if let Some((name, value)) = &self.header {
-            response.insert_header((name.clone(), value.as_str()));
-        }
-        response.json(ErrorBody {
+        self.begun_response().json(self.body(trace))
+    }
+
+    /// The answer to a call that was granted in part, with what came of that part.
+    pub(super) fn response_with(&self, trace: TraceId, granted: &impl Serialize) -> HttpResponse {
+        self.begun_response().json(PartlyGrantedBody {
+            error: self.body(trace),
+            granted,
+        })
+    }
+
+    /// What the caller is told, in the shape of every failure.
+    pub(super) fn body(&self, trace: TraceId) -> ErrorBody<'_> {
+        ErrorBody {
             status_code: self.status.as_u16(),
             status_text: self.status.canonical_reason().unwrap_or_default(),
             errors: &self.faults,
             trace_id: trace.to_string(),
-        })
+        }
+    }
+
+    /// What was wrong, to be told in another place.
+    pub(super) fn into_faults(self) -> Vec<Fault> {
+        self.faults
     }
 
     /// What the caller is told.
@@ -206,6 +226,14 @@ impl Failure {
     /// What the operator should know and the caller not.
     pub(super) fn inner(&self) -> Option<&str> {
         self.inner.as_deref()
+    }
+
+    fn begun_response(&self) -> HttpResponseBuilder {
+        let mut response = HttpResponse::build(self.status);
+        if let Some((name, value)) = &self.header {
+            response.insert_header((name.clone(), value.as_str()));
+        }
+        response
     }
 
     fn try_later(retry_after_s: u32, message: &str) -> Self {
@@ -234,11 +262,20 @@ impl Failure {
 /// The body of every failure.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ErrorBody<'a> {
+pub(super) struct ErrorBody<'a> {
     status_code: u16,
     status_text: &'a str,
     errors: &'a [Fault],
     trace_id: String,
+}
+
+/// The body of a failure that came when part of a call was granted.
+#[derive(Serialize)]
+struct PartlyGrantedBody<'a, T> {
+    #[serde(flatten)]
+    error: ErrorBody<'a>,
+    #[serde(flatten)]
+    granted: &'a T,
 }
 
 /// The body of the one failure whose shape is that of the service callers come from.

@@ -99,6 +99,22 @@ impl Fields {
         fields
     }
 
+    /// Texts of a row under their names, each of which is there once.
+    pub(super) fn of_texts<'a>(texts: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let texts = texts.map(|(name, text)| (name.to_owned(), Value::String(text.to_owned())));
+        Self {
+            given: texts.collect(),
+            origin: Origin::Body,
+            faults: Vec::new(),
+        }
+    }
+
+    /// What was given and not asked for yet.
+    #[cfg(test)]
+    pub(super) fn given(&self) -> Value {
+        Value::Object(self.given.clone().into_iter().collect())
+    }
+
     /// A text that must be there.
     pub(super) fn required<T, W: Into<Wrong>>(
         &mut self,

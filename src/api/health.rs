@@ -41,6 +41,11 @@ impl Readiness {
         self.0.store(phase as u8, Ordering::Release);
     }
 
+    /// Whether the service takes no more.
+    pub(super) fn is_draining(&self) -> bool {
+        self.is(Phase::Draining)
+    }
+
     fn is(&self, phase: Phase) -> bool {
         self.0.load(Ordering::Acquire) == phase as u8
     }

@@ -1,0 +1,293 @@
+//! POST `/devices/import`: devices by the million, streamed in, settled batch by batch, and told
+//! line by line.
+//!
+//! ```text
+//!  body -> upload (lines, records) -> batches (decide, commit) -> report (counts, refusals)
+//! ```
+//!
+//! Nothing is read before there is room for it, so an import of any length takes the same memory.
+
+mod batches;
+mod lines;
+mod records;
+mod report;
+mod running;
+mod upload;
+
+use std::collections::HashSet;
+
+use actix_web::http::header::{ACCEPT, HeaderMap};
+use actix_web::{HttpRequest, HttpResponse, web};
+use tracing::{Instrument, debug, error, info};
+
+use engine::change::Name;
+use engine::directory::device::draft_device;
+use engine::ids::{CustomerId, TraceId};
+use engine::moment::Moment;
+use engine::profile::Profile;
+
+use super::Api;
+use super::access::Caller;
+use super::body::{essence, expect_plain, media_type};
+use super::call::Call;
+use super::devices::new_device;
+use super::error::Failure;
+use super::fields::Fields;
+use batches::{BATCH_LINES, Batches, Entry, Settled};
+use records::{Format, Record};
+use report::{Report, Tally};
+use running::Place;
+use upload::Upload;
+
+pub(super) use running::Imports;
+
+/// The operator's log says after so many lines how far an import is.
+const LOGGED_LINES: u64 = 100_000;
+
+/// POST: makes devices known, one a line.
+pub(super) async fn create(
+    caller: Caller,
+    call: Call,
+    request: HttpRequest,
+    payload: web::Payload,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let admitted = admit(&api, &caller.customer, request.headers());
+    let mut upload = Upload::new(api.clone(), payload);
+    let opened = match &admitted {
+        Ok((format, _)) => upload.open(*format).await,
+        Err(failure) => Err(failure.clone()),
+    };
+    let (_, place) = match opened.and(admitted) {
+        Ok(admitted) => admitted,
+        Err(failure) => {
+            upload.discard().await;
+            return Err(failure);
+        }
+    };
+    let batches = Batches::new(api.clone(), caller.customer.clone());
+    let import = Import {
+        lines_left: u64::from(api.import_lines_max),
+        api,
+        customer: caller.customer,
+        upload,
+        batches,
+        entries: Vec::with_capacity(BATCH_LINES),
+        tally: Tally::default(),
+        has_gap: false,
+        report: Report::at_the_end(),
+        _place: place,
+    };
+    if wants_lines(request.headers()) {
+        Ok(answered_as_it_goes(import, call.trace))
+    } else {
+        Ok(answered_at_the_end(import, call.trace).await)
+    }
+}
+
+/// One import.
+struct Import {
+    api: web::Data<Api>,
+    customer: CustomerId,
+    upload: Upload,
+    batches: Batches,
+    /// Lines that are not sent on their way yet.
+    entries: Vec<Entry>,
+    lines_left: u64,
+    tally: Tally,
+    /// A batch was not settled, so what lies behind it is not all that came before.
+    has_gap: bool,
+    report: Report,
+    _place: Place,
+}
+
+impl Import {
+    /// Imports to the end of the body, or to what stops it.
+    async fn run(&mut self) -> Result<(), Failure> {
+        info!(customer = %self.customer, "an import began");
+        let outcome = self.take_all().await;
+        if outcome.is_err() {
+            self.wind_up().await;
+        }
+        let Tally {
+            lines,
+            created,
+            unchanged,
+            refused,
+            through,
+        } = self.tally;
+        let whole = outcome.is_ok();
+        info!(
+            customer = %self.customer,
+            lines, created, unchanged, refused, through, whole,
+            "an import ended"
+        );
+        outcome
+    }
+
+    async fn take_all(&mut self) -> Result<(), Failure> {
+        loop {
+            while let Some(record) = self.upload.next_record()? {
+                if self.lines_left == 0 {
+                    self.send_all().await?;
+                    return Err(self.too_many_lines(record.line));
+                }
+                self.take(record);
+                if self.entries.len() == BATCH_LINES {
+                    self.send().await?;
+                }
+            }
+            if self.upload.is_ended() {
+                return self.send_all().await;
+            }
+            // Whoever sends slowly is not kept waiting for a batch to fill.
+            if self.batches.is_empty() {
+                self.send().await?;
+            }
+            tokio::select! {
+                filled = self.upload.fill() => filled?,
+                () = self.batches.arrival(), if !self.batches.is_empty() => self.land().await?,
+            }
+        }
+    }
+
+    async fn send_all(&mut self) -> Result<(), Failure> {
+        self.send().await?;
+        while !self.batches.is_empty() {
+            self.land().await?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, record: Record) {
+        self.lines_left -= 1;
+        let draft = drafted(&mut self.api.clock.moment(), &self.customer, record.fields);
+        self.entries.push(Entry {
+            line: record.line,
+            draft: draft.map_err(Failure::into_faults),
+        });
+    }
+
+    /// Sends the lines that were taken on their way.
+    async fn send(&mut self) -> Result<(), Failure> {
+        if self.entries.is_empty() {
+            return Ok(());
+        }
+        if self.api.readiness.is_draining() {
+            return Err(Failure::not_ready());
+        }
+        let entries = std::mem::replace(&mut self.entries, Vec::with_capacity(BATCH_LINES));
+        let profiles = entries.iter().filter_map(Entry::profile);
+        let names: HashSet<Name> = profiles.flat_map(Name::all_of).collect();
+        while self.batches.must_wait(&names) {
+            self.land().await?;
+        }
+        self.batches.send(entries, names).await
+    }
+
+    async fn land(&mut self) -> Result<(), Failure> {
+        let landed = self.batches.land().await;
+        self.has_gap |= landed.is_err();
+        self.tell(landed?).await
+    }
+
+    /// Ends an import that stops: what is on its way is awaited, what still comes in passes.
+    async fn wind_up(&mut self) {
+        while !self.batches.is_empty() {
+            let landed = self.batches.land_as_it_is().await;
+            self.has_gap |= landed.is_none();
+            if self.tell(landed.unwrap_or_default()).await.is_err() {
+                debug!(customer = %self.customer, "nobody reads what came of an import");
+            }
+        }
+        self.upload.discard().await;
+    }
+
+    async fn tell(&mut self, settled: Vec<Settled>) -> Result<(), Failure> {
+        let before = self.tally.lines / LOGGED_LINES;
+        self.tally.count(&settled);
+        if let Some(last) = settled.last().filter(|_| !self.has_gap) {
+            self.tally.through = last.line;
+        }
+        if self.tally.lines / LOGGED_LINES > before {
+            let Tally { lines, created, .. } = self.tally;
+            info!(customer = %self.customer, lines, created, "an import is under way");
+        }
+        self.report.tell(settled, self.tally).await
+    }
+
+    fn too_many_lines(&self, line: u64) -> Failure {
+        let max = self.api.import_lines_max;
+        Failure::too_many_lines(format!(
+            "an import has at most {max} lines; line {line} and those behind it are not imported"
+        ))
+    }
+}
+
+/// How the lines are written, and the place of an import that may begin.
+fn admit(
+    api: &Api,
+    customer: &CustomerId,
+    headers: &HeaderMap,
+) -> Result<(Format, Place), Failure> {
+    expect_plain(headers)?;
+    let format = Format::of(&media_type(headers));
+    let wanted = "application/x-ndjson or text/csv";
+    let format = format.ok_or_else(|| Failure::unsupported_media(wanted))?;
+    Ok((format, api.imports.enter(customer)?))
+}
+
+/// Whether the caller wants to be told as the import goes.
+fn wants_lines(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT).filter_map(|value| value.to_str().ok());
+    let mut types = accepted.flat_map(|value| value.split(','));
+    types.any(|media_type| Format::of(&essence(media_type)) == Some(Format::Ndjson))
+}
+
+fn drafted(
+    m: &mut Moment,
+    customer: &CustomerId,
+    fields: Result<Fields, Failure>,
+) -> Result<Profile, Failure> {
+    let new = new_device(fields?)?;
+    Ok(draft_device(m, customer, new)?)
+}
+
+/// Imports, and answers with everything at once.
+async fn answered_at_the_end(mut import: Import, trace: TraceId) -> HttpResponse {
+    let outcome = import.run().await;
+    let body = import.report.into_summary(import.tally);
+    match outcome {
+        Ok(()) => HttpResponse::Ok().json(body),
+        Err(failure) => {
+            tell_operator(&failure);
+            failure.response_with(trace, &body)
+        }
+    }
+}
+
+/// Answers at once, and tells line by line what the import does.
+fn answered_as_it_goes(mut import: Import, trace: TraceId) -> HttpResponse {
+    let (report, told) = Report::as_it_goes();
+    import.report = report;
+    let importing = async move {
+        let failure = import.run().await.err();
+        if let Some(failure) = &failure {
+            tell_operator(failure);
+        }
+        let error = failure.as_ref().map(|failure| failure.body(trace));
+        if import.report.end(import.tally, error).await.is_err() {
+            debug!(customer = %import.customer, "nobody reads how an import ended");
+        }
+    };
+    actix_web::rt::spawn(importing.in_current_span());
+    HttpResponse::Ok()
+        .content_type("application/x-ndjson")
+        .streaming(told)
+}
+
+fn tell_operator(failure: &Failure) {
+    if let Some(inner) = failure.inner() {
+        error!(inner, "an import was stopped");
+    }
+}

@@ -1,0 +1,189 @@
+//! What does a CSV line say (RFC 4180)? The only file that sees csv-core.
+
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
+
+use super::{PROPERTIES, Record, malformed, too_long};
+use crate::api::error::{Failure, Fault};
+use crate::api::fields::Fields;
+use crate::api::import::lines::{LINE_BYTES_MAX, Line, TooLong};
+
+/// Fields that are looked at: one more than a record may have, to see that it has too many.
+const FIELDS_MAX: usize = PROPERTIES.len() + 1;
+
+/// A reader of CSV records.
+pub(in crate::api::import) struct Csv {
+    reader: Reader,
+    text: Box<[u8; LINE_BYTES_MAX]>,
+    text_bytes: usize,
+    ends: [usize; FIELDS_MAX],
+    fields: usize,
+    /// The line the unfinished record begins on.
+    begun_on: Option<u64>,
+    /// What the header calls the columns.
+    columns: Vec<&'static str>,
+}
+
+/// What a line does to a record.
+enum Progress {
+    Whole,
+    Unfinished,
+    TooLong,
+    TooManyFields,
+}
+
+impl Csv {
+    /// A reader in front of the header.
+    pub(in crate::api::import) fn new() -> Self {
+        // Lines come without their ends; a carriage return inside one is no end.
+        let line_feed = Terminator::Any(b'\n');
+        Self {
+            reader: ReaderBuilder::new().terminator(line_feed).build(),
+            text: Box::new([0; LINE_BYTES_MAX]),
+            text_bytes: 0,
+            ends: [0; FIELDS_MAX],
+            fields: 0,
+            begun_on: None,
+            columns: Vec::new(),
+        }
+    }
+
+    /// Whether the columns have names by now.
+    pub(super) fn has_header(&self) -> bool {
+        !self.columns.is_empty()
+    }
+
+    /// What the line completes; the header completes nothing, and a faulty one everything.
+    pub(super) fn read(&mut self, line: Line) -> Result<Option<Record>, Failure> {
+        let number = line.number;
+        let progress = match &line.text {
+            Ok(text) if text.is_empty() && self.begun_on.is_none() => return Ok(None),
+            Ok(text) => self.take(number, text),
+            Err(TooLong) => Progress::TooLong,
+        };
+        let begun_on = self.begun_on.unwrap_or(number);
+        let fields = match progress {
+            Progress::Unfinished => return Ok(None),
+            Progress::Whole if !self.has_header() => {
+                self.columns = self.header()?;
+                self.begin_anew();
+                return Ok(None);
+            }
+            Progress::Whole => self.named_fields(),
+            Progress::TooLong => Err(too_long()),
+            Progress::TooManyFields => Err(self.wrong_count("more")),
+        };
+        self.begin_anew();
+        if !self.has_header() {
+            return Err(no_header());
+        }
+        Ok(Some(Record {
+            line: begun_on,
+            fields,
+        }))
+    }
+
+    /// What the end of the stream leaves unfinished.
+    pub(super) fn end(&mut self) -> Result<Option<Record>, Failure> {
+        if !self.has_header() {
+            return Err(no_header());
+        }
+        let unclosed = |line| Record {
+            line,
+            fields: Err(malformed("the quotes opened on this line do not end")),
+        };
+        Ok(self.begun_on.take().map(unclosed))
+    }
+
+    fn take(&mut self, number: u64, line: &[u8]) -> Progress {
+        self.begun_on.get_or_insert(number);
+        // To csv-core nothing at all is the end of the stream.
+        for input in [line, b"\n"] {
+            if input.is_empty() {
+                continue;
+            }
+            let text = self.text.get_mut(self.text_bytes..).unwrap_or_default();
+            let ends = self.ends.get_mut(self.fields..).unwrap_or_default();
+            let (result, _, text_bytes, fields) = self.reader.read_record(input, text, ends);
+            self.text_bytes += text_bytes;
+            self.fields += fields;
+            match result {
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::Record | ReadRecordResult::End => return Progress::Whole,
+                ReadRecordResult::OutputFull => return Progress::TooLong,
+                ReadRecordResult::OutputEndsFull => return Progress::TooManyFields,
+            }
+        }
+        Progress::Unfinished
+    }
+
+    fn begin_anew(&mut self) {
+        self.reader.reset();
+        self.text_bytes = 0;
+        self.fields = 0;
+        self.begun_on = None;
+    }
+
+    /// The texts of the record.
+    fn texts(&self) -> Result<Vec<&str>, Failure> {
+        let mut from = 0;
+        let ends = self.ends.iter().take(self.fields);
+        let texts = ends.map(|end| {
+            let text = self.text.get(from..*end).unwrap_or_default();
+            from = *end;
+            std::str::from_utf8(text).map_err(|_| malformed("the line is not UTF-8"))
+        });
+        texts.collect()
+    }
+
+    /// What the columns are called; the failure is one of the whole import.
+    fn header(&self) -> Result<Vec<&'static str>, Failure> {
+        let mut columns: Vec<&'static str> = Vec::new();
+        let mut faults = Vec::new();
+        for text in self.texts()? {
+            match PROPERTIES.iter().find(|name| **name == text) {
+                None => {
+                    let message = "is not a column of an import";
+                    faults.push(Fault::of("UNKNOWN_PROPERTY", text, message));
+                }
+                Some(name) if columns.contains(name) => {
+                    faults.push(Fault::of("REPEATED", name, "must be given once"));
+                }
+                Some(name) => columns.push(name),
+            }
+        }
+        if !columns.contains(&"deviceId") && !columns.contains(&"iccid") {
+            let message = "deviceId or iccid must be a column";
+            faults.push(Fault::of("REQUIRED", "deviceId", message));
+        }
+        if faults.is_empty() {
+            Ok(columns)
+        } else {
+            Err(Failure::invalid(faults))
+        }
+    }
+
+    fn named_fields(&self) -> Result<Fields, Failure> {
+        let texts = self.texts()?;
+        match texts.len().cmp(&self.columns.len()) {
+            std::cmp::Ordering::Less => Err(self.wrong_count("fewer")),
+            std::cmp::Ordering::Greater => Err(self.wrong_count("more")),
+            // An empty field is none.
+            std::cmp::Ordering::Equal => {
+                let columns = self.columns.iter().copied();
+                let given = columns.zip(texts).filter(|(_, text)| !text.is_empty());
+                Ok(Fields::of_texts(given))
+            }
+        }
+    }
+
+    fn wrong_count(&self, than: &str) -> Failure {
+        let columns = self.columns.len();
+        malformed(&format!(
+            "the line has {than} fields than the {columns} columns of the header"
+        ))
+    }
+}
+
+fn no_header() -> Failure {
+    Failure::malformed("the first line must be a header that names the columns")
+}

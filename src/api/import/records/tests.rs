@@ -1,0 +1,157 @@
+//! Is each line of an import read as what it says, and each fault told by its line?
+
+use serde_json::{Value, json};
+
+use super::{Format, Record, Records};
+use crate::api::error::Failure;
+use crate::api::import::lines::Lines;
+
+#[test]
+fn ndjson_has_an_object_a_line() {
+    let text = "{\"deviceId\":\"a\"}\n\n  {\"iccid\":\"1\",\"name\":null} \r\n[]\n{\n\u{7f}";
+    let expected = [
+        (1, Ok(json!({ "deviceId": "a" }))),
+        (3, Ok(json!({ "iccid": "1" }))),
+        (4, Err("MALFORMED_LINE")),
+        (5, Err("MALFORMED_LINE")),
+        (6, Err("MALFORMED_LINE")),
+    ];
+    check(Format::Ndjson, text.as_bytes(), &expected);
+}
+
+#[test]
+fn csv_has_its_columns_by_name_in_any_order() {
+    let text = "name,deviceId\n\"Cellar, left\",a\n,b\n\"say \"\"hi\"\"\",c";
+    let expected = [
+        (2, Ok(json!({ "name": "Cellar, left", "deviceId": "a" }))),
+        (3, Ok(json!({ "deviceId": "b" }))),
+        (4, Ok(json!({ "name": "say \"hi\"", "deviceId": "c" }))),
+    ];
+    check(Format::Csv, text.as_bytes(), &expected);
+    let windows = format!("\u{feff}{}\r\n", text.replace('\n', "\r\n"));
+    check(Format::Csv, windows.as_bytes(), &expected);
+}
+
+#[test]
+fn a_csv_record_that_spans_lines_is_one_and_known_by_its_first() {
+    let text = "deviceId,name\n\na,\"one\ntwo\"\nb,\"open\nc,three\n";
+    let expected = [
+        (3, Ok(json!({ "deviceId": "a", "name": "one\ntwo" }))),
+        (5, Err("MALFORMED_LINE")),
+    ];
+    check(Format::Csv, text.as_bytes(), &expected);
+}
+
+#[test]
+fn quotes_that_never_end_cost_a_record_and_not_the_stream() {
+    let mut text = String::from("deviceId\n\"a\n");
+    (0..1_000).for_each(|number| text.push_str(&format!("device-{number}\n")));
+    let read = records(Format::Csv, text.as_bytes()).unwrap();
+    assert_eq!(shown(&read[0]), (2, Err("LINE_TOO_LONG".to_owned())));
+    let last = json!({ "deviceId": "device-999" });
+    assert_eq!(shown(read.last().unwrap()), (1_002, Ok(last)));
+}
+
+#[test]
+fn a_csv_line_that_does_not_fit_its_header_is_refused() {
+    let text = b"deviceId,iccid\na\na,1,2\na,1,2,3,4,5,6,7,8,9,10,11\n\xff,1\nb,2\n";
+    let expected = [
+        (2, Err("MALFORMED_LINE")),
+        (3, Err("MALFORMED_LINE")),
+        (4, Err("MALFORMED_LINE")),
+        (5, Err("MALFORMED_LINE")),
+        (6, Ok(json!({ "deviceId": "b", "iccid": "2" }))),
+    ];
+    check(Format::Csv, text, &expected);
+}
+
+#[test]
+fn a_line_that_is_too_long_is_refused_and_the_next_is_read() {
+    let long = "x".repeat(9_000);
+    let text = format!("deviceId\n{long}\nb\n");
+    let expected = [
+        (2, Err("LINE_TOO_LONG")),
+        (3, Ok(json!({ "deviceId": "b" }))),
+    ];
+    check(Format::Csv, text.as_bytes(), &expected);
+    let text = format!("{{\"deviceId\":\"{long}\"}}\n{{\"deviceId\":\"b\"}}\n");
+    let expected = [
+        (1, Err("LINE_TOO_LONG")),
+        (2, Ok(json!({ "deviceId": "b" }))),
+    ];
+    check(Format::Ndjson, text.as_bytes(), &expected);
+}
+
+#[test]
+fn a_header_says_every_fault_at_once() {
+    let cases: [(&str, &[&str]); 7] = [
+        ("", &["MALFORMED_BODY"]),
+        ("\n\n", &["MALFORMED_BODY"]),
+        ("\"deviceId", &["MALFORMED_BODY"]),
+        ("\u{7f}\n", &["UNKNOWN_PROPERTY", "REQUIRED"]),
+        (
+            "deviceId,colour,deviceId\na,b,c\n",
+            &["UNKNOWN_PROPERTY", "REPEATED"],
+        ),
+        ("imsi,name\n1,2\n", &["REQUIRED"]),
+        ("a,b,c,d,e,f,g,h,i,j\n", &["MALFORMED_BODY"]),
+    ];
+    for (text, codes) in cases {
+        let refused = records(Format::Csv, text.as_bytes()).unwrap_err();
+        assert_eq!(codes_of(refused), codes, "{text:?}");
+    }
+}
+
+#[test]
+fn only_the_types_of_an_import_are_read() {
+    for known in [
+        "application/x-ndjson",
+        "application/ndjson",
+        "application/jsonl",
+    ] {
+        assert_eq!(Format::of(known), Some(Format::Ndjson));
+    }
+    assert_eq!(Format::of("text/csv"), Some(Format::Csv));
+    for other in ["", "application/json", "text/plain", "text/csv2"] {
+        assert_eq!(Format::of(other), None, "{other}");
+    }
+}
+
+fn check(format: Format, text: &[u8], expected: &[(u64, Result<Value, &str>)]) {
+    let read = records(format, text).unwrap();
+    let shown: Vec<_> = read.iter().map(shown).collect();
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(line, said)| (*line, said.clone().map_err(str::to_owned)))
+        .collect();
+    assert_eq!(shown, expected);
+}
+
+fn records(format: Format, text: &[u8]) -> Result<Vec<Record>, Failure> {
+    let mut lines = Lines::default();
+    let mut records = Records::of(format);
+    let mut read = Vec::new();
+    lines.feed(text.to_vec().into());
+    while let Some(line) = lines.next_whole() {
+        read.extend(records.read(line)?);
+    }
+    if let Some(line) = lines.last() {
+        read.extend(records.read(line)?);
+    }
+    read.extend(records.end()?);
+    Ok(read)
+}
+
+/// The line of a record with what it says, or the code of its fault.
+fn shown(record: &Record) -> (u64, Result<Value, String>) {
+    let fields = match &record.fields {
+        Ok(fields) => Ok(fields.given()),
+        Err(failure) => Err(codes_of(failure.clone()).concat()),
+    };
+    (record.line, fields)
+}
+
+fn codes_of(failure: Failure) -> Vec<&'static str> {
+    let faults = failure.into_faults().into_iter();
+    faults.map(|fault| fault.code).collect()
+}

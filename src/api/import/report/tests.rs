@@ -1,0 +1,131 @@
+//! Is a caller told every refused line, in memory that has a bound?
+
+use serde_json::{Value, json};
+
+use super::{FAULTS_MAX, REFUSAL_BYTES_MAX, REFUSALS_MAX, Report, Tally, Told};
+use crate::api::error::Fault;
+use crate::api::import::batches::{Made, Settled};
+
+#[actix_web::test]
+async fn the_answer_at_the_end_has_counts_and_refused_lines() {
+    let settled = vec![created(1), refused(2, 1), unchanged(4)];
+    assert_eq!(
+        told_at_the_end(settled).await,
+        json!({
+            "lines": 3, "created": 1, "unchanged": 1, "refused": 1, "through": 9,
+            "refusals": [{
+                "line": 2,
+                "errors": [{ "code": "X", "message": "is wrong", "field": "name" }],
+            }],
+            "refusalsOmitted": 0,
+        })
+    );
+}
+
+#[actix_web::test]
+async fn the_answer_as_it_goes_tells_each_batch_and_then_the_end() {
+    let (mut report, mut told) = Report::as_it_goes();
+    let settled = vec![created(1), refused(2, 1)];
+    let tally = counted(&settled);
+    report.tell(settled, tally).await.unwrap();
+    report.end(tally, None).await.unwrap();
+    drop(report);
+    let counts = json!({ "lines": 2, "created": 1, "unchanged": 0, "refused": 1, "through": 9 });
+    let errors = json!([{ "code": "X", "message": "is wrong", "field": "name" }]);
+    let expected = [
+        json!({ "refusal": { "line": 2, "errors": errors } }),
+        json!({ "progress": counts }),
+        json!({ "summary": counts }),
+    ];
+    assert_eq!(lines_of(&mut told).await, expected);
+}
+
+#[actix_web::test]
+async fn refused_lines_beyond_the_bound_are_counted() {
+    let many = (1..=REFUSALS_MAX as u64 + 7).map(|line| refused(line, 1));
+    let told = told_at_the_end(many.collect()).await;
+    assert_eq!(told["refusals"].as_array().unwrap().len(), REFUSALS_MAX);
+    assert_eq!(told["refusalsOmitted"], 7);
+    assert_eq!(told["refused"], REFUSALS_MAX + 7);
+}
+
+#[actix_web::test]
+async fn long_refusals_are_bounded_by_their_bytes() {
+    let long = |line| {
+        let fault = Fault::of("X", &"x".repeat(100_000), "is wrong");
+        Settled {
+            line,
+            outcome: Err(vec![fault]),
+        }
+    };
+    let mut lines: Vec<Settled> = (1..=200).map(long).collect();
+    lines.push(refused(201, 1));
+    let told = told_at_the_end(lines).await;
+    let listed = told["refusals"].as_array().unwrap().len();
+    assert!(
+        (1..=REFUSAL_BYTES_MAX / 100_000).contains(&listed),
+        "{listed}"
+    );
+    // The refusals listed are the first: what fits behind a gap is not listed.
+    assert_eq!(told["refusalsOmitted"], 201 - listed);
+}
+
+#[actix_web::test]
+async fn a_line_has_only_so_many_faults() {
+    let told = told_at_the_end(vec![refused(1, 100)]).await;
+    let errors = told["refusals"][0]["errors"].as_array().unwrap();
+    assert_eq!(errors.len(), FAULTS_MAX);
+}
+
+#[actix_web::test]
+async fn a_caller_that_is_gone_is_noticed() {
+    let (mut report, told) = Report::as_it_goes();
+    drop(told);
+    let tally = Tally::default();
+    assert!(report.tell(vec![created(1)], tally).await.is_err());
+    assert!(report.end(tally, None).await.is_err());
+}
+
+async fn told_at_the_end(settled: Vec<Settled>) -> Value {
+    let tally = counted(&settled);
+    let mut report = Report::at_the_end();
+    report.tell(settled, tally).await.unwrap();
+    serde_json::to_value(report.into_summary(tally)).unwrap()
+}
+
+async fn lines_of(told: &mut Told) -> Vec<Value> {
+    let mut lines = Vec::new();
+    while let Some(part) = told.0.recv().await {
+        let text = std::str::from_utf8(&part).unwrap();
+        lines.extend(
+            text.lines()
+                .map(|line| serde_json::from_str::<Value>(line).unwrap()),
+        );
+    }
+    lines
+}
+
+fn counted(settled: &[Settled]) -> Tally {
+    let mut tally = Tally {
+        through: 9,
+        ..Tally::default()
+    };
+    tally.count(settled);
+    tally
+}
+
+fn created(line: u64) -> Settled {
+    let outcome = Ok(Made::Created);
+    Settled { line, outcome }
+}
+
+fn unchanged(line: u64) -> Settled {
+    let outcome = Ok(Made::Unchanged);
+    Settled { line, outcome }
+}
+
+fn refused(line: u64, faults: usize) -> Settled {
+    let fault = Fault::of("X", "name", "is wrong");
+    let outcome = Err(vec![fault; faults]);
+    Settled { line, outcome }
+}

@@ -1,0 +1,126 @@
+//! How does an import come in? Piece by piece, as fast as it is settled and no faster.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::time::Duration;
+
+use actix_web::web;
+use futures_core::Stream;
+
+use engine::moment::Timestamp;
+
+use super::lines::Lines;
+use super::records::{Format, Record, Records};
+use crate::api::Api;
+use crate::api::body::{late, unread};
+use crate::api::error::Failure;
+
+/// A caller that sends nothing for so long is gone.
+const PIECE_PATIENCE: Duration = Duration::from_secs(30);
+
+/// An import takes this long at most, so that a caller that sends a byte now and then does not keep
+/// its place; a million lines at a tenth of the usual speed take half of it.
+const IMPORT_MS_MAX: i64 = 3_600_000;
+
+/// What is not imported any more is still read for so long, so that a caller that is sending hears
+/// why; a stop of the service does not wait longer either.
+const DISCARD_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The body of an import.
+pub(super) struct Upload {
+    api: web::Data<Api>,
+    payload: web::Payload,
+    lines: Lines,
+    records: Records,
+    began_at: Timestamp,
+    is_ended: bool,
+}
+
+impl Upload {
+    /// The body of a call that begins now.
+    pub(super) fn new(api: web::Data<Api>, payload: web::Payload) -> Self {
+        Self {
+            began_at: api.clock.now(),
+            api,
+            payload,
+            lines: Lines::default(),
+            records: Records::of(Format::Ndjson),
+            is_ended: false,
+        }
+    }
+
+    /// Reads what stands before the first record of a format.
+    pub(super) async fn open(&mut self, format: Format) -> Result<(), Failure> {
+        self.records = Records::of(format);
+        while !self.records.is_open() {
+            match self.lines.next_whole() {
+                // Before the header there is no record to lose.
+                Some(line) => drop(self.records.read(line)?),
+                None if self.is_ended => return self.open_by_last_line(),
+                None => self.fill().await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The next record of what came in, if it holds another.
+    pub(super) fn next_record(&mut self) -> Result<Option<Record>, Failure> {
+        loop {
+            let line = match self.lines.next_whole() {
+                Some(line) => line,
+                None if !self.is_ended => return Ok(None),
+                None => match self.lines.last() {
+                    Some(line) => line,
+                    None => return self.records.end(),
+                },
+            };
+            if let Some(record) = self.records.read(line)? {
+                return Ok(Some(record));
+            }
+        }
+    }
+
+    /// Waits for the next piece or the end. Whoever stops waiting loses nothing.
+    pub(super) async fn fill(&mut self) -> Result<(), Failure> {
+        if self.api.clock.now().since_ms(self.began_at) > IMPORT_MS_MAX {
+            return Err(late());
+        }
+        let payload = &mut self.payload;
+        let piece = poll_fn(|context| Pin::new(&mut *payload).poll_next(context));
+        match tokio::time::timeout(PIECE_PATIENCE, piece).await {
+            Err(_) => Err(late()),
+            Ok(Some(Ok(piece))) => {
+                self.lines.feed(piece);
+                Ok(())
+            }
+            Ok(Some(Err(error))) => Err(unread(&error.into())),
+            Ok(None) => {
+                self.is_ended = true;
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether all of it came in.
+    pub(super) fn is_ended(&self) -> bool {
+        self.is_ended
+    }
+
+    /// Lets what still comes in pass.
+    pub(super) async fn discard(&mut self) {
+        let passing = async {
+            while !self.is_ended && self.fill().await.is_ok() {
+                self.lines = Lines::default();
+            }
+        };
+        // Whoever sends longer than that is not waited for.
+        let _ = tokio::time::timeout(DISCARD_PATIENCE, passing).await;
+    }
+
+    fn open_by_last_line(&mut self) -> Result<(), Failure> {
+        if let Some(line) = self.lines.last() {
+            self.records.read(line)?;
+        }
+        self.records.end().map(drop)
+    }
+}
