@@ -13,16 +13,21 @@ use super::message::{Kind, Message, MessageId};
 pub const RECENT_MAX: usize = 8;
 
 /// EXCHANGE_LIFETIME of RFC 7252 section 4.8.2.
-const CONFIRMABLE_LIFETIME_MS: i64 = 247_000;
+const CONFIRMABLE_LIFETIME_MS: u32 = 247_000;
 
 /// NON_LIFETIME of RFC 7252 section 4.8.2.
-const NON_CONFIRMABLE_LIFETIME_MS: i64 = 145_000;
+const NON_CONFIRMABLE_LIFETIME_MS: u32 = 145_000;
 
 /// The last messages of one peer and what became of them.
+///
+/// They are held here and not on the heap, though most peers have said nothing lately: a fleet that
+/// speaks often must not need more memory than one that is silent.
 #[derive(Clone, Debug, Default)]
 pub struct Recent {
-    // Oldest first.
-    entries: Vec<Entry>,
+    /// When the latest was remembered; from here the entries count.
+    as_of_ms: i64,
+    /// Oldest first, the free places last.
+    entries: [Option<Entry>; RECENT_MAX],
 }
 
 /// What a message was met with.
@@ -40,22 +45,32 @@ impl Recent {
     /// Takes note of what a message was met with; of a repeated one, the latest counts.
     pub fn remember(&mut self, now_ms: i64, message: &Message, what: Remembered) {
         let digest = digest_of(message);
-        self.entries
-            .retain(|entry| entry.lives(now_ms) && !entry.is_of(message, digest));
-        if self.entries.len() >= RECENT_MAX {
-            self.entries.remove(0);
+        let mut now = Self {
+            as_of_ms: now_ms,
+            ..Self::default()
+        };
+        for entry in self.entries() {
+            if let Some(lives_for_ms) = self.lives_for_ms(now_ms, entry)
+                && !entry.is_of(message, digest)
+            {
+                now.push(Entry {
+                    lives_for_ms,
+                    ..*entry
+                });
+            }
         }
-        self.entries.push(Entry {
-            expires_at_ms: now_ms.saturating_add(lifetime_ms(message.kind)),
+        now.push(Entry {
+            lives_for_ms: lifetime_ms(message.kind),
             digest,
             message_id: message.message_id,
             what,
         });
+        *self = now;
     }
 
     /// Forgets the peer's past, for a peer that has begun anew.
     pub fn forget_all(&mut self) {
-        self.entries = Vec::new();
+        *self = Self::default();
     }
 
     /// Tells what the message was met with when it came before.
@@ -64,38 +79,54 @@ impl Recent {
     /// an id again for something else.
     pub fn find(&self, now_ms: i64, message: &Message) -> Option<Remembered> {
         let is_known = |entry: &&Entry| entry.message_id == message.message_id;
-        self.entries.iter().find(is_known)?;
+        self.entries().find(is_known)?;
         let digest = digest_of(message);
-        let found = self
-            .entries
-            .iter()
-            .find(|entry| entry.is_of(message, digest))?;
-        found.lives(now_ms).then_some(found.what)
+        let found = self.entries().find(|entry| entry.is_of(message, digest))?;
+        self.lives_for_ms(now_ms, found).map(|_| found.what)
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().flatten()
+    }
+
+    /// How long an entry lives from now on, if it does.
+    fn lives_for_ms(&self, now_ms: i64, entry: &Entry) -> Option<u32> {
+        let passed_ms = now_ms.saturating_sub(self.as_of_ms);
+        let left_ms = i64::from(entry.lives_for_ms).saturating_sub(passed_ms);
+        // Time does not run backwards, so that no entry lives longer than it did.
+        (left_ms > 0).then(|| u32::try_from(left_ms).unwrap_or(u32::MAX))
+    }
+
+    fn push(&mut self, entry: Entry) {
+        let place = self.entries.iter().position(Option::is_none);
+        let place = place.unwrap_or_else(|| {
+            self.entries.rotate_left(1);
+            RECENT_MAX - 1
+        });
+        if let Some(place) = self.entries.get_mut(place) {
+            *place = Some(entry);
+        }
     }
 }
 
-/// 16 bytes, of which a million devices have up to eight each.
-#[derive(Clone, Debug)]
+/// 12 bytes, of which each of a million devices has eight.
+#[derive(Clone, Copy, Debug)]
 struct Entry {
-    expires_at_ms: i64,
     digest: u32,
+    lives_for_ms: u32,
     message_id: MessageId,
     what: Remembered,
 }
 
-const _: () = assert!(size_of::<Entry>() <= 16);
+const _: () = assert!(size_of::<Option<Entry>>() == 12);
 
 impl Entry {
-    fn lives(&self, now_ms: i64) -> bool {
-        now_ms < self.expires_at_ms
-    }
-
     fn is_of(&self, message: &Message, digest: u32) -> bool {
         self.message_id == message.message_id && self.digest == digest
     }
 }
 
-fn lifetime_ms(kind: Kind) -> i64 {
+fn lifetime_ms(kind: Kind) -> u32 {
     match kind {
         Kind::Confirmable => CONFIRMABLE_LIFETIME_MS,
         Kind::NonConfirmable | Kind::Acknowledgement | Kind::Reset => NON_CONFIRMABLE_LIFETIME_MS,
