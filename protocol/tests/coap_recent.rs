@@ -122,8 +122,24 @@ fn a_peer_that_begins_anew_is_unknown() {
 }
 
 #[test]
-fn an_idle_peer_costs_three_words() {
-    assert!(size_of::<Recent>() <= 24);
+fn a_message_is_remembered_no_longer_and_no_shorter_for_those_that_follow() {
+    let mut recent = Recent::default();
+    recent.remember(1_000, &register(1), CREATED);
+    recent.remember(1_001, &register(2), CREATED);
+    recent.remember(200_000, &register(3), CREATED);
+    assert_eq!(known(&recent, 247_999, 0..8), [1, 2, 3]);
+    recent.remember(247_999, &register(4), CREATED);
+    assert_eq!(known(&recent, 247_999, 0..8), [1, 2, 3, 4]);
+    assert_eq!(known(&recent, 248_000, 0..8), [2, 3, 4]);
+    assert_eq!(known(&recent, 248_001, 0..8), [3, 4]);
+    assert_eq!(known(&recent, 446_999, 0..8), [3, 4]);
+    assert_eq!(known(&recent, 447_000, 0..8), [4]);
+}
+
+#[test]
+fn a_peer_costs_thirteen_words_and_no_heap() {
+    assert_eq!(size_of::<Recent>(), 104);
+    assert!(!std::mem::needs_drop::<Recent>());
 }
 
 fn remember_all(recent: &mut Recent, now_ms: i64, ids: Range<u16>) {
