@@ -16,7 +16,7 @@ use engine::device::Device;
 use engine::device::queue::{Accepted, CancelRefusal, Cancelled, SubmitRefusal};
 use engine::device::snapshot::Snapshot;
 use engine::effect::Effects;
-use engine::ids::{ActionId, DeviceKey};
+use engine::ids::ActionId;
 use engine::moment::Timestamp;
 use engine::registry::peers::Said;
 use store::CommitError;
@@ -75,28 +75,35 @@ type Afterwards = Box<dyn FnOnce(Result<(), Unserved>)>;
 /// One device.
 pub(crate) struct DeviceActor {
     device: Device,
-    key: DeviceKey,
     home: Rc<Home>,
     generation: u32,
     armed_at: Option<Timestamp>,
     said: Said,
     handled: u64,
-    ending: Ending,
+    leaving: Leaving,
+}
+
+/// Why the actor ends, if it ends now.
+#[derive(Clone, Copy)]
+enum Leaving {
+    /// Nobody said why: it panics, or the arbiter ends.
+    Unannounced,
+    /// Its step was not saved.
+    Unsaved,
+    /// The device was removed.
+    Retired,
 }
 
 impl DeviceActor {
     pub(crate) fn new(device: Device, home: Rc<Home>, generation: u32) -> Self {
-        let key = device.key();
         Self {
             device,
-            key,
             home,
             generation,
             armed_at: None,
             said: Said::default(),
             handled: 0,
-            // What holds if the actor is dropped without saying why: while panicking.
-            ending: Ending::Panicked,
+            leaving: Leaving::Unannounced,
         }
     }
 
@@ -117,7 +124,7 @@ impl DeviceActor {
             }
             Question::Retire(reply) => {
                 self.device.retire(out);
-                self.ending = Ending::Retired;
+                self.leaving = Leaving::Retired;
                 reply_with((), reply)
             }
             Question::Inspect(reply) => {
@@ -127,17 +134,23 @@ impl DeviceActor {
         }
     }
 
+    fn share_objects(&mut self) {
+        let mut lists = self.home.object_lists.borrow_mut();
+        self.device.share_objects(&mut lists);
+    }
+
     /// Performs the effects of a step: what is saved first, then the rest.
     fn settle(&mut self, out: Effects, afterwards: Option<Afterwards>, ctx: &mut Context<Self>) {
-        let (batch, speeches) = out.settle(self.home.owner(self.key.shard()));
+        let key = self.device.key();
+        let (batch, speeches) = out.settle(self.home.owner(key.shard()));
         if batch.is_empty() {
-            self.home.perform(self.key, speeches, &mut self.said);
+            self.home.perform(key, speeches, &mut self.said);
             return self.rest(afterwards);
         }
         let receipt = self.home.store.commit(batch).into_actor(self);
         ctx.wait(receipt.map(move |result, actor, ctx| match result {
             Ok(()) => {
-                actor.home.perform(actor.key, speeches, &mut actor.said);
+                actor.home.perform(key, speeches, &mut actor.said);
                 actor.rest(afterwards);
             }
             Err(error) => actor.give_up(error, afterwards, ctx),
@@ -149,9 +162,9 @@ impl DeviceActor {
     /// Of a removed device the registry hears before whoever asked does: who asks next is told
     /// that there is no such device. The actor ends with its last address.
     fn rest(&mut self, afterwards: Option<Afterwards>) {
-        match self.ending {
-            Ending::Retired => self.home.registry.do_send(self.ended()),
-            Ending::Panicked | Ending::Unsaved | Ending::Idle { .. } => self.arm(),
+        match self.leaving {
+            Leaving::Retired => self.home.registry.do_send(self.ended(Ending::Retired)),
+            Leaving::Unannounced | Leaving::Unsaved => self.arm(),
         }
         if let Some(afterwards) = afterwards {
             afterwards(Ok(()));
@@ -165,7 +178,7 @@ impl DeviceActor {
         afterwards: Option<Afterwards>,
         ctx: &mut Context<Self>,
     ) {
-        warn!(device = %self.key, %error, "a step was not saved");
+        warn!(device = %self.device.key(), %error, "a step was not saved");
         if let Some(afterwards) = afterwards {
             afterwards(Err(match error {
                 CommitError::Full => Unserved::Busy,
@@ -174,7 +187,7 @@ impl DeviceActor {
                 }
             }));
         }
-        self.ending = Ending::Unsaved;
+        self.leaving = Leaving::Unsaved;
         ctx.stop();
     }
 
@@ -186,35 +199,34 @@ impl DeviceActor {
         {
             self.disarm();
             self.armed_at = Some(at);
-            self.home.deadlines.arm(at, self.key);
+            self.home.deadlines.arm(at, self.device.key());
         }
         if self.device.is_idle() {
-            self.ending = Ending::Idle {
-                handled: self.handled,
-            };
-            self.tell_registry();
-            self.ending = Ending::Panicked;
+            self.offer_to_leave();
         }
     }
 
     fn disarm(&mut self) {
         if let Some(armed_at) = self.armed_at.take() {
-            self.home.deadlines.disarm(armed_at, self.key);
+            self.home.deadlines.disarm(armed_at, self.device.key());
         }
     }
 
-    /// Tells the registry; if its mailbox is full, the device stays a little longer.
-    fn tell_registry(&self) {
-        if self.home.registry.try_send(self.ended()).is_err() {
-            debug!(device = %self.key, "the registry is busy");
+    /// Tells the registry that it is not needed; if the registry's mailbox is full, it stays a
+    /// little longer.
+    fn offer_to_leave(&self) {
+        let handled = self.handled;
+        let ended = self.ended(Ending::Idle { handled });
+        if self.home.registry.try_send(ended).is_err() {
+            debug!(device = %self.device.key(), "the registry is busy");
         }
     }
 
-    fn ended(&self) -> Ended {
+    fn ended(&self, ending: Ending) -> Ended {
         Ended {
-            key: self.key,
+            key: self.device.key(),
             generation: self.generation,
-            ending: self.ending,
+            ending,
         }
     }
 }
@@ -223,8 +235,10 @@ impl Actor for DeviceActor {
     type Context = Context<Self>;
 
     fn started(&mut self, _: &mut Context<Self>) {
+        self.share_objects();
         if let Some(peer) = self.device.bound_peer() {
-            self.home.rebind(self.key, None, Some(peer), &mut self.said);
+            let key = self.device.key();
+            self.home.rebind(key, None, Some(peer), &mut self.said);
         }
         self.arm();
     }
@@ -235,7 +249,7 @@ impl Handler<Input> for DeviceActor {
 
     fn handle(&mut self, input: Input, ctx: &mut Context<Self>) {
         self.handled += 1;
-        if let Ending::Retired = self.ending {
+        if let Leaving::Retired = self.leaving {
             return refuse(input);
         }
         let mut out = Effects::new();
@@ -253,20 +267,20 @@ impl Handler<Input> for DeviceActor {
             }
             Input::Asked(question) => Some(self.ask(*question, &mut out)),
         };
+        self.share_objects();
         self.settle(out, afterwards, ctx);
     }
 }
 
 impl Drop for DeviceActor {
     fn drop(&mut self) {
-        let told = match self.ending {
-            Ending::Panicked => std::thread::panicking(),
-            Ending::Unsaved => true,
-            Ending::Retired | Ending::Idle { .. } => false,
+        let ending = match self.leaving {
+            Leaving::Unannounced if std::thread::panicking() => Ending::Panicked,
+            Leaving::Unsaved => Ending::Unsaved,
+            // The registry let it go, or knows already.
+            Leaving::Unannounced | Leaving::Retired => return,
         };
-        if told {
-            self.home.registry.do_send(self.ended());
-        }
+        self.home.registry.do_send(self.ended(ending));
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use actix::Addr;
 use engine::change::Owner;
 use engine::device::Rules;
+use engine::device::objects::ObjectLists;
 use engine::effect::Speech;
 use engine::ids::{DeviceKey, Shard};
 use engine::peer::Peer;
@@ -38,8 +39,8 @@ pub(crate) struct Home {
     pub(crate) keys: RangeInclusive<DeviceKey>,
     /// Which arbiter a datagram is for.
     pub(crate) router: RefCell<Router>,
-    /// Datagrams the kernel did not take.
-    unsent: Cell<u64>,
+    /// The lists of objects that devices of this arbiter have in common.
+    pub(crate) object_lists: RefCell<ObjectLists>,
 }
 
 impl Home {
@@ -60,7 +61,7 @@ impl Home {
             here,
             keys: homes.keys(here),
             router: RefCell::new(Router::new(here, homes)),
-            unsent: Cell::new(0),
+            object_lists: RefCell::default(),
         })
     }
 
