@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix::{
     Actor, ActorFutureExt as _, AsyncContext as _, Context, Handler, Message, WrapFuture as _,
@@ -19,8 +19,9 @@ use crate::clock::Clock;
 /// How often what is too old is looked for.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
-/// Rows removed in one go, so that a sweep never keeps a device's commit waiting for long.
-const ROWS_PER_SWEEP: u32 = 1_000;
+/// Things removed in one go. The store has a bound of its own, so that a sweep never keeps a
+/// device's commit waiting for long.
+const REMOVED_PER_SWEEP: u32 = 1_000;
 
 /// Entries that may wait for the store; beyond it the oldest is lost and the operator told.
 const WAITING_MAX: usize = 1_024;
@@ -43,6 +44,8 @@ pub struct Logging {
     store: Arc<dyn Store>,
     kept_for: KeptFor,
     waiting: VecDeque<Box<Entry>>,
+    /// Whether a sweep is under way: one that takes long is not joined by another.
+    sweeping: bool,
 }
 
 impl Logging {
@@ -53,6 +56,7 @@ impl Logging {
             store,
             kept_for,
             waiting: VecDeque::new(),
+            sweeping: false,
         }
     }
 
@@ -82,16 +86,29 @@ impl Logging {
     }
 
     fn sweep(&mut self, ctx: &mut Context<Self>) {
+        if !std::mem::replace(&mut self.sweeping, true) {
+            self.sweep_on(ctx);
+        }
+    }
+
+    /// Removes what is too old, a little at a time. Between two sweeps the store has as long for
+    /// commits alone as the last took: what is old may wait, and there may be much of it.
+    fn sweep_on(&mut self, ctx: &mut Context<Self>) {
+        let begun_at = Instant::now();
         let retention = self.retention(self.clock.now());
-        let swept = self.store.sweep(retention, ROWS_PER_SWEEP).into_actor(self);
-        ctx.spawn(swept.map(|swept, logging, ctx| match swept {
-            Ok(swept) => {
-                debug!(removed = swept.removed, "swept");
-                if swept.more {
-                    logging.sweep(ctx);
+        let swept = self.store.sweep(retention, REMOVED_PER_SWEEP);
+        ctx.spawn(swept.into_actor(self).map(move |swept, logging, ctx| {
+            logging.sweeping = false;
+            match swept {
+                Ok(swept) => {
+                    debug!(removed = swept.removed, "swept");
+                    if swept.more {
+                        logging.sweeping = true;
+                        ctx.run_later(begun_at.elapsed(), Self::sweep_on);
+                    }
                 }
+                Err(Unavailable) => warn!("the store could not be swept"),
             }
-            Err(Unavailable) => warn!("the store could not be swept"),
         }));
     }
 

@@ -186,6 +186,29 @@ fn what_was_removed_and_swept_leaves_no_row() {
     assert_eq!(left, vec![sled::IVec::from(crate::key::format())]);
 }
 
+#[test]
+fn a_sweep_of_everything_leaves_room_for_commits_between_its_parts() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SledStore::open(Options::at(home.path())).unwrap();
+    let meter = device(&acme(), 1);
+    let most = sweep::SWEEP_MAX as u64;
+    let entries = (0..3 * most).map(|chance| entry(&meter, 10, chance));
+    let append = |entry| Change::AppendEntry(Box::new(entry));
+    commit(&store, batch(entries.map(append).collect()));
+
+    let everything = Retention {
+        entries_before: at(100),
+        ..retention()
+    };
+    for part in 1..=3 {
+        let swept = wait(store.sweep(everything, u32::MAX)).unwrap();
+        assert_eq!((swept.removed, swept.more), (most, true), "part {part}");
+        commit(&store, request(part));
+    }
+    let swept = wait(store.sweep(everything, u32::MAX));
+    assert_eq!(swept, Ok(Swept::default()));
+}
+
 fn commit(store: &SledStore, batch: Batch) {
     assert_eq!(wait(store.commit(batch)), Ok(()));
 }
