@@ -41,6 +41,8 @@ pub(crate) struct Home {
     pub(crate) router: RefCell<Router>,
     /// The lists of objects that devices of this arbiter have in common.
     pub(crate) object_lists: RefCell<ObjectLists>,
+    /// Datagrams the kernel did not take.
+    unsent: Cell<u64>,
 }
 
 impl Home {
@@ -62,6 +64,7 @@ impl Home {
             keys: homes.keys(here),
             router: RefCell::new(Router::new(here, homes)),
             object_lists: RefCell::default(),
+            unsent: Cell::new(0),
         })
     }
 
