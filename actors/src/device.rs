@@ -95,7 +95,8 @@ enum Leaving {
 }
 
 impl DeviceActor {
-    pub(crate) fn new(device: Device, home: Rc<Home>, generation: u32) -> Self {
+    pub(crate) fn new(mut device: Device, home: Rc<Home>, generation: u32) -> Self {
+        device.share_objects(&mut home.object_lists.borrow_mut());
         Self {
             device,
             home,
@@ -235,7 +236,6 @@ impl Actor for DeviceActor {
     type Context = Context<Self>;
 
     fn started(&mut self, _: &mut Context<Self>) {
-        self.share_objects();
         if let Some(peer) = self.device.bound_peer() {
             let key = self.device.key();
             self.home.rebind(key, None, Some(peer), &mut self.said);
