@@ -1,8 +1,9 @@
 //! Which of the project's own commands was asked for, and what its exit status says.
 //!
 //! `cargo xtask COMMAND`: 0 all is well, 1 a step failed, 2 the machine lacks something or the
-//! command is not one. Plain std, so that a fresh machine has it in seconds.
+//! command is not one. Next to no dependencies, so that a fresh machine has it in seconds.
 
+mod bench;
 mod machine;
 mod prepare;
 mod steps;
@@ -19,6 +20,7 @@ cargo xtask COMMAND
   prepare   installs what the interop tests need: a Python environment, libcoap's programs
   test      prepares, then runs every test of the project
   ci        formatting, lints, documentation, then every test
+  bench     measures what takes more than one program: `bench scale`, fleets up to a million
 ";
 
 fn main() -> ExitCode {
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
         ["prepare"] => prepare::run(),
         ["test"] => suite::test(),
         ["ci"] => suite::ci(),
+        ["bench", words @ ..] => bench::run(words),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())
