@@ -1,6 +1,6 @@
 //! What the actors of one arbiter share: its clock, socket, store, router and deadlines.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,12 +16,11 @@ use engine::registry::homes::{ArbiterId, Homes};
 use engine::registry::peers::Said;
 use engine::registry::router::Router;
 use store::Store;
-use tracing::debug;
 
 use crate::clock::Clock;
 use crate::deadlines::Deadlines;
 use crate::registry::Registry;
-use crate::socket::Socket;
+use crate::socket::{Outbox, Socket};
 
 /// The common ground of an arbiter; it never leaves its thread.
 pub(crate) struct Home {
@@ -29,6 +28,7 @@ pub(crate) struct Home {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) rules: Arc<Rules>,
     pub(crate) socket: Socket,
+    pub(crate) outbox: Outbox,
     pub(crate) deadlines: Deadlines,
     pub(crate) registry: Addr<Registry>,
     /// In which epoch this process owns its shards.
@@ -41,8 +41,6 @@ pub(crate) struct Home {
     pub(crate) router: RefCell<Router>,
     /// The lists of objects that devices of this arbiter have in common.
     pub(crate) object_lists: RefCell<ObjectLists>,
-    /// Datagrams the kernel did not take.
-    unsent: Cell<u64>,
 }
 
 impl Home {
@@ -57,6 +55,7 @@ impl Home {
             store: parts.store,
             rules: parts.rules,
             epoch: parts.epoch,
+            outbox: Outbox::new(socket.clone()),
             socket,
             registry,
             deadlines: Deadlines::default(),
@@ -64,7 +63,6 @@ impl Home {
             keys: homes.keys(here),
             router: RefCell::new(Router::new(here, homes)),
             object_lists: RefCell::default(),
-            unsent: Cell::new(0),
         })
     }
 
@@ -81,7 +79,7 @@ impl Home {
         for speech in speeches {
             match speech {
                 Speech::Rebind { from, to } => self.rebind(device, from, to, said),
-                Speech::Send { to, datagram } => self.send(to, &datagram),
+                Speech::Send { to, datagram } => self.outbox.put(to, datagram),
             }
         }
     }
@@ -95,14 +93,6 @@ impl Home {
         said: &mut Said,
     ) {
         self.router.borrow_mut().rebind(device, from, to, said);
-    }
-
-    /// Sends a datagram, or loses it and counts that.
-    pub(crate) fn send(&self, to: Peer, datagram: &[u8]) {
-        if let Err(error) = self.socket.send(to, datagram) {
-            self.unsent.set(self.unsent.get() + 1);
-            debug!(%error, unsent = self.unsent.get(), "a datagram did not leave");
-        }
     }
 }
 

@@ -30,18 +30,14 @@ use crate::home::{Home, HomeParts};
 use crate::logging::Logging;
 use crate::neighbours::{Neighbours, Post};
 use crate::residents::{Crowded, Resident, Residents};
-use crate::socket::{Arrived, DATAGRAM_BYTES_MAX, Socket};
+use crate::socket::{Arrived, Inbox, Socket};
 use crate::tally::Tally;
 
 mod restoring;
 
 use restoring::Starting;
 
-/// Datagrams taken in one go; then devices, timers and questions get their turn. More in one go
-/// costs more each, because what is heard leaves the processor's cache before it is answered.
-const DATAGRAMS_PER_TURN: usize = 16;
-
-/// Devices woken in one go, for the same reason.
+/// Devices woken in one go; then datagrams and questions get their turn.
 const WAKES_PER_TURN: usize = 256;
 
 /// Questions that may wait for the registry; more are refused as too busy.
@@ -66,7 +62,7 @@ pub struct Registry {
     generation: u32,
     lookups: usize,
     tally: Tally,
-    buffer: Box<[u8]>,
+    inbox: Inbox,
     arrivals: Option<actix::SpawnHandle>,
     /// Until every device is back.
     starting: Option<Starting>,
@@ -93,18 +89,20 @@ impl Registry {
                 generation: 0,
                 lookups: 0,
                 tally: Tally::default(),
-                buffer: vec![0; DATAGRAM_BYTES_MAX].into(),
+                inbox: Inbox::new(),
                 arrivals: None,
                 starting: None,
             }
         })
     }
 
-    fn take_datagram(&mut self, length: usize, peer: Peer, ctx: &mut Context<Self>) {
-        let bytes = self.buffer.get(..length).unwrap_or_default();
-        trace!(%peer, length, "datagram");
-        let sorted = registry::sort(peer, bytes);
-        self.dispatch(peer, sorted, ctx);
+    /// Takes a datagram of the batch heard last.
+    fn take_datagram(&mut self, index: usize, ctx: &mut Context<Self>) {
+        if let Some((peer, bytes)) = self.inbox.datagram(index) {
+            trace!(%peer, length = bytes.len(), "datagram");
+            let sorted = registry::sort(peer, bytes);
+            self.dispatch(peer, sorted, ctx);
+        }
     }
 
     fn dispatch(&mut self, peer: Peer, sorted: Sorted, ctx: &mut Context<Self>) {
@@ -125,7 +123,7 @@ impl Registry {
             }
             Sorted::Answered { datagram, fate } => {
                 self.tally.note(fate);
-                self.home.send(peer, &datagram);
+                self.home.outbox.put(peer, datagram);
             }
             Sorted::Ignored(fate) => self.tally.note(fate),
         }
@@ -271,13 +269,10 @@ impl Handler<Post> for Registry {
 
 impl StreamHandler<Arrived> for Registry {
     fn handle(&mut self, _: Arrived, ctx: &mut Context<Self>) {
-        for _ in 0..DATAGRAMS_PER_TURN {
-            match self.home.socket.receive(&mut self.buffer) {
-                Ok(Some((length, peer))) => self.take_datagram(length, peer, ctx),
-                Ok(None) => break,
-                // An ICMP error of an earlier send comes up here; it concerns one peer.
-                Err(error) => debug!(%error, "the socket reported an error"),
-            }
+        match self.inbox.fill(&self.home.socket) {
+            Ok(()) => (0..self.inbox.len()).for_each(|index| self.take_datagram(index, ctx)),
+            // An ICMP error of an earlier send comes up here; it concerns one peer.
+            Err(error) => debug!(%error, "the socket reported an error"),
         }
         self.end_turn();
     }
@@ -385,6 +380,7 @@ impl Handler<Leave> for Registry {
     type Result = MessageResult<Leave>;
 
     fn handle(&mut self, _: Leave, ctx: &mut Context<Self>) -> MessageResult<Leave> {
+        self.home.outbox.empty();
         ctx.stop();
         MessageResult(())
     }

@@ -1,4 +1,10 @@
-//! The ears and mouth for datagrams: the only file that sees UDP.
+//! The ears and mouth for datagrams: the only files that see UDP.
+//!
+//! Datagrams are taken and given in batches (`recvmmsg`, `sendmmsg`): a call of the kernel costs
+//! as much as half of what an update costs here.
+
+mod inbox;
+mod outbox;
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket as StdSocket};
@@ -6,13 +12,12 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use engine::peer::Peer;
 use futures_core::Stream;
 use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 use tokio::net::UdpSocket;
 
-/// The largest payload a UDP datagram can have.
-pub(crate) const DATAGRAM_BYTES_MAX: usize = 65_535;
+pub(crate) use inbox::Inbox;
+pub(crate) use outbox::Outbox;
 
 /// What the kernel may hold for us: about a second of a busy core, so that a pause for breath
 /// loses nothing. The kernel grants what its own limit allows.
@@ -60,20 +65,6 @@ impl Socket {
     /// Takes over an open socket; to be called on the arbiter that shall own it.
     pub(crate) fn adopt(socket: StdSocket) -> io::Result<Self> {
         UdpSocket::from_std(socket).map(|socket| Self(Rc::new(socket)))
-    }
-
-    /// Takes the next datagram, if there is one.
-    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Peer)>> {
-        match self.0.try_recv_from(buffer) {
-            Ok((length, from)) => Ok(Some((length, Peer::plain(from)))),
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(e) => Err(e),
-        }
-    }
-
-    /// Sends a datagram. One that does not leave at once is lost, as any datagram may be.
-    pub(crate) fn send(&self, to: Peer, datagram: &[u8]) -> io::Result<usize> {
-        self.0.try_send_to(datagram, to.address)
     }
 
     /// Says whenever there may be a datagram.

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod admin_log;
+mod arbiters;
 mod cancelling;
 mod configuration;
 mod crash;
@@ -15,6 +16,7 @@ mod errors;
 mod failures;
 mod faults;
 mod identity;
+mod import;
 mod load;
 mod main_job;
 mod operations;

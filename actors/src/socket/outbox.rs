@@ -1,0 +1,126 @@
+//! What is to leave? Datagrams are gathered while devices have their turn, and given to the
+//! kernel in batches once all that was woken has spoken.
+
+use std::array;
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
+use std::os::fd::AsRawFd as _;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+use engine::peer::Peer;
+use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, sendmmsg};
+use tokio::io::Interest;
+use tracing::debug;
+
+use crate::socket::Socket;
+
+/// Datagrams given in one go; with so many waiting they leave at once.
+const BATCH: usize = 32;
+
+/// The datagrams that wait to leave through a socket.
+#[derive(Clone)]
+pub(crate) struct Outbox(Rc<RefCell<Waiting>>);
+
+struct Waiting {
+    socket: Socket,
+    headers: MultiHeaders<SockaddrStorage>,
+    peers: Vec<Option<SockaddrStorage>>,
+    datagrams: Vec<Vec<u8>>,
+    waker: Option<Waker>,
+    sent: u64,
+    unsent: u64,
+}
+
+impl Outbox {
+    /// An outbox of a socket, emptied by a task of its own on the arbiter it is made on.
+    pub(crate) fn new(socket: Socket) -> Self {
+        let outbox = Self(Rc::new(RefCell::new(Waiting {
+            socket,
+            headers: MultiHeaders::preallocate(BATCH, None),
+            peers: Vec::with_capacity(BATCH),
+            datagrams: Vec::with_capacity(BATCH),
+            waker: None,
+            sent: 0,
+            unsent: 0,
+        })));
+        actix_rt::spawn(outbox.clone().empty_for_ever());
+        outbox
+    }
+
+    /// Lets a datagram leave at the end of the round. One that the kernel does not take at once
+    /// is lost, as any datagram may be, and counted.
+    pub(crate) fn put(&self, to: Peer, datagram: Vec<u8>) {
+        let mut waiting = self.0.borrow_mut();
+        waiting.peers.push(Some(SockaddrStorage::from(to.address)));
+        waiting.datagrams.push(datagram);
+        if waiting.datagrams.len() >= BATCH {
+            waiting.empty();
+        } else if let Some(waker) = waiting.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// Lets everything leave now.
+    pub(crate) fn empty(&self) {
+        self.0.borrow_mut().empty();
+    }
+
+    /// Runs behind whatever was woken before it: by then a round of devices has spoken.
+    async fn empty_for_ever(self) {
+        poll_fn(|cx| {
+            let mut waiting = self.0.borrow_mut();
+            waiting.empty();
+            waiting.waker = Some(cx.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+impl Waiting {
+    fn empty(&mut self) {
+        let mut first = 0;
+        while first < self.datagrams.len() {
+            first += match self.send_from(first) {
+                Ok(0) => self.lose(io::ErrorKind::WriteZero.into()),
+                Ok(sent) => {
+                    self.sent += sent as u64;
+                    sent
+                }
+                Err(error) => self.lose(error),
+            };
+        }
+        self.peers.clear();
+        self.datagrams.clear();
+    }
+
+    /// Gives the kernel a batch; it takes as many as it can, in order.
+    fn send_from(&mut self, first: usize) -> io::Result<usize> {
+        let Self {
+            socket,
+            headers,
+            peers,
+            datagrams,
+            ..
+        } = self;
+        let batch = datagrams.get(first..).unwrap_or_default();
+        let peers = peers.get(first..).unwrap_or_default();
+        let bytes = |index| batch.get(index).map_or(&[][..], Vec::as_slice);
+        let slices: [_; BATCH] = array::from_fn(|index| [IoSlice::new(bytes(index))]);
+        let slices = slices.iter().take(batch.len());
+        socket.0.try_io(Interest::WRITABLE, || {
+            let socket = socket.0.as_raw_fd();
+            let sent = sendmmsg(socket, headers, slices, peers, [], MsgFlags::MSG_DONTWAIT)?;
+            Ok(sent.count())
+        })
+    }
+
+    /// The first datagram of a batch was not taken; the others may be.
+    fn lose(&mut self, error: io::Error) -> usize {
+        self.unsent += 1;
+        debug!(%error, unsent = self.unsent, "a datagram did not leave");
+        1
+    }
+}

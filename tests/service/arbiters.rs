@@ -1,0 +1,143 @@
+//! Is a device one device, whichever socket hears it? Four arbiters share the address, and the
+//! kernel chooses among their sockets by the port a device comes from, so every new port is
+//! another draw.
+
+use harness::device::configuration::Configuration;
+use harness::device::resource::Answer;
+use protocol::lwm2m::path::Path;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::scene::{Scene, start};
+use crate::vocabulary::caller::Caller;
+use crate::vocabulary::device::{DEVICE_IP, Device};
+use crate::vocabulary::lwm2m::{outcome, read, when_active};
+use crate::vocabulary::poll::until;
+use crate::vocabulary::service::{Service, signalbox};
+
+const ZONE: Path = Path::resource(3, 0, 15);
+
+const FOUR: (&str, &str) = ("SIGNALBOX_ARBITERS", "4");
+
+/// Ports a device comes from: were the sockets dealt by lot, all would be one arbiter's in one run
+/// of a million.
+const PORTS: usize = 11;
+
+#[test]
+fn a_device_that_changes_its_port_is_one_device_at_every_socket() {
+    let mut scene = Scene::with(&[FOUR], Configuration::new("roamer"));
+    for _ in 0..PORTS {
+        scene.device.move_to_another_port();
+        scene.device.update();
+        let action = scene.caller.perform("roamer", &read("/3/0/15"));
+        assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+        assert_eq!(attempts_made(&action), 1, "{action}");
+    }
+    assert_eq!(scene.device.performed().len(), PORTS);
+    assert_eq!(first_contacts(&scene.caller), 1);
+}
+
+#[test]
+fn a_device_that_registers_anew_from_every_port_is_one_device() {
+    let mut scene = Scene::with(&[FOUR], Configuration::new("rebooter"));
+    for number in 0..PORTS {
+        let waiting = scene
+            .caller
+            .create_action("rebooter", &when_active(read("/3/0/15")));
+        scene.device.move_to_another_port();
+        scene.device.reboot();
+        let action = scene.caller.final_action(&waiting);
+        assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+        assert_eq!(scene.device.performed().len(), number + 1);
+    }
+    assert_eq!(first_contacts(&scene.caller), 1);
+}
+
+#[test]
+fn an_exchange_goes_on_at_the_new_port_of_its_device() {
+    let patient = ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "150");
+    let mut scene = Scene::with(&[FOUR, patient], Configuration::new("roamer"));
+    for number in 0..PORTS {
+        scene.device.answer_with(ZONE, Answer::Silent);
+        let id = scene.caller.create_action("roamer", &read("/3/0/15"));
+        scene.device.hear_unanswered(ZONE);
+        scene.device.answer_with(ZONE, Answer::Piggybacked);
+        scene.device.move_to_another_port();
+        scene.device.update();
+        let action = scene.caller.final_action(&id);
+        assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+        assert_eq!(attempts_made(&action), 1, "a repetition is none: {action}");
+        assert_eq!(scene.device.performed().len(), number + 1);
+    }
+}
+
+#[test]
+fn an_answer_that_comes_later_is_heard_at_the_new_port_of_its_device() {
+    let mut scene = Scene::with(&[FOUR], Configuration::new("roamer"));
+    scene
+        .device
+        .answer_with(ZONE, Answer::SeparateConfirmable { after_ms: 300 });
+    for number in 0..PORTS {
+        let id = scene.caller.create_action("roamer", &read("/3/0/15"));
+        until("the device was asked", || {
+            (scene.device.performed().len() > number).then_some(())
+        });
+        scene.device.move_to_another_port();
+        scene.device.update();
+        let action = scene.caller.final_action(&id);
+        assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+        assert_eq!(scene.device.performed().len(), number + 1);
+    }
+}
+
+#[test]
+fn devices_of_all_arbiters_answer_after_a_restart_before_they_are_heard_again() {
+    let (mut service, mut caller) = start(&[FOUR]);
+    let names: Vec<String> = (0..PORTS).map(|number| format!("meter-{number}")).collect();
+    let devices: Vec<Device> = names
+        .iter()
+        .map(|name| awake(&service, &caller, name))
+        .collect();
+    service.kill();
+    service.start_again();
+    caller.follow(&service);
+    for (name, device) in names.iter().zip(&devices) {
+        let action = caller.perform(name, &read("/3/0/15"));
+        assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+        assert_eq!(device.performed().len(), 1);
+    }
+    assert_eq!(first_contacts(&caller), PORTS);
+}
+
+#[test]
+fn a_second_service_on_the_address_is_refused() {
+    let (service, _) = start(&[FOUR]);
+    let folder = TempDir::new().unwrap();
+    let second = signalbox()
+        .args(["serve", "--http", "127.0.0.1:0", "--arbiters", "4"])
+        .args(["--coap", &service.coap.to_string()])
+        .arg("--data-dir")
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(second.status.code(), Some(1));
+    let told = String::from_utf8(second.stderr).unwrap();
+    let expected = format!("cannot listen for CoAP on {}", service.coap);
+    assert!(told.contains(&expected), "{told}");
+}
+
+fn attempts_made(action: &Value) -> u64 {
+    let number = |name: &str| action[name].as_u64().unwrap();
+    number("sendAttempts") - number("sendAttemptsLeft")
+}
+
+fn awake(service: &Service, caller: &Caller, name: &str) -> Device {
+    caller.create_device(name, DEVICE_IP);
+    Device::registered(service, Configuration::new(name))
+}
+
+fn first_contacts(caller: &Caller) -> usize {
+    let messages = caller.log_messages();
+    let first = |message: &&String| *message == "Lifecycle[DeviceFirstTimeRegistered]";
+    messages.iter().filter(first).count()
+}
