@@ -4,12 +4,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::PathBufValueParser;
+use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command};
 
 use crate::config::{self, Kind, Row};
+use crate::load::options::Options;
 
 /// What the program is to do.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Task {
     /// Serve devices and callers.
     Serve,
@@ -17,7 +19,11 @@ pub enum Task {
     Demo,
     /// Print the effective configuration.
     Config,
+    /// Load a server and measure it.
+    Load(Box<Options>),
 }
+
+const LOAD: &str = "load";
 
 /// What `demo` sets before any other layer: it is for this machine alone, takes devices that
 /// somebody adds by hand, and leaves the terminal to its story.
@@ -29,7 +35,7 @@ const DEMO_PRESET: &[(&str, &str)] = &[
 ];
 
 /// A command line, read.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Invocation {
     /// What to do.
     pub task: Task,
@@ -42,10 +48,25 @@ pub struct Invocation {
 impl Invocation {
     /// Reads a command line; the error prints itself, be it a fault or help.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let arguments: Vec<OsString> = arguments.into_iter().collect();
+        // A load has nothing to do with the settings of the service.
+        if let [_, rest @ ..] = arguments.as_slice()
+            && rest.first().is_some_and(|word| word == LOAD)
+        {
+            return Ok(Self {
+                task: Task::Load(Box::new(Options::parse(rest.iter().cloned())?)),
+                file: None,
+                flags: Vec::new(),
+            });
+        }
         let matches = command().try_get_matches_from(arguments)?;
         let (task, matches) = match matches.subcommand() {
             Some(("demo", matches)) => (Task::Demo, matches),
             Some(("config", matches)) => (Task::Config, matches),
+            Some((LOAD, _)) => {
+                let message = "load has options of its own; it must come first";
+                return Err(command().error(ErrorKind::ArgumentConflict, message));
+            }
             Some((_, matches)) => (Task::Serve, matches),
             None => (Task::Serve, &matches),
         };
@@ -59,7 +80,7 @@ impl Invocation {
     /// What the task sets before any other layer.
     pub fn preset(&self) -> &'static [(&'static str, &'static str)] {
         match self.task {
-            Task::Serve | Task::Config => &[],
+            Task::Serve | Task::Config | Task::Load(_) => &[],
             Task::Demo => DEMO_PRESET,
         }
     }
@@ -84,6 +105,7 @@ fn command() -> Command {
         .subcommand(Command::new("serve").about("Serves devices and callers (the default)"))
         .subcommand(Command::new("demo").about("Shows the service at work with simulated devices"))
         .subcommand(Command::new("config").about("Prints the effective configuration"))
+        .subcommand(Command::new(LOAD).about("Loads a server with simulated devices"))
         .arg(file)
         .args(config::rows().map(argument))
 }
@@ -144,6 +166,19 @@ mod tests {
     #[test]
     fn an_unknown_flag_is_a_usage_error() {
         let error = Invocation::parse(["signalbox", "--htp"].map(OsString::from)).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+    }
+
+    #[test]
+    fn a_load_has_options_of_its_own() {
+        let words = ["load", "--target", "coap://127.0.0.1", "--devices", "7"];
+        let words = [&words[..], &["--scenario", "update"]].concat();
+        let Task::Load(options) = parse(&words).task else {
+            panic!("it is a load");
+        };
+        assert_eq!(options.devices, 7);
+        let with_setting = [&["signalbox", "--http", "127.0.0.1:1"], &words[..]].concat();
+        let error = Invocation::parse(with_setting.iter().map(OsString::from)).unwrap_err();
         assert_eq!(error.exit_code(), 2);
     }
 

@@ -4,6 +4,7 @@ pub mod api;
 pub mod cli;
 pub mod config;
 pub mod demo;
+pub mod load;
 pub mod operator;
 pub mod service;
 pub mod telemetry;

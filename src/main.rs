@@ -5,19 +5,31 @@ use std::process::ExitCode;
 
 use signalbox::cli::{Invocation, Task};
 use signalbox::config::{self, Config, Layers};
-use signalbox::{demo, service, telemetry};
+use signalbox::{demo, load, service, telemetry};
 
 /// The exit status of a command line or a configuration that cannot be used.
 const USAGE: u8 = 2;
+
+/// How a task ends.
+type Outcome = Result<ExitCode, Box<dyn Error>>;
 
 fn main() -> ExitCode {
     let invocation = match Invocation::parse(std::env::args_os()) {
         Ok(invocation) => invocation,
         Err(error) => error.exit(),
     };
+    match &invocation.task {
+        Task::Serve => configured(invocation, serve),
+        Task::Demo => configured(invocation, show),
+        Task::Config => configured(invocation, print),
+        Task::Load(options) => exit(load::run(options)),
+    }
+}
+
+fn configured(invocation: Invocation, task: fn(&Config, &Layers) -> Outcome) -> ExitCode {
     let preset = invocation.preset();
     match config::load(preset, invocation.file.as_deref(), invocation.flags) {
-        Ok((config, layers)) => run(invocation.task, &config, &layers),
+        Ok((config, layers)) => exit(task(&config, &layers)),
         Err(faults) => {
             eprintln!("signalbox: {faults}");
             ExitCode::from(USAGE)
@@ -25,35 +37,28 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(task: Task, config: &Config, layers: &Layers) -> ExitCode {
-    match task {
-        Task::Config => {
-            print!("{layers}");
-            ExitCode::SUCCESS
-        }
-        Task::Serve => exit(serve(config, layers)),
-        Task::Demo => exit(show(config, layers)),
-    }
+fn exit(outcome: Outcome) -> ExitCode {
+    outcome.unwrap_or_else(|error| {
+        eprintln!("signalbox: {error}");
+        ExitCode::FAILURE
+    })
 }
 
-fn exit(outcome: Result<(), Box<dyn Error>>) -> ExitCode {
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("signalbox: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn serve(config: &Config, layers: &Layers) -> Result<(), Box<dyn Error>> {
+fn serve(config: &Config, layers: &Layers) -> Outcome {
     start_log(config, layers)?;
-    Ok(service::serve(config)?)
+    service::serve(config)?;
+    Ok(ExitCode::SUCCESS)
 }
 
-fn show(config: &Config, layers: &Layers) -> Result<(), Box<dyn Error>> {
+fn show(config: &Config, layers: &Layers) -> Outcome {
     start_log(config, layers)?;
-    Ok(demo::run(config, layers)?)
+    demo::run(config, layers)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(_: &Config, layers: &Layers) -> Outcome {
+    print!("{layers}");
+    Ok(ExitCode::SUCCESS)
 }
 
 fn start_log(config: &Config, layers: &Layers) -> Result<(), Box<dyn Error>> {

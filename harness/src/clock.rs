@@ -1,7 +1,7 @@
 //! What time is it for a device on a real socket? The only file of this crate that reads a clock.
 
 use std::future;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{self as std_time, Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::{self, Instant};
 
@@ -37,6 +37,22 @@ impl Clock {
         };
         let wait_ms = u64::try_from(at_ms.saturating_sub(self.now_ms())).unwrap_or_default();
         time::sleep(Duration::from_millis(wait_ms)).await;
+    }
+}
+
+/// Nanoseconds since it was started, for threads that look at the time all the time.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch(std_time::Instant);
+
+impl Stopwatch {
+    /// Starts now.
+    pub fn start() -> Self {
+        Self(std_time::Instant::now())
+    }
+
+    /// Tells how long ago that was.
+    pub fn now_ns(&self) -> u64 {
+        u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 }
 

@@ -1,12 +1,14 @@
 //! Who plays the devices? Simulated LwM2M devices for the demo, for tests and for load.
 //!
 //! A [`device::SimulatedDevice`] is a pure machine that a deterministic world can hold by the
-//! thousand; [`socket`] gives one a real UDP socket. Imports `protocol` alone: what a device knows
+//! thousand; [`socket`] gives one a real UDP socket. [`load`] has devices by the million, each of
+//! them simpler. Imports `protocol` alone: what a device knows
 //! about the service is what travels on the wire.
 
 pub mod chance;
 pub mod clock;
 pub mod device;
+pub mod load;
 pub mod socket;
 
 /// Names a resource of a device; whoever configures devices needs no door to `protocol`.

@@ -1,0 +1,156 @@
+//! What do the devices say, and what does the common answer say? RFC 7252 section 3, and the
+//! registration interface of LwM2M.
+//!
+//! Registrations, and answers with options, go through the codec. The update of a registration and
+//! its bare answer are most of a load, so these two are written and read here, byte by byte: the
+//! load must not cost more than the server it measures.
+
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::token::Token;
+
+/// What stands in front of the options where there is no token.
+const HEADER_BYTES: usize = 4;
+
+/// Version 1, Confirmable, a token of two bytes.
+const CONFIRMABLE: u8 = 0x42;
+
+/// Version 1, Acknowledgement, a token of two bytes.
+const ACKNOWLEDGEMENT: u8 = 0x62;
+
+/// What a device offers: the objects every device has, and one with something to read.
+const OBJECTS: &str = "</1/0>,</3/0>,</4/0>,</3303/0>";
+
+/// What a device answers to whatever is read.
+const READING: &str = "signalbox load";
+
+/// A response in the acknowledgement of its request, with nothing but a code.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct BareAnswer {
+    pub(super) code: Code,
+    pub(super) message_id: u16,
+}
+
+/// The token of a request: a device has one request under way, so its id will do.
+pub(super) fn token(message_id: u16) -> Token {
+    Token::new(&message_id.to_be_bytes()).expect("two bytes are a token")
+}
+
+/// A device registers.
+pub(super) fn register(endpoint: &str, lifetime_s: u32, message_id: u16) -> Vec<u8> {
+    let endpoint = format!("ep={endpoint}");
+    let lifetime = format!("lt={lifetime_s}");
+    request(message_id)
+        .with_uri_path(["rd"])
+        .with_uri_query(["lwm2m=1.1", &endpoint, &lifetime, "b=U"])
+        .with_content_format(ContentFormat::LINK_FORMAT)
+        .with_payload(OBJECTS)
+        .encode()
+}
+
+/// The options of a request to the location an answer gives; None if it gives none.
+pub(super) fn options_to(answer: &Message) -> Option<Vec<u8>> {
+    let mut path = answer.location_path().peekable();
+    path.peek()?;
+    let request = Message::request(Kind::Confirmable, Code::POST, MessageId(0), Token::EMPTY);
+    let mut options = request.with_uri_path(path).encode();
+    options.drain(..HEADER_BYTES);
+    Some(options)
+}
+
+/// A device says that nothing changed.
+pub(super) fn write_update(message_id: u16, options: &[u8], datagram: &mut Vec<u8>) {
+    let [high, low] = message_id.to_be_bytes();
+    let post = Code::POST.as_byte();
+    datagram.extend_from_slice(&[CONFIRMABLE, post, high, low, high, low]);
+    datagram.extend_from_slice(options);
+}
+
+/// Reads an answer that has nothing but a code, and the token of our requests.
+pub(super) fn bare_answer(datagram: &[u8]) -> Option<BareAnswer> {
+    let [ACKNOWLEDGEMENT, code, high, low, token_high, token_low] = *datagram else {
+        return None;
+    };
+    let code = Code::from_byte(code);
+    let is_ours = [high, low] == [token_high, token_low] && code.is_response();
+    is_ours.then_some(BareAnswer {
+        code,
+        message_id: u16::from_be_bytes([high, low]),
+    })
+}
+
+/// What a device answers when it is asked for something.
+pub(super) fn answer(request: &Message, message_id: u16) -> Message {
+    let respond = |code| Message::response_to(request, code, MessageId(message_id));
+    match request.code {
+        Code::GET => respond(Code::CONTENT)
+            .with_content_format(ContentFormat::TEXT)
+            .with_payload(READING),
+        Code::PUT | Code::POST => respond(Code::CHANGED),
+        _ => respond(Code::METHOD_NOT_ALLOWED),
+    }
+}
+
+fn request(message_id: u16) -> Message {
+    let id = MessageId(message_id);
+    Message::request(Kind::Confirmable, Code::POST, id, token(message_id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn located(path: &[&str]) -> Message {
+        Message::response_to(&request(1), Code::CREATED, MessageId(1)).with_location_path(path)
+    }
+
+    #[test]
+    fn an_update_goes_where_the_server_said() {
+        for path in [
+            &["rd", "5a3f"][..],
+            &["rd", "0123456789abcdef"],
+            &["a", "b", "c"],
+        ] {
+            let options = options_to(&located(path)).unwrap();
+            let mut datagram = Vec::new();
+            write_update(0xABCD, &options, &mut datagram);
+            assert_eq!(datagram, request(0xABCD).with_uri_path(path).encode());
+        }
+        assert_eq!(options_to(&located(&[])), None);
+    }
+
+    #[test]
+    fn a_bare_answer_is_read_as_the_codec_reads_it() {
+        let bare = Message::response_to(&request(0x1234), Code::CHANGED, MessageId(0x1234));
+        let read = BareAnswer {
+            code: Code::CHANGED,
+            message_id: 0x1234,
+        };
+        assert_eq!(bare_answer(&bare.encode()), Some(read));
+        let others = [
+            Message::acknowledgement(MessageId(0x1234)),
+            Message::reset(MessageId(0x1234)),
+            bare.clone().with_payload("more"),
+            bare.with_max_age(5),
+            request(0x1234),
+            Message::response_to(&request(0x1234), Code::GET, MessageId(0x1234)),
+        ];
+        for other in others {
+            assert_eq!(bare_answer(&other.encode()), None, "{other:?}");
+        }
+        assert_eq!(bare_answer(&[0x62, 0x44, 0, 1, 0, 2]), None);
+        assert_eq!(bare_answer(&[]), None);
+    }
+
+    #[test]
+    fn a_registration_says_what_a_server_asks_for() {
+        let read = Message::decode(&register("meter-7", 300, 9)).unwrap();
+        assert_eq!(read.token, token(9));
+        assert_eq!(read.uri_path().collect::<Vec<_>>(), ["rd"]);
+        let queries: Vec<&str> = read.uri_query().collect();
+        assert_eq!(queries, ["lwm2m=1.1", "ep=meter-7", "lt=300", "b=U"]);
+        assert_eq!(read.content_format(), Some(ContentFormat::LINK_FORMAT));
+        assert_eq!(read.payload, OBJECTS.as_bytes());
+    }
+}

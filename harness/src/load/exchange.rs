@@ -1,0 +1,154 @@
+//! What is known of a request under way? Whose it is, when it was due, and when it is to be sent
+//! again: RFC 7252 section 4.2, in few bytes, for many.
+
+use protocol::coap::exchange::Transmission;
+
+use crate::chance::Chance;
+
+const NS_PER_MS: u64 = 1_000_000;
+
+/// What is asked of the server.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Act {
+    Register,
+    Update,
+}
+
+/// A request under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Exchange {
+    pub(super) member: u32,
+    pub(super) message_id: u16,
+    pub(super) act: Act,
+    /// When the request should have left.
+    pub(super) due_at_ns: u64,
+    /// When it is to be looked at again.
+    pub(super) next_at_ns: u64,
+    wait_ns: u64,
+    state: State,
+}
+
+/// What an alarm means for a request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Due {
+    /// Nothing yet.
+    NotYet,
+    /// It is to be sent again.
+    Repeat,
+    /// It is over.
+    GiveUp,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum State {
+    Transmitting { repetitions_left: u8 },
+    Awaiting,
+}
+
+impl Exchange {
+    /// Begins with a request that leaves now.
+    pub(super) fn begin(
+        (member, message_id, act): (u32, u16, Act),
+        due_at_ns: u64,
+        now_ns: u64,
+        transmission: &Transmission,
+        chance: &mut Chance,
+    ) -> Self {
+        let wait_ns = first_wait_ns(transmission, chance);
+        Self {
+            member,
+            message_id,
+            act,
+            due_at_ns,
+            next_at_ns: now_ns.saturating_add(wait_ns),
+            wait_ns,
+            state: State::Transmitting {
+                repetitions_left: transmission.max_retransmit,
+            },
+        }
+    }
+
+    /// The server has the request; its answer comes in a message of its own.
+    pub(super) fn acknowledge(&mut self, now_ns: u64, transmission: &Transmission) {
+        if self.state != State::Awaiting {
+            self.state = State::Awaiting;
+            let wait_ns = u64::from(transmission.response_timeout_ms) * NS_PER_MS;
+            self.next_at_ns = now_ns.saturating_add(wait_ns);
+        }
+    }
+
+    /// Takes an alarm, which may come early.
+    pub(super) fn look(&mut self, now_ns: u64) -> Due {
+        if now_ns < self.next_at_ns {
+            return Due::NotYet;
+        }
+        let State::Transmitting { repetitions_left } = &mut self.state else {
+            return Due::GiveUp;
+        };
+        let Some(left) = repetitions_left.checked_sub(1) else {
+            return Due::GiveUp;
+        };
+        *repetitions_left = left;
+        self.wait_ns = self.wait_ns.saturating_mul(2);
+        self.next_at_ns = now_ns.saturating_add(self.wait_ns);
+        Due::Repeat
+    }
+}
+
+fn first_wait_ns(transmission: &Transmission, chance: &mut Chance) -> u64 {
+    let shortest_ns = u64::from(transmission.ack_timeout_ms) * NS_PER_MS;
+    let excess_percent = transmission.ack_random_factor_percent.saturating_sub(100);
+    let span_ns = shortest_ns / 100 * u64::from(excess_percent);
+    let part = u128::from(span_ns) * u128::from(chance.number_u32());
+    shortest_ns + u64::try_from(part >> 32).unwrap_or(span_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    fn begun(seed: u64) -> Exchange {
+        let mut chance = Chance::from_seed(seed);
+        let who = (7, 1, Act::Update);
+        Exchange::begin(who, 0, 0, &Transmission::STANDARD, &mut chance)
+    }
+
+    #[test]
+    fn a_request_is_repeated_four_times_at_doubling_intervals() {
+        let mut exchange = begun(1);
+        let first_ns = exchange.next_at_ns;
+        let mut at_ns = 0;
+        for times in [1, 2, 4, 8] {
+            at_ns += first_ns * times;
+            assert_eq!(exchange.next_at_ns, at_ns);
+            assert_eq!(exchange.look(at_ns - 1), Due::NotYet);
+            assert_eq!(exchange.look(at_ns), Due::Repeat);
+        }
+        at_ns += first_ns * 16;
+        assert_eq!(exchange.next_at_ns, at_ns);
+        assert_eq!(exchange.look(at_ns), Due::GiveUp);
+    }
+
+    #[test]
+    fn first_waits_are_spread_over_their_range() {
+        let waits: Vec<u64> = (0..1_000).map(|seed| begun(seed).next_at_ns).collect();
+        assert!(
+            waits
+                .iter()
+                .all(|wait_ns| (2 * S..=3 * S).contains(wait_ns))
+        );
+        let later = waits.iter().filter(|wait_ns| **wait_ns > 5 * S / 2).count();
+        assert!((400..600).contains(&later), "{later}");
+    }
+
+    #[test]
+    fn an_acknowledged_request_is_not_repeated() {
+        let mut exchange = begun(1);
+        exchange.acknowledge(S, &Transmission::STANDARD);
+        exchange.acknowledge(2 * S, &Transmission::STANDARD);
+        assert_eq!(exchange.look(94 * S - 1), Due::NotYet);
+        assert_eq!(exchange.look(94 * S), Due::GiveUp);
+    }
+}

@@ -1,0 +1,164 @@
+//! Who is device number n? A name made from a pattern, and an address counted from a network's
+//! first.
+
+use std::net::Ipv4Addr;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// A network all of whose addresses are this machine's.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Network {
+    first: u32,
+    prefix: u8,
+}
+
+/// How devices are named: text around one number.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct EndpointPattern {
+    before: String,
+    width: usize,
+    after: String,
+}
+
+/// Tells why a text is no network of addresses.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Error)]
+#[error("must be the first address of a network and its prefix, like 127.64.0.0/10")]
+pub struct NoNetwork;
+
+/// Tells why a text does not number endpoints.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Error)]
+#[error("must hold one {{}} or {{:0N}} where the number stands, like meter-{{:07}}")]
+pub struct NoPattern;
+
+/// The widest number: LwM2M bounds no name, but servers do.
+const WIDTH_MAX: usize = 64;
+
+impl Network {
+    /// Tells how many devices can have an address of their own.
+    pub fn size(&self) -> u64 {
+        1 << (32 - self.prefix)
+    }
+
+    /// Tells where a device sends from; the numbers are those below the size.
+    pub fn address(&self, number: u32) -> Ipv4Addr {
+        Ipv4Addr::from_bits(self.first.wrapping_add(number))
+    }
+
+    /// Tells whose address it is.
+    pub fn number(&self, address: Ipv4Addr) -> Option<u32> {
+        let number = address.to_bits().checked_sub(self.first)?;
+        (u64::from(number) < self.size()).then_some(number)
+    }
+}
+
+impl FromStr for Network {
+    type Err = NoNetwork;
+
+    fn from_str(text: &str) -> Result<Self, NoNetwork> {
+        let (address, prefix) = text.split_once('/').ok_or(NoNetwork)?;
+        let address: Ipv4Addr = address.parse().map_err(|_| NoNetwork)?;
+        let prefix: u8 = prefix.parse().map_err(|_| NoNetwork)?;
+        // More than a /1 is no network that could be this machine's.
+        if !(1..=32).contains(&prefix) {
+            return Err(NoNetwork);
+        }
+        let first = address.to_bits();
+        let network = Self { first, prefix };
+        let is_first = u64::from(first) % network.size() == 0;
+        is_first.then_some(network).ok_or(NoNetwork)
+    }
+}
+
+impl EndpointPattern {
+    /// Names a device.
+    pub fn name(&self, number: u32) -> String {
+        let Self {
+            before,
+            width,
+            after,
+        } = self;
+        format!("{before}{number:0width$}{after}")
+    }
+}
+
+impl FromStr for EndpointPattern {
+    type Err = NoPattern;
+
+    fn from_str(text: &str) -> Result<Self, NoPattern> {
+        let (before, rest) = text.split_once('{').ok_or(NoPattern)?;
+        let (number, after) = rest.split_once('}').ok_or(NoPattern)?;
+        let width = match number.strip_prefix(":0") {
+            None if number.is_empty() => 0,
+            None => return Err(NoPattern),
+            Some(width) => width.parse().map_err(|_| NoPattern)?,
+        };
+        let is_one = !before.contains('}') && !after.contains(['{', '}']);
+        if !is_one || width > WIDTH_MAX {
+            return Err(NoPattern);
+        }
+        Ok(Self {
+            before: before.to_owned(),
+            width,
+            after: after.to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_have_the_addresses_of_a_network_in_order() {
+        let network: Network = "127.64.0.0/10".parse().unwrap();
+        assert_eq!(network.size(), 4_194_304);
+        for (number, address) in [
+            (0, [127, 64, 0, 0]),
+            (256, [127, 64, 1, 0]),
+            (4_194_303, [127, 127, 255, 255]),
+        ] {
+            let address = Ipv4Addr::from(address);
+            assert_eq!(network.address(number), address);
+            assert_eq!(network.number(address), Some(number));
+        }
+        for stranger in [[127, 63, 255, 255], [127, 128, 0, 0]] {
+            assert_eq!(network.number(stranger.into()), None);
+        }
+    }
+
+    #[test]
+    fn a_network_begins_with_its_first_address() {
+        let bad = [
+            "127.64.0.1/10",
+            "127.64.0.0",
+            "127.64.0.0/33",
+            "0.0.0.0/0",
+            "::1/128",
+            "",
+        ];
+        for text in bad {
+            assert_eq!(text.parse::<Network>(), Err(NoNetwork), "{text}");
+        }
+        let one: Network = "10.0.0.7/32".parse().unwrap();
+        assert_eq!(one.size(), 1);
+    }
+
+    #[test]
+    fn a_pattern_names_every_device() {
+        for (pattern, name) in [
+            ("{:019}", "0000000000000000042"),
+            ("{}", "42"),
+            ("urn:imei:{:05}-x", "urn:imei:00042-x"),
+            ("{:01}", "42"),
+        ] {
+            let pattern: EndpointPattern = pattern.parse().unwrap();
+            assert_eq!(pattern.name(42), name);
+        }
+        for text in [
+            "meter", "{", "{}{}", "{:5}", "{:0x}", "}{}", "{:0999}", "{{}}",
+        ] {
+            assert_eq!(text.parse::<EndpointPattern>(), Err(NoPattern), "{text}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Where is each device's registration? Whatever path the server gave, in as many bytes as it
+//! needs.
+//!
+//! A location is kept as the options of the request that goes there, one behind the other in one
+//! block of memory: an allocation per device would cost more than the location.
+
+/// Where a location is kept; the default is that of a device that has none.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Location {
+    offset: u32,
+    length: u16,
+}
+
+/// The locations of all devices.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Locations {
+    bytes: Vec<u8>,
+}
+
+impl Location {
+    /// Whether the device has one.
+    pub(super) fn is_known(self) -> bool {
+        self.length > 0
+    }
+}
+
+impl Locations {
+    /// Keeps a location in the place of the device's last; None if there is no more room.
+    pub(super) fn keep(&mut self, last: Location, options: &[u8]) -> Option<Location> {
+        let length = u16::try_from(options.len()).ok()?;
+        // A device that registers again mostly gets a path of the same length.
+        if length <= last.length {
+            let begin = last.offset as usize;
+            let place = self.bytes.get_mut(begin..begin + options.len())?;
+            place.copy_from_slice(options);
+            return Some(Location { length, ..last });
+        }
+        let offset = u32::try_from(self.bytes.len()).ok()?;
+        self.bytes.extend_from_slice(options);
+        Some(Location { offset, length })
+    }
+
+    /// Shows a location.
+    pub(super) fn options(&self, location: Location) -> &[u8] {
+        let begin = location.offset as usize;
+        let options = self.bytes.get(begin..begin + usize::from(location.length));
+        options.unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_length_is_kept_as_it_was_given() {
+        let mut locations = Locations::default();
+        let given: Vec<Vec<u8>> = (1..300_u16)
+            .map(|length| vec![length as u8; length.into()])
+            .collect();
+        let kept: Vec<Location> = given
+            .iter()
+            .map(|options| locations.keep(Location::default(), options).unwrap())
+            .collect();
+        for (options, location) in given.iter().zip(kept) {
+            assert!(location.is_known());
+            assert_eq!(locations.options(location), options);
+        }
+    }
+
+    #[test]
+    fn a_new_location_takes_the_place_of_the_last() {
+        let mut locations = Locations::default();
+        let other = locations.keep(Location::default(), b"other").unwrap();
+        let mut location = locations.keep(Location::default(), b"first").unwrap();
+        for text in [&b"again"[..], b"less", b"a longer one", b"shorter"] {
+            location = locations.keep(location, text).unwrap();
+            assert_eq!(locations.options(location), text);
+        }
+        assert_eq!(locations.options(other), b"other");
+        assert_eq!(locations.bytes.len(), 5 + 5 + 12);
+    }
+
+    #[test]
+    fn a_device_without_a_location_has_none() {
+        assert!(!Location::default().is_known());
+        assert_eq!(Locations::default().options(Location::default()), b"");
+        assert_eq!(size_of::<Location>(), 8);
+    }
+}

@@ -1,0 +1,51 @@
+//! What is to be sent, and by which device? The datagrams of one turn, one behind the other.
+
+use std::ops::Range;
+
+/// Datagrams that wait to be sent.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outbox {
+    bytes: Vec<u8>,
+    datagrams: Vec<(u32, Range<usize>)>,
+    asked: Vec<u32>,
+}
+
+impl Outbox {
+    /// Adds a datagram of a device.
+    pub(super) fn put(&mut self, member: u32, write: impl FnOnce(&mut Vec<u8>)) {
+        let begin = self.bytes.len();
+        write(&mut self.bytes);
+        self.datagrams.push((member, begin..self.bytes.len()));
+    }
+
+    /// Notes that a device answers a request of the server.
+    pub(super) fn note_asked(&mut self, member: u32) {
+        self.asked.push(member);
+    }
+
+    /// Shows the datagrams, in order.
+    pub(super) fn datagrams(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        let shown = |(member, place): &(u32, Range<usize>)| {
+            let bytes = self.bytes.get(place.clone());
+            (*member, bytes.unwrap_or_default())
+        };
+        self.datagrams.iter().map(shown)
+    }
+
+    /// The devices that answer a request of the server with one of the datagrams.
+    pub(super) fn asked(&self) -> &[u32] {
+        &self.asked
+    }
+
+    /// Whether there is nothing to send.
+    pub(super) fn is_empty(&self) -> bool {
+        self.datagrams.is_empty()
+    }
+
+    /// Forgets everything, and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.datagrams.clear();
+        self.asked.clear();
+    }
+}

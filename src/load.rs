@@ -1,0 +1,89 @@
+//! How much does a server take? `signalbox load`: simulated devices and callers, what they
+//! measured, and whether it is within the bounds.
+
+mod actions;
+mod api;
+mod display;
+pub mod options;
+mod report;
+mod stage;
+
+use std::error::Error;
+use std::fs;
+use std::process::ExitCode;
+
+use harness::clock::Clock;
+use harness::load::worker::Job;
+
+use self::api::Api;
+use self::options::{Options, Scenario};
+use self::report::{Phase, Report};
+use self::stage::Stage;
+
+/// Applies the load, prints and keeps the report; fails where a bound is missed.
+pub fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
+    let mut options = options.clone();
+    let seed = match options.seed {
+        Some(seed) => seed,
+        None => getrandom::u64()?,
+    };
+    options.seed = Some(seed);
+    let report = measure(&options, Clock::start().now_ms())?;
+    println!("{report}");
+    if let Some(path) = &options.report {
+        let text = format!("{:#}\n", report.json());
+        fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    for missed in report.missed() {
+        eprintln!("signalbox: {missed}");
+    }
+    match report.missed().next() {
+        None => Ok(ExitCode::SUCCESS),
+        Some(_) => Ok(ExitCode::FAILURE),
+    }
+}
+
+fn measure(options: &Options, started_at_ms: i64) -> Result<Report, Box<dyn Error>> {
+    let mut stage = Stage::open(options)?;
+    let api = options.api.as_ref().zip(options.token.as_ref());
+    let api = api.map(|(base, token)| Api::at(base, token)).transpose()?;
+    let imported = match &api {
+        Some(api) if options.import => Some(api.import_devices(options)?),
+        Some(_) | None => None,
+    };
+    let registration = stage.register(options)?;
+    let registered = stage.registered();
+    if registered == 0 {
+        let reasons = Phase::of(&registration).reasons();
+        return Err(format!("the server registered none of the devices: {reasons}").into());
+    }
+    let mut report = Report {
+        options: options.clone(),
+        started_at_ms,
+        imported,
+        registered,
+        preparation: None,
+        measurement: Phase::of(&registration),
+        actions: None,
+    };
+    if options.scenario != Scenario::Register {
+        report.preparation = Some(Phase::of(&registration));
+    }
+    match (options.scenario, &api) {
+        (Scenario::Register, _) => {}
+        (Scenario::Update, _) => {
+            let pace = stage::pace(options);
+            let for_ns = stage::nanoseconds(options.time());
+            let mut updates = stage.perform("updating", |_| Job::Update { pace, for_ns })?;
+            updates.took_s = options.time().as_secs_f64();
+            report.measurement = Phase::of(&updates);
+        }
+        (Scenario::Actions, Some(api)) => {
+            let (calls, ends) = actions::measure(&mut stage, api, options)?;
+            report.measurement = calls;
+            report.actions = Some(ends);
+        }
+        (Scenario::Actions, None) => return Err("the actions scenario needs --api".into()),
+    }
+    Ok(report)
+}

@@ -1,0 +1,114 @@
+//! How is somebody who waits told how far it is? A moving line on a terminal, a line now and then
+//! elsewhere.
+
+use std::io::{self, IsTerminal as _};
+use std::time::{Duration, Instant};
+
+use harness::load::worker::Progress;
+use indicatif::{ProgressBar, ProgressDrawTarget};
+
+/// How often a line is written where no terminal is.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// Tells how far one task is, on standard error.
+pub(super) struct Display {
+    name: &'static str,
+    bar: Option<ProgressBar>,
+    begun_at: Instant,
+    // What was told last, and when.
+    told: Progress,
+    told_at: Instant,
+}
+
+impl Display {
+    /// Begins to tell of a task.
+    pub(super) fn open(name: &'static str) -> Self {
+        let bar = io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new_spinner();
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+            bar
+        });
+        let now = Instant::now();
+        Self {
+            name,
+            bar,
+            begun_at: now,
+            told: Progress::default(),
+            told_at: now,
+        }
+    }
+
+    /// Tells how far it is, if it is time to.
+    pub(super) fn show(&mut self, now: Progress) {
+        let since = self.told_at.elapsed();
+        let is_time = match self.bar {
+            Some(_) => since >= Duration::from_millis(500),
+            None => since >= EVERY,
+        };
+        if !is_time {
+            return;
+        }
+        let line = line(self.name, self.begun_at.elapsed(), (self.told, now), since);
+        match &self.bar {
+            Some(bar) => {
+                bar.set_message(line);
+                bar.tick();
+            }
+            None => eprintln!("{line}"),
+        }
+        self.told = now;
+        self.told_at = Instant::now();
+    }
+
+    /// Leaves the terminal as it was.
+    pub(super) fn close(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn line(
+    name: &str,
+    elapsed: Duration,
+    (before, now): (Progress, Progress),
+    since: Duration,
+) -> String {
+    let answered = now.answered.saturating_sub(before.answered);
+    let rate = answered as f64 / since.as_secs_f64();
+    let Progress {
+        begun,
+        answered,
+        failed,
+    } = now;
+    let under_way = begun.saturating_sub(answered + failed);
+    let seconds = elapsed.as_secs();
+    format!(
+        "{name} {seconds} s: {answered} answered, {rate:.0}/s, {under_way} under way, \
+         {failed} came to nothing"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_the_rate_since_the_last_one() {
+        let at = |begun, answered, failed| Progress {
+            begun,
+            answered,
+            failed,
+        };
+        let two = (at(100, 90, 0), at(1_200, 1_090, 10));
+        assert_eq!(
+            line(
+                "updating",
+                Duration::from_secs(9),
+                two,
+                Duration::from_secs(2)
+            ),
+            "updating 9 s: 1090 answered, 500/s, 100 under way, 10 came to nothing"
+        );
+    }
+}

@@ -1,0 +1,338 @@
+//! What load does the command line ask for?
+
+use std::ffi::OsString;
+use std::net::{SocketAddr, SocketAddrV4, ToSocketAddrs as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args as _, FromArgMatches as _, Parser, ValueEnum};
+use harness::load::identity::{EndpointPattern, Network};
+
+/// The port of CoAP (RFC 7252 section 12.6).
+const COAP_PORT: u16 = 5_683;
+
+/// Requests under way where neither a window nor a rate is given.
+const WINDOW: u32 = 256;
+
+/// Calls under way where neither a window nor a rate is given: each of them is a connection.
+const CALLS: u32 = 64;
+
+/// Calls under way at most where a rate is given.
+const CALLS_MAX: u32 = 512;
+
+/// How long a load lasts where nobody says.
+const DURATION: Duration = Duration::from_secs(30);
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum Scenario {
+    /// Every device registers once
+    Register,
+    /// Registered devices update their registrations
+    Update,
+    /// Callers read a value of registered devices over the REST API
+    Actions,
+}
+
+/// When a read is to be sent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum RequestMode {
+    /// At once (SEND_NOW)
+    Now,
+    /// When the device next shows itself (SEND_WHEN_ACTIVE); it then updates its registration
+    WhenActive,
+}
+
+/// Loads a server with simulated devices and callers, and measures it
+///
+/// Drives any LwM2M server. Every device has an address of its own; README and docs/load.md say
+/// what the numbers mean.
+#[derive(Clone, Debug, PartialEq, Parser)]
+#[command(name = "signalbox load", no_binary_name = false)]
+pub struct Options {
+    /// Where the server hears devices
+    #[arg(long, value_name = "coap://HOST[:PORT]", value_parser = target)]
+    pub target: SocketAddrV4,
+    /// How many devices there are
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    pub devices: u32,
+    /// What is measured
+    #[arg(long, value_enum)]
+    pub scenario: Scenario,
+    /// Requests per second, by the clock, however fast the answers come
+    #[arg(long, value_name = "PER_SECOND", conflicts_with = "window")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub rate: Option<u32>,
+    /// Requests under way at any time; 256, or 64 calls, where no rate is given
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    pub window: Option<u32>,
+    /// How long updates or actions are measured, like 500ms, 30s or 5m [default: 30s]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub duration: Option<Duration>,
+    /// How many of a hundred datagrams are dropped, in each direction
+    #[arg(long, value_name = "PERCENT", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=90))]
+    pub loss: u8,
+    /// The network devices send from: device n from its first address + n
+    #[arg(long, value_name = "NETWORK", default_value = "127.64.0.0/10")]
+    pub bind: Network,
+    /// The endpoint name of a device, with its number, from 0
+    #[arg(long, value_name = "PATTERN", default_value = "{:019}")]
+    pub endpoint_pattern: EndpointPattern,
+    /// The lifetime devices register with
+    #[arg(long, value_name = "SECONDS", default_value_t = 86_400)]
+    pub lifetime: u32,
+    /// The first wait of a device for an answer (RFC 7252 section 4.8)
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 2_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    pub ack_timeout_ms: u32,
+    /// How often a device repeats a request
+    #[arg(long, value_name = "TIMES", default_value_t = 4)]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=20))]
+    pub max_retransmit: u8,
+    /// Threads that share the devices
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub workers: u32,
+    /// Settles what is left to chance; another one each time where it is not given
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+    /// Where the REST API is
+    #[arg(long, value_name = "http://HOST:PORT", value_parser = api, requires = "token")]
+    #[arg(required_if_eq("scenario", "actions"))]
+    pub api: Option<String>,
+    /// A bearer token for the management API
+    #[arg(long, value_name = "TOKEN", requires = "api")]
+    pub token: Option<Token>,
+    /// Makes the devices known through the API first
+    #[arg(long, requires = "api")]
+    pub import: bool,
+    /// When the reads of the actions scenario are to be sent
+    #[arg(long, value_enum, default_value_t = RequestMode::Now)]
+    pub request_mode: RequestMode,
+    /// Where to write a JSON report
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Exit status 1 if the 99th percentile of the latencies is longer
+    #[arg(long, value_name = "MILLISECONDS", value_parser = bound)]
+    pub max_p99_ms: Option<f64>,
+    /// Exit status 1 if fewer were answered per second
+    #[arg(long, value_name = "PER_SECOND", value_parser = bound)]
+    pub min_rate: Option<f64>,
+    /// Exit status 1 if more came to nothing
+    #[arg(long, value_name = "NUMBER")]
+    pub max_errors: Option<u64>,
+}
+
+/// A token that is not printed.
+#[derive(Clone, Eq, PartialEq)]
+pub struct Token(pub(super) String);
+
+impl Options {
+    /// Reads what stands behind the program's name, `load` first; the error prints itself.
+    pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let command = command();
+        let matches = command.clone().try_get_matches_from(arguments)?;
+        let options = Self::from_arg_matches(&matches)?;
+        let refuse = |message: String| {
+            let kind = clap::error::ErrorKind::ValueValidation;
+            Err(command.clone().error(kind, message))
+        };
+        let room = options.bind.size();
+        if u64::from(options.devices) > room {
+            return refuse(format!("--bind has {room} addresses, one for each device"));
+        }
+        if options.scenario == Scenario::Register && options.duration.is_some() {
+            return refuse("--duration: a registration ends when every device has tried".into());
+        }
+        if options.workers > options.devices {
+            return refuse("--workers: each needs a device".into());
+        }
+        Ok(options)
+    }
+
+    /// How long it is measured.
+    pub(super) fn time(&self) -> Duration {
+        self.duration.unwrap_or(DURATION)
+    }
+
+    /// Requests of devices that are under way where no rate is given.
+    pub(super) fn requests(&self) -> u32 {
+        self.window.unwrap_or(WINDOW)
+    }
+
+    /// How many call the API at the same time.
+    pub(super) fn callers(&self) -> u32 {
+        let callers = match self.rate {
+            Some(_) => CALLS_MAX,
+            None => self.window.unwrap_or(CALLS),
+        };
+        callers.min(self.devices)
+    }
+}
+
+/// The command, for the program's help.
+pub(crate) fn command() -> clap::Command {
+    Options::augment_args(clap::Command::new("load")).bin_name("signalbox load")
+}
+
+impl std::str::FromStr for Token {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_fit = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+        let token = is_fit.then(|| Self(text.to_owned()));
+        token.ok_or_else(|| "must be letters, digits and signs".to_owned())
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+fn target(text: &str) -> Result<SocketAddrV4, String> {
+    let place = text
+        .strip_prefix("coap://")
+        .ok_or("must begin with coap://")?;
+    let place = place.strip_suffix('/').unwrap_or(place);
+    let found = match place.rsplit_once(':') {
+        Some(_) => place.to_socket_addrs(),
+        None => (place, COAP_PORT).to_socket_addrs(),
+    };
+    let mut found = found.map_err(|error| error.to_string())?;
+    let v4 = found.find_map(|address| match address {
+        SocketAddr::V4(address) => Some(address),
+        SocketAddr::V6(_) => None,
+    });
+    v4.ok_or_else(|| "has no IPv4 address, and the devices speak IPv4".to_owned())
+}
+
+fn api(text: &str) -> Result<String, String> {
+    let is_http = text.starts_with("http://");
+    let base = text.strip_suffix('/').unwrap_or(text);
+    is_http
+        .then(|| base.to_owned())
+        .ok_or_else(|| "must begin with http://; TLS would measure itself".to_owned())
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: Option<u64> = digits.parse().ok().filter(|number| *number > 0);
+    let unit_ms = match text.get(digits.len()..) {
+        Some("ms") => Some(1),
+        Some("s") => Some(1_000),
+        Some("m") => Some(60_000),
+        Some("h") => Some(3_600_000),
+        Some(_) | None => None,
+    };
+    let ms = number
+        .zip(unit_ms)
+        .and_then(|(n, unit)| n.checked_mul(unit));
+    ms.map(Duration::from_millis)
+        .ok_or_else(|| "must be a time like 500ms, 30s, 5m or 1h".to_owned())
+}
+
+fn bound(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.parse().ok();
+    let number = number.filter(|number| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "must be a number that is not negative".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAST: [&str; 6] = [
+        "--target",
+        "coap://127.0.0.1",
+        "--devices",
+        "10",
+        "--scenario",
+        "update",
+    ];
+
+    fn parse(more: &[&str]) -> Result<Options, clap::Error> {
+        let words = ["load"].iter().chain(&LEAST).chain(more);
+        Options::parse(words.map(OsString::from))
+    }
+
+    #[test]
+    fn what_nobody_says_has_a_default() {
+        let options = parse(&[]).unwrap();
+        assert_eq!(options.target, "127.0.0.1:5683".parse().unwrap());
+        assert_eq!(options.time(), Duration::from_secs(30));
+        assert_eq!((options.requests(), options.callers()), (256, 10));
+        assert_eq!(options.bind.size(), 1 << 22);
+        assert_eq!(options.endpoint_pattern.name(7), "0000000000000000007");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_a_usage_error() {
+        for more in [
+            &["--rate", "5", "--window", "5"][..],
+            &["--rate", "0"],
+            &["--duration", "5"],
+            &["--duration", "0s"],
+            &["--loss", "101"],
+            &["--bind", "127.64.0.0/30"],
+            &["--endpoint-pattern", "meter"],
+            &["--api", "http://127.0.0.1:1"],
+            &["--api", "https://127.0.0.1:1", "--token", "x"],
+            &["--token", "x"],
+            &["--import"],
+            &["--workers", "11"],
+            &["--max-p99-ms", "-1"],
+            &["--http", "127.0.0.1:1"],
+        ] {
+            let error = parse(more).expect_err(&more.join(" "));
+            assert_eq!(error.exit_code(), 2, "{error}");
+        }
+        for (target, scenario) in [
+            ("coaps://127.0.0.1", "register"),
+            ("127.0.0.1:5683", "register"),
+            ("coap://[::1]:5683", "register"),
+            ("coap://127.0.0.1", "mixed"),
+            ("coap://127.0.0.1", "send"),
+            ("coap://127.0.0.1", "actions"),
+        ] {
+            let words = [
+                "load",
+                "--devices",
+                "1",
+                "--target",
+                target,
+                "--scenario",
+                scenario,
+            ];
+            let error = Options::parse(words.map(OsString::from)).expect_err(scenario);
+            assert_eq!(error.exit_code(), 2, "{error}");
+        }
+        let words = ["--scenario", "register", "--duration", "1s"];
+        let words = ["load"].iter().chain(&LEAST[..4]).chain(&words);
+        assert!(Options::parse(words.map(OsString::from)).is_err());
+    }
+
+    #[test]
+    fn times_have_a_unit() {
+        for (text, ms) in [
+            ("500ms", 500),
+            ("30s", 30_000),
+            ("5m", 300_000),
+            ("1h", 3_600_000),
+        ] {
+            assert_eq!(time(text), Ok(Duration::from_millis(ms)));
+        }
+        for text in ["", "s", "1d", "-1s", "1.5s", "99999999999999999999s"] {
+            assert!(time(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_not_shown() {
+        let options = parse(&["--api", "http://127.0.0.1:1/", "--token", "secret"]).unwrap();
+        assert!(!format!("{options:?}").contains("secret"));
+        assert_eq!(options.api.as_deref(), Some("http://127.0.0.1:1"));
+    }
+}

@@ -1,0 +1,396 @@
+//! What was measured, as a person and as a program reads it, and is it within the bounds?
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use clap::ValueEnum as _;
+use engine::moment::Timestamp;
+use harness::load::tally::{Latencies, Tally};
+use serde_json::{Value, json};
+
+use super::options::{Options, RequestMode, Scenario};
+use super::stage::Outcome;
+
+/// The outcome of a load.
+pub(super) struct Report {
+    pub(super) options: Options,
+    pub(super) started_at_ms: i64,
+    pub(super) imported: Option<Imported>,
+    /// How many devices were registered before the measurement, or by it.
+    pub(super) registered: u32,
+    /// The registrations, where they are not what is measured.
+    pub(super) preparation: Option<Phase>,
+    pub(super) measurement: Phase,
+    pub(super) actions: Option<Ends>,
+}
+
+/// What became of an import.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Imported {
+    pub(super) seconds: f64,
+    /// Devices that are known now.
+    pub(super) known: u64,
+    /// Lines the API refused.
+    pub(super) refused: u64,
+}
+
+/// What became of many requests.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Phase {
+    pub(super) seconds: f64,
+    pub(super) sent: u64,
+    pub(super) answered: u64,
+    pub(super) in_time: u64,
+    pub(super) late: u64,
+    pub(super) latest_ms: f64,
+    pub(super) errors: BTreeMap<String, u64>,
+    pub(super) latencies: Latencies,
+    /// What only datagrams have.
+    pub(super) datagrams: Datagrams,
+}
+
+/// What is counted of datagrams alone.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Datagrams {
+    pub(super) retransmissions: u64,
+    pub(super) dropped: u64,
+    pub(super) stray: u64,
+    pub(super) asked: u64,
+}
+
+/// What became of the actions, as the API tells.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ends {
+    /// Requests answered with 202.
+    pub(super) accepted: u64,
+    /// Those that are SUCCEEDED.
+    pub(super) succeeded: u64,
+    /// From the POST to a GET that shows the end, of some.
+    pub(super) seen: Latencies,
+}
+
+/// A bound that was missed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Missed {
+    bound: &'static str,
+    limit: f64,
+    found: f64,
+}
+
+impl Phase {
+    /// What workers counted.
+    pub(super) fn of(outcome: &Outcome) -> Self {
+        let Tally {
+            begun,
+            answered,
+            in_time,
+            retransmissions,
+            dropped,
+            stray,
+            late,
+            latest_ns,
+            asked,
+            ref failures,
+            ref latencies,
+            last_answer_at_ns: _,
+        } = outcome.tally;
+        let errors = failures.iter();
+        Self {
+            seconds: outcome.took_s,
+            sent: begun,
+            answered,
+            in_time,
+            late,
+            latest_ms: ms(latest_ns),
+            errors: errors
+                .map(|(failure, count)| (failure.to_string(), *count))
+                .collect(),
+            latencies: latencies.clone(),
+            datagrams: Datagrams {
+                retransmissions,
+                dropped,
+                stray,
+                asked,
+            },
+        }
+    }
+
+    /// How many came to nothing.
+    pub(super) fn failed(&self) -> u64 {
+        self.errors.values().sum()
+    }
+
+    /// Why some came to nothing, in words.
+    pub(super) fn reasons(&self) -> String {
+        let reasons = self
+            .errors
+            .iter()
+            .map(|(reason, count)| format!("{count} {reason}"));
+        reasons.collect::<Vec<_>>().join(", ")
+    }
+
+    fn rate(&self) -> f64 {
+        match self.seconds > 0.0 {
+            true => self.in_time as f64 / self.seconds,
+            false => 0.0,
+        }
+    }
+
+    fn json(&self) -> Value {
+        let Datagrams {
+            retransmissions,
+            dropped,
+            stray,
+            asked,
+        } = self.datagrams;
+        json!({
+            "seconds": self.seconds,
+            "sent": self.sent,
+            "answered": self.answered,
+            "answeredInTime": self.in_time,
+            "ratePerSecond": self.rate(),
+            "latencyMs": latencies(&self.latencies),
+            "errors": self.errors,
+            "errorCount": self.failed(),
+            "late": self.late,
+            "latestMs": self.latest_ms,
+            "retransmissions": retransmissions,
+            "dropped": dropped,
+            "stray": stray,
+            "requestsOfServer": asked,
+        })
+    }
+}
+
+impl Report {
+    /// The bounds that were missed.
+    pub(super) fn missed(&self) -> impl Iterator<Item = Missed> {
+        let Options {
+            max_p99_ms,
+            min_rate,
+            max_errors,
+            ..
+        } = self.options;
+        let p99_ms = ms(self.measurement.latencies.percentile_ns(99.0));
+        let is_measured = self.measurement.latencies.count() > 0;
+        // Where nothing was answered nothing was fast.
+        let p99_ms = if is_measured { p99_ms } else { f64::INFINITY };
+        let rate = self.measurement.rate();
+        let errors = self.errors() as f64;
+        let above = |bound, limit: Option<f64>, found: f64| {
+            let limit = limit.filter(|limit| found > *limit)?;
+            Some(Missed {
+                bound,
+                limit,
+                found,
+            })
+        };
+        let slow = min_rate.filter(|limit| rate < *limit);
+        let slow = slow.map(|limit| Missed {
+            bound: "--min-rate",
+            limit,
+            found: rate,
+        });
+        let all = [
+            above("--max-p99-ms", max_p99_ms, p99_ms),
+            slow,
+            above("--max-errors", max_errors.map(|max| max as f64), errors),
+        ];
+        all.into_iter().flatten()
+    }
+
+    /// The report for programs.
+    pub(super) fn json(&self) -> Value {
+        let missed = self.missed().map(|missed| missed.to_string());
+        let ends = self.actions.as_ref().map(|ends| {
+            json!({
+                "accepted": ends.accepted,
+                "succeeded": ends.succeeded,
+                "seenFinalMs": latencies(&ends.seen),
+            })
+        });
+        let imported = self.imported.as_ref().map(|imported| {
+            json!({
+                "seconds": imported.seconds,
+                "known": imported.known,
+                "refused": imported.refused,
+            })
+        });
+        json!({
+            "signalbox": env!("CARGO_PKG_VERSION"),
+            "startedAt": Timestamp::from_ms(self.started_at_ms).iso().to_string(),
+            "options": self.options_json(),
+            "import": imported,
+            "registered": self.registered,
+            "registration": self.preparation.as_ref().map(Phase::json),
+            "measurement": self.measurement.json(),
+            "actions": ends,
+            "errorCount": self.errors(),
+            "missedBounds": missed.collect::<Vec<_>>(),
+        })
+    }
+
+    fn options_json(&self) -> Value {
+        let options = &self.options;
+        json!({
+            "target": format!("coap://{}", options.target),
+            "devices": options.devices,
+            "scenario": word(options.scenario),
+            "rate": options.rate,
+            "window": match (options.rate, options.scenario) {
+                (Some(_), _) => None,
+                (None, Scenario::Actions) => Some(options.callers()),
+                (None, Scenario::Register | Scenario::Update) => Some(options.requests()),
+            },
+            "durationSeconds": match options.scenario {
+                Scenario::Register => None,
+                Scenario::Update | Scenario::Actions => Some(options.time().as_secs_f64()),
+            },
+            "lossPercent": options.loss,
+            "endpointOfFirst": options.endpoint_pattern.name(0),
+            "addressOfFirst": options.bind.address(0).to_string(),
+            "lifetimeSeconds": options.lifetime,
+            "ackTimeoutMs": options.ack_timeout_ms,
+            "maxRetransmit": options.max_retransmit,
+            "workers": options.workers,
+            "seed": options.seed,
+            "api": options.api,
+            "requestMode": match options.request_mode {
+                RequestMode::Now => "SEND_NOW",
+                RequestMode::WhenActive => "SEND_WHEN_ACTIVE",
+            },
+            "maxP99Ms": options.max_p99_ms,
+            "minRate": options.min_rate,
+            "maxErrors": options.max_errors,
+        })
+    }
+
+    fn errors(&self) -> u64 {
+        let prepared = self.preparation.as_ref().map_or(0, Phase::failed);
+        prepared + self.measurement.failed()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scenario = word(self.options.scenario);
+        let devices = self.options.devices;
+        let (registered, target) = (self.registered, self.options.target);
+        writeln!(
+            f,
+            "{scenario}: {devices} devices, {registered} registered, coap://{target}"
+        )?;
+        if let Some(Imported {
+            seconds,
+            known,
+            refused,
+        }) = self.imported
+        {
+            writeln!(
+                f,
+                "import        {known} known, {refused} refused, {seconds:.1} s"
+            )?;
+        }
+        if let Some(phase) = &self.preparation {
+            let (rate, seconds) = (phase.rate(), phase.seconds);
+            writeln!(f, "registration  {rate:.0}/s, {seconds:.1} s")?;
+            errors(f, phase)?;
+        }
+        measurement(f, &self.measurement)?;
+        if let Some(ends) = &self.actions {
+            let Ends {
+                accepted,
+                succeeded,
+                seen,
+            } = ends;
+            writeln!(
+                f,
+                "actions       {accepted} accepted, {succeeded} SUCCEEDED"
+            )?;
+            writeln!(f, "seen final    {}", spread(seen))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Missed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            bound,
+            limit,
+            found,
+        } = self;
+        write!(f, "{bound} {limit} is missed: {found:.3}")
+    }
+}
+
+fn measurement(f: &mut fmt::Formatter<'_>, phase: &Phase) -> fmt::Result {
+    let (rate, seconds) = (phase.rate(), phase.seconds);
+    let (sent, answered) = (phase.sent, phase.answered);
+    writeln!(f, "rate          {rate:.0}/s for {seconds:.1} s")?;
+    writeln!(f, "requests      {sent} sent, {answered} answered")?;
+    writeln!(f, "latency       {}", spread(&phase.latencies))?;
+    let Datagrams {
+        retransmissions,
+        dropped,
+        stray,
+        ..
+    } = phase.datagrams;
+    writeln!(
+        f,
+        "datagrams     {retransmissions} sent again, {dropped} dropped on purpose, {stray} stray"
+    )?;
+    if phase.late > 0 {
+        let (late, latest_ms) = (phase.late, phase.latest_ms);
+        writeln!(
+            f,
+            "late          {late} left late, the latest by {latest_ms:.1} ms"
+        )?;
+    }
+    errors(f, phase)
+}
+
+fn errors(f: &mut fmt::Formatter<'_>, phase: &Phase) -> fmt::Result {
+    match phase.failed() {
+        0 => Ok(()),
+        failed => writeln!(f, "errors        {failed}: {}", phase.reasons()),
+    }
+}
+
+fn spread(latencies: &Latencies) -> String {
+    if latencies.count() == 0 {
+        return "none".to_owned();
+    }
+    let at = |percent| ms(latencies.percentile_ns(percent));
+    let (p50, p90, p99, p999) = (at(50.0), at(90.0), at(99.0), at(99.9));
+    let max = ms(latencies.max_ns());
+    format!("p50 {p50:.2}  p90 {p90:.2}  p99 {p99:.2}  p99.9 {p999:.2}  max {max:.2} ms")
+}
+
+fn latencies(latencies: &Latencies) -> Value {
+    if latencies.count() == 0 {
+        return Value::Null;
+    }
+    let at = |percent| ms(latencies.percentile_ns(percent));
+    json!({
+        "count": latencies.count(),
+        "mean": latencies.mean_ns() / 1e6,
+        "p50": at(50.0),
+        "p90": at(90.0),
+        "p99": at(99.0),
+        "p999": at(99.9),
+        "max": ms(latencies.max_ns()),
+    })
+}
+
+fn word(scenario: Scenario) -> String {
+    let value = scenario.to_possible_value();
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+fn ms(ns: u64) -> f64 {
+    ns as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests;

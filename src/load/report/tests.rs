@@ -1,0 +1,124 @@
+//! Is a missed bound told, and a kept one not?
+
+use std::ffi::OsString;
+
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+fn report(bounds: &[&str]) -> Report {
+    let least = ["load", "--target", "coap://127.0.0.1", "--devices", "9"];
+    let words = least.iter().chain(&["--scenario", "update"]).chain(bounds);
+    let mut measurement = Phase {
+        seconds: 2.0,
+        sent: 105,
+        answered: 103,
+        in_time: 100,
+        ..Phase::default()
+    };
+    for latency_ms in 1..=100 {
+        measurement.latencies.record(latency_ms * MS);
+    }
+    measurement.errors.insert("4.04".to_owned(), 2);
+    let mut preparation = Phase::default();
+    preparation.errors.insert("timeout".to_owned(), 1);
+    Report {
+        options: Options::parse(words.map(OsString::from)).unwrap(),
+        started_at_ms: 0,
+        imported: None,
+        registered: 8,
+        preparation: Some(preparation),
+        measurement,
+        actions: None,
+    }
+}
+
+fn missed(bounds: &[&str]) -> Vec<String> {
+    let missed = report(bounds).missed().map(|missed| missed.to_string());
+    missed.collect()
+}
+
+#[test]
+fn a_report_without_bounds_misses_none() {
+    assert_eq!(missed(&[]), [""; 0]);
+}
+
+#[test]
+fn a_bound_is_kept_up_to_itself() {
+    let kept = [
+        "--min-rate",
+        "50",
+        "--max-errors",
+        "3",
+        "--max-p99-ms",
+        "99.1",
+    ];
+    assert_eq!(missed(&kept), [""; 0]);
+}
+
+#[test]
+fn every_missed_bound_is_told_with_what_was_found() {
+    let told = missed(&[
+        "--min-rate",
+        "50.1",
+        "--max-errors",
+        "2",
+        "--max-p99-ms",
+        "98",
+    ]);
+    assert_eq!(told.len(), 3);
+    assert!(
+        told[0].starts_with("--max-p99-ms 98 is missed: 99."),
+        "{}",
+        told[0]
+    );
+    assert_eq!(told[1], "--min-rate 50.1 is missed: 50.000");
+    assert_eq!(told[2], "--max-errors 2 is missed: 3.000");
+}
+
+#[test]
+fn nothing_answered_is_not_fast() {
+    let mut report = report(&["--max-p99-ms", "1000"]);
+    report.measurement.latencies = Latencies::default();
+    assert_eq!(report.missed().count(), 1);
+}
+
+#[test]
+fn programs_read_everything_that_was_counted() {
+    let json = report(&["--min-rate", "60"]).json();
+    for (pointer, expected) in [
+        ("/registered", json!(8)),
+        ("/startedAt", json!("1970-01-01T00:00:00.000Z")),
+        ("/options/scenario", json!("update")),
+        ("/options/window", json!(256)),
+        ("/options/rate", Value::Null),
+        ("/options/addressOfFirst", json!("127.64.0.0")),
+        ("/registration/errors/timeout", json!(1)),
+        ("/measurement/sent", json!(105)),
+        ("/measurement/ratePerSecond", json!(50.0)),
+        ("/measurement/errors", json!({ "4.04": 2 })),
+        ("/measurement/latencyMs/count", json!(100)),
+        ("/errorCount", json!(3)),
+        ("/missedBounds/0", json!("--min-rate 60 is missed: 50.000")),
+    ] {
+        assert_eq!(json.pointer(pointer), Some(&expected), "{pointer}");
+    }
+    let p50 = json
+        .pointer("/measurement/latencyMs/p50")
+        .and_then(Value::as_f64);
+    assert!((49.9..50.2).contains(&p50.unwrap()));
+}
+
+#[test]
+fn a_person_reads_what_matters() {
+    let text = report(&[]).to_string();
+    for words in [
+        "update: 9 devices, 8 registered, coap://127.0.0.1:5683",
+        "rate          50/s for 2.0 s",
+        "requests      105 sent, 103 answered",
+        "errors        2: 2 4.04",
+        "errors        1: 1 timeout",
+    ] {
+        assert!(text.contains(words), "{words}\n{text}");
+    }
+}
