@@ -44,6 +44,11 @@ impl Caller {
         &self.token
     }
 
+    /// Where it calls.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.http
+    }
+
     /// The same caller after the service moved to another port.
     pub(crate) fn follow(&mut self, service: &Service) {
         self.http = service.http;

@@ -63,6 +63,13 @@ impl Request {
         Response::read(&answer).ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
     }
 
+    /// Sends the beginning of it and goes away.
+    pub(crate) fn leave_behind(&self, to: SocketAddr, text: &str) {
+        let mut stream = TcpStream::connect_timeout(&to, PATIENCE).unwrap();
+        let text = format!("{}\r\n{text}", self.head);
+        stream.write_all(text.as_bytes()).unwrap();
+    }
+
     /// Sends it and waits for the answer.
     pub(crate) fn send(&self, to: SocketAddr) -> Response {
         self.try_send(to)

@@ -85,6 +85,11 @@ impl Program {
         std::mem::take(&mut self.seen)
     }
 
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Asks it to end, as an operator does.
     pub(crate) fn terminate(&self) {
         let mut kill = Command::new("kill");

@@ -73,6 +73,18 @@ impl Service {
         self.coap = coap;
     }
 
+    /// Starts it again on its data with other settings.
+    pub(crate) fn start_again_with(&mut self, settings: &[(&str, &str)]) {
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        self.settings = settings.iter().map(own).collect();
+        self.start_again();
+    }
+
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.program.pid()
+    }
+
     /// The operator's token, which the service made at its first start.
     pub(crate) fn operator_token(&self) -> String {
         let token = fs::read_to_string(self.data.path().join("operator-token")).unwrap();

@@ -12,4 +12,5 @@ pub(crate) mod lwm2m;
 pub(crate) mod poll;
 pub(crate) mod program;
 pub(crate) mod service;
+pub(crate) mod upload;
 pub(crate) mod wire;

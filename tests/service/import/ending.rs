@@ -1,0 +1,236 @@
+//! What is left of an import that ends before its time, or that others race?
+
+use std::process::Command;
+use std::thread;
+
+use serde_json::json;
+
+use super::{CSV, NDJSON, count_devices, device_ids, end_of, import, import_path, lines};
+use crate::scene::{error_codes, start};
+use crate::vocabulary::caller::{API, Caller};
+use crate::vocabulary::client::ApiClient;
+use crate::vocabulary::poll::until;
+use crate::vocabulary::service::Service;
+use crate::vocabulary::upload::Upload;
+
+#[test]
+fn an_import_that_breaks_off_keeps_what_was_settled_and_nothing_half() {
+    let (_service, caller) = start(&[]);
+    let mut upload = Upload::begin(&caller, NDJSON);
+    upload.send(&lines("device", 0..1_000));
+    assert_eq!(upload.status(), 200);
+    let through = progress_from(&mut upload, 600);
+    upload.send("{\"deviceId\":\"half");
+    upload.cut();
+    let text = lines("device", 0..1_000);
+    let again = until("the end of the broken import", || {
+        let answer = import(&caller, NDJSON, &text);
+        (answer.status != 409).then(|| answer.expect(200))
+    });
+    let unchanged = again["unchanged"].as_u64().unwrap();
+    assert!(unchanged >= through, "{unchanged} of {through}");
+    assert_eq!(again["created"].as_u64().unwrap() + unchanged, 1_000);
+    assert_eq!(count_devices(&caller), 1_000);
+}
+
+#[test]
+fn a_body_shorter_than_it_says_is_not_taken_for_whole() {
+    let (service, caller) = start(&[]);
+    let broken = caller
+        .authorized("POST", &import_path())
+        .header("transfer-encoding", "chunked")
+        .header("content-type", NDJSON);
+    let chunk = "{\"deviceId\":\"a\"}\n{\"deviceId\":\"b\"}";
+    let text = format!("{:x}\r\n{chunk}\r\n", chunk.len());
+    broken.leave_behind(service.http, &text);
+    until("the end of the broken import", || {
+        let answer = import(&caller, NDJSON, "{\"deviceId\":\"c\"}");
+        (answer.status != 409).then(|| answer.expect(200))
+    });
+    let ids = device_ids(&caller);
+    assert!(
+        !ids.contains(&"b".to_owned()),
+        "a line without an end is none: {ids:?}"
+    );
+}
+
+#[test]
+fn what_was_told_durable_is_there_after_a_crash() {
+    let (mut service, mut caller) = start(&[]);
+    for round in 0..3 {
+        let name = format!("round-{round}");
+        let mut upload = Upload::begin(&caller, NDJSON);
+        upload.send(&lines(&name, 0..2_000));
+        assert_eq!(upload.status(), 200);
+        let mut through = progress_from(&mut upload, 300 * (round + 1));
+        service.kill();
+        while let Some(line) = upload.hear() {
+            let told = &line["progress"]["through"];
+            through = told.as_u64().unwrap_or(through);
+        }
+        service.start_again();
+        caller.follow(&service);
+        let settled = import(&caller, NDJSON, &lines(&name, 0..through)).expect(200);
+        assert_eq!(settled["unchanged"], through, "round {round}");
+        let whole = import(&caller, NDJSON, &lines(&name, 0..2_000)).expect(200);
+        assert_eq!(whole["refused"], 0, "round {round}: nothing is half made");
+    }
+    assert_eq!(count_devices(&caller), 6_000);
+}
+
+#[test]
+fn an_import_and_single_creates_at_once_make_each_device_once() {
+    let (_service, caller) = start(&[]);
+    let single = caller.clone();
+    let creating = thread::spawn(move || {
+        let bodies = (0..600)
+            .rev()
+            .map(|number| json!({ "deviceId": format!("device-{number}"), "name": "made alone" }));
+        let made = bodies.filter(|body| single.post(&format!("{API}/devices"), body).status == 201);
+        made.count()
+    });
+    let mut upload = Upload::begin(&caller, NDJSON);
+    for number in 0..600 {
+        upload.send(&lines("device", number..number + 1));
+    }
+    upload.finish();
+    let end = end_of(&mut upload);
+    let summary = &end["summary"];
+    let alone = creating.join().unwrap() as u64;
+    let created = summary["created"].as_u64().unwrap();
+    assert_eq!(created + alone, 600, "{end}");
+    assert_eq!(summary["refused"], alone, "{end}");
+    assert_eq!(count_devices(&caller), 600);
+}
+
+#[test]
+fn an_import_ends_with_its_customer() {
+    let (service, _) = start(&[]);
+    let client = ApiClient::of_new_customer(&service, "Umbrella");
+    let caller = client.caller(&service);
+    let mut upload = Upload::begin(&caller, CSV);
+    upload.send("deviceId\n");
+    assert_eq!(upload.status(), 200);
+    let path = format!("/operator-api/v1/customers/{}", client.customer);
+    assert_eq!(
+        Caller::operator(&service).request("DELETE", &path).status,
+        204
+    );
+    upload.send("a\n");
+    upload.finish();
+    let end = end_of(&mut upload);
+    assert_eq!(error_codes(&end["error"]), ["NOT_FOUND"], "{end}");
+    assert_eq!(end["summary"]["created"], 0);
+}
+
+#[test]
+fn an_import_that_is_stopped_says_how_far_it_came() {
+    let (mut service, caller) = start(&[]);
+    let mut upload = Upload::begin(&caller, NDJSON);
+    upload.send(&lines("device", 0..300));
+    assert_eq!(upload.status(), 200);
+    progress_from(&mut upload, 300);
+    service.terminate();
+    let mut sent = 300;
+    let end = loop {
+        upload.send(&lines("device", sent..sent + 1));
+        sent += 1;
+        let line = upload.hear().unwrap();
+        if line["summary"].is_object() {
+            break line;
+        }
+    };
+    assert_eq!(error_codes(&end["error"]), ["UNAVAILABLE"], "{end}");
+    assert_eq!(end["summary"]["through"], end["summary"]["created"]);
+    drop(upload);
+    assert!(service.ended().success());
+}
+
+#[test]
+fn an_import_that_finds_no_room_on_the_disk_says_so_and_makes_nothing_half() {
+    let (mut service, mut caller) = start(&[]);
+    assert_eq!(
+        import(&caller, NDJSON, &lines("a", 0..10)).expect(200)["created"],
+        10
+    );
+    service.kill();
+    let reserve = reserve_above_free(&service);
+    service.start_again_with(&[("SIGNALBOX_DISK_RESERVE_MIB", &reserve)]);
+    caller.follow(&service);
+    let answer = import(&caller, NDJSON, &lines("b", 0..10)).expect(503);
+    assert_eq!(error_codes(&answer), ["UNAVAILABLE"], "{answer}");
+    assert_eq!(
+        (&answer["created"], &answer["through"]),
+        (&json!(0), &json!(0))
+    );
+    assert_eq!(count_devices(&caller), 10);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_does_not_grow_with_the_body() {
+    const LINES: u64 = 20_000;
+    let (service, caller) = start(&[]);
+    let answer = import(&caller, NDJSON, &lines("device", 0..LINES)).expect(200);
+    assert_eq!(answer["created"], LINES);
+    let before_kib = memory_peak_kib(service.pid());
+    // The same devices on lines of almost 8 KiB: 150 MiB of body and nothing new to keep.
+    let padding = " ".repeat(7_800);
+    let mut upload = Upload::begin(&caller, NDJSON);
+    assert_eq!(upload.status(), 200);
+    let mut sender = upload.sender();
+    let sending = thread::spawn(move || {
+        for number in 0..LINES {
+            let line = format!("{{{padding}\"deviceId\":\"device-{number}\"}}\n");
+            assert!(sender.send(&line));
+        }
+        sender.finish();
+    });
+    let end = end_of(&mut upload);
+    sending.join().unwrap();
+    assert_eq!(end["summary"]["unchanged"], LINES, "{end}");
+    let grown_kib = memory_peak_kib(service.pid()) - before_kib;
+    assert!(
+        grown_kib < 48 * 1_024,
+        "{grown_kib} KiB more for a body of 150 MiB"
+    );
+}
+
+/// Hears until everything up to a line is settled, and gives the line it is settled up to.
+fn progress_from(upload: &mut Upload, line: u64) -> u64 {
+    loop {
+        let told = upload.hear().expect("the import goes on");
+        let through = told["progress"]["through"].as_u64().unwrap_or(0);
+        if through >= line {
+            return through;
+        }
+    }
+}
+
+/// A reserve that the disk has not, in MiB; to start, the service needs half of it.
+fn reserve_above_free(service: &Service) -> String {
+    let mut df = Command::new("df");
+    let df = df
+        .args(["-m", "--output=avail"])
+        .arg(service.data_dir())
+        .output()
+        .unwrap();
+    let free = String::from_utf8(df.stdout).unwrap();
+    let free: u64 = free.lines().last().unwrap().trim().parse().unwrap();
+    (free + free / 2).to_string()
+}
+
+#[cfg(target_os = "linux")]
+fn memory_peak_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let peak = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    peak.trim()
+        .strip_suffix(" kB")
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap()
+}
