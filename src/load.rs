@@ -29,17 +29,18 @@ pub fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     };
     options.seed = Some(seed);
     let report = measure(&options, Clock::start().now_ms())?;
-    println!("{report}");
+    print!("{report}");
     if let Some(path) = &options.report {
         let text = format!("{:#}\n", report.json());
         fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     }
-    for missed in report.missed() {
+    let missed = report.missed();
+    for missed in &missed {
         eprintln!("signalbox: {missed}");
     }
-    match report.missed().next() {
-        None => Ok(ExitCode::SUCCESS),
-        Some(_) => Ok(ExitCode::FAILURE),
+    match missed.is_empty() {
+        true => Ok(ExitCode::SUCCESS),
+        false => Ok(ExitCode::FAILURE),
     }
 }
 

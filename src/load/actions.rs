@@ -307,7 +307,11 @@ async fn call(round: Rc<Round>) {
             round.fail("unsent".to_owned());
             continue;
         };
-        let now_ns = round.clock.now_ns();
+        let now_ns = match round.rate {
+            Some(_) => round.clock.now_ns(),
+            // In a window a call is due when it leaves.
+            None => due_at_ns,
+        };
         let number = round.calls.borrow_mut().begin(due_at_ns, now_ns);
         let name = round.pattern.name(device);
         let accepted = round.caller.read(&name).await;

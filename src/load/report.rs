@@ -125,7 +125,7 @@ impl Phase {
         let reasons = self
             .errors
             .iter()
-            .map(|(reason, count)| format!("{count} {reason}"));
+            .map(|(reason, count)| format!("{reason} {count}"));
         reasons.collect::<Vec<_>>().join(", ")
     }
 
@@ -164,7 +164,7 @@ impl Phase {
 
 impl Report {
     /// The bounds that were missed.
-    pub(super) fn missed(&self) -> impl Iterator<Item = Missed> {
+    pub(super) fn missed(&self) -> Vec<Missed> {
         let Options {
             max_p99_ms,
             min_rate,
@@ -196,12 +196,13 @@ impl Report {
             slow,
             above("--max-errors", max_errors.map(|max| max as f64), errors),
         ];
-        all.into_iter().flatten()
+        all.into_iter().flatten().collect()
     }
 
     /// The report for programs.
     pub(super) fn json(&self) -> Value {
-        let missed = self.missed().map(|missed| missed.to_string());
+        let missed = self.missed();
+        let missed = missed.iter().map(Missed::to_string);
         let ends = self.actions.as_ref().map(|ends| {
             json!({
                 "accepted": ends.accepted,

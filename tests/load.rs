@@ -1,0 +1,236 @@
+//! Does `signalbox load` load, count and judge? The real load against the real service.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "support/vocabulary.rs"]
+mod vocabulary;
+
+use std::fs;
+use std::process::Output;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use vocabulary::caller::Caller;
+use vocabulary::service::{Service, signalbox};
+
+/// Devices of a load; enough that every batch is full.
+const DEVICES: u64 = 2_000;
+
+/// A service that believes names and repeats its own datagrams quickly.
+const SETTINGS: [(&str, &str); 2] = [
+    ("SIGNALBOX_TRUST_ENDPOINT_NAMES", "true"),
+    ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "100"),
+];
+
+/// A tenth of all datagrams is lost, and devices are quick to repeat them, and often: each request
+/// gets through.
+const LOSSY: [&str; 6] = [
+    "--loss",
+    "10",
+    "--ack-timeout-ms",
+    "50",
+    "--max-retransmit",
+    "9",
+];
+
+#[test]
+fn devices_are_imported_registered_updated_and_asked() {
+    let stage = Stage::open();
+    let registered = stage.load(&["--scenario", "register", "--import"]).passed();
+    assert_eq!(registered["import"]["known"], DEVICES);
+    assert_eq!(registered["registered"], DEVICES);
+    assert_eq!(registered["registration"], Value::Null);
+    check(&registered, DEVICES);
+
+    let window = ["--scenario", "update", "--window", "64", "--duration", "1s"];
+    let updated = stage.load(&window).passed();
+    assert_eq!(updated["registered"], DEVICES);
+    assert_eq!(updated["registration"]["answered"], DEVICES);
+    let sent = updated["measurement"]["sent"].as_u64().unwrap();
+    assert!(sent > DEVICES, "only {sent} updates in a second");
+    check(&updated, sent);
+
+    let rate = ["--scenario", "update", "--rate", "400", "--duration", "2s"];
+    let rate = [&rate[..], &["--workers", "2"], &LOSSY].concat();
+    let updated = stage.load(&rate).passed();
+    check(&updated, 800);
+    for count in ["retransmissions", "dropped"] {
+        let found = updated["measurement"][count].as_u64().unwrap();
+        assert!(found > 100, "{count}: {found} of 800 requests at 10 %");
+    }
+
+    for mode in ["now", "when-active"] {
+        let rate = ["--rate", "50", "--duration", "2s", "--request-mode", mode];
+        let asked = stage.load(&[&["--scenario", "actions"], &rate[..]].concat());
+        let asked = asked.passed();
+        check(&asked, 100);
+        assert_eq!(asked["actions"]["accepted"], 100);
+        assert_eq!(asked["actions"]["succeeded"], 100);
+        assert!(asked["actions"]["seenFinalMs"]["count"].as_u64().unwrap() > 0);
+        assert_eq!(asked["measurement"]["requestsOfServer"], 100);
+    }
+}
+
+#[test]
+fn a_missed_bound_is_told_and_ends_with_status_1() {
+    let stage = Stage::open();
+    // Nobody made the second half of the devices known.
+    let half = stage.load(&["--scenario", "register", "--import", "--devices", "1000"]);
+    assert_eq!(half.passed()["registered"], 1_000);
+    let bounds = [
+        "--max-errors",
+        "999",
+        "--min-rate",
+        "1e9",
+        "--max-p99-ms",
+        "0",
+    ];
+    let scenario = ["--scenario", "register", "--window", "500"];
+    let missed = stage.load(&[&scenario[..], &bounds].concat());
+    assert_eq!(missed.output.status.code(), Some(1));
+    let report = missed.report();
+    assert_eq!(report["registered"], 1_000);
+    assert_eq!(report["measurement"]["errors"]["4.03"], 1_000);
+    assert_eq!(report["errorCount"], 1_000);
+    let told = String::from_utf8(missed.output.stderr.clone()).unwrap();
+    for (place, bound) in [
+        "--max-p99-ms 0",
+        "--min-rate 1000000000",
+        "--max-errors 999",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let words = format!("{bound} is missed");
+        assert!(told.contains(&words), "{told}");
+        let listed = report["missedBounds"][place].as_str().unwrap();
+        assert!(listed.starts_with(&words), "{report}");
+    }
+    let kept = ["--max-errors", "1000", "--min-rate", "1"];
+    stage.load(&[&scenario[..], &kept].concat()).passed();
+}
+
+#[test]
+fn a_load_nobody_answers_ends_with_status_1() {
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let target = format!("coap://{}", silent.local_addr().unwrap());
+    let words = ["load", "--target", &target, "--devices", "3"];
+    let impatient = ["--ack-timeout-ms", "10", "--max-retransmit", "1"];
+    let mut load = signalbox();
+    load.args(words)
+        .args(["--scenario", "update"])
+        .args(impatient);
+    let output = load.output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        told.contains("registered none of the devices: timeout 3"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_command_line_that_makes_no_sense_ends_with_status_2() {
+    for words in [
+        &["load"][..],
+        &[
+            "load",
+            "--target",
+            "coap://127.0.0.1:1",
+            "--devices",
+            "1",
+            "--scenario",
+            "mixed",
+        ],
+        &[
+            "load",
+            "--target",
+            "127.0.0.1:1",
+            "--devices",
+            "1",
+            "--scenario",
+            "update",
+        ],
+    ] {
+        let output = signalbox().args(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert!(!output.stderr.is_empty(), "{words:?}");
+    }
+    let help = signalbox().args(["load", "--help"]).output().unwrap();
+    assert_eq!(help.status.code(), Some(0));
+    assert!(
+        !String::from_utf8(help.stdout)
+            .unwrap()
+            .contains("--data-dir")
+    );
+}
+
+/// A service, and whoever may call its API.
+struct Stage {
+    service: Service,
+    caller: Caller,
+    reports: TempDir,
+}
+
+/// A load that has ended.
+struct Load {
+    output: Output,
+    report: std::path::PathBuf,
+}
+
+impl Stage {
+    fn open() -> Self {
+        let service = Service::start_with(&SETTINGS);
+        let caller = Caller::of_new_customer(&service, "Acme");
+        let reports = TempDir::new().unwrap();
+        Self {
+            service,
+            caller,
+            reports,
+        }
+    }
+
+    /// Loads the service; options said later count.
+    fn load(&self, options: &[&str]) -> Load {
+        let report = self.reports.path().join("report.json");
+        let devices = match options.contains(&"--devices") {
+            true => vec![],
+            false => vec!["--devices".to_owned(), DEVICES.to_string()],
+        };
+        let mut load = signalbox();
+        load.arg("load")
+            .args(["--target", &format!("coap://{}", self.service.coap)])
+            .args(["--api", &format!("http://{}", self.service.http)])
+            .args(["--token", self.caller.token()])
+            .args(devices)
+            .args(options)
+            .arg("--report")
+            .arg(&report);
+        let output = load.output().unwrap();
+        Load { output, report }
+    }
+}
+
+impl Load {
+    fn report(&self) -> Value {
+        serde_json::from_str(&fs::read_to_string(&self.report).unwrap()).unwrap()
+    }
+
+    /// The report of a load that missed no bound.
+    fn passed(&self) -> Value {
+        let told = String::from_utf8_lossy(&self.output.stderr);
+        assert_eq!(self.output.status.code(), Some(0), "{told}");
+        self.report()
+    }
+}
+
+/// Each of so many requests was answered.
+fn check(report: &Value, requests: u64) {
+    let measured = &report["measurement"];
+    assert_eq!(report["errorCount"], 0, "{report:#}");
+    assert_eq!(measured["sent"], requests, "{report:#}");
+    assert_eq!(measured["answered"], requests, "{report:#}");
+    assert_eq!(measured["latencyMs"]["count"], requests, "{report:#}");
+}
