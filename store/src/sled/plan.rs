@@ -167,17 +167,19 @@ impl Steps {
 
     /// A device's key is made of its customer and its id, which never change.
     fn put_device(&mut self, was: Option<&Profile>, profile: &Profile) {
-        if let Some(was) = was {
-            self.free_names(was);
+        let key = key::device(profile.key());
+        let value = record::profile::write_profile(profile);
+        match was {
+            None => self.insert(key, &value),
+            Some(was) => {
+                self.free_names(was);
+                self.replace(key, &value);
+            }
         }
         let bearer = record::number::write_bearer(profile.key());
         for name in shared_names(profile) {
             self.put(key::name(&name), &bearer);
         }
-        self.replace(
-            key::device(profile.key()),
-            &record::profile::write_profile(profile),
-        );
         self.put(key::device_of(&profile.customer, &profile.device), &bearer);
     }
 
