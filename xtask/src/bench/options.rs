@@ -17,6 +17,7 @@ cargo xtask bench scale [OPTION VALUE]..
   --idle-seconds 20                how long an idle fleet is watched
   --out target/scale.json          where the report goes
   --echo yes                       whether updates are set against a bare echo: yes or no
+  --build yes                      no: measures the program that is there, whatever its commit
 ";
 
 /// What is asked for.
@@ -34,8 +35,10 @@ pub(crate) struct Options {
     pub(crate) idle_for: Duration,
     /// Where the report goes.
     pub(crate) out: PathBuf,
-    /// Whether updates are set against a bare echo.
+    /// What updates are set against.
     pub(crate) yardstick: Yardstick,
+    /// Which program is measured.
+    pub(crate) program: Program,
     /// The command as it was typed.
     pub(crate) command: String,
 }
@@ -47,6 +50,15 @@ pub(crate) enum Yardstick {
     Echo,
     /// Nothing.
     None,
+}
+
+/// Which program is measured.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Program {
+    /// The one the tree makes.
+    OfTree,
+    /// The one that is there, whatever it was made of.
+    AsItIs,
 }
 
 impl Options {
@@ -65,7 +77,10 @@ impl Options {
                 "--seconds" => options.measured_for = seconds(value)?,
                 "--idle-seconds" => options.idle_for = seconds(value)?,
                 "--out" => options.out = PathBuf::from(value),
-                "--echo" => options.yardstick = yardstick(value)?,
+                "--echo" => {
+                    options.yardstick = choice(value, Yardstick::Echo, Yardstick::None)?;
+                }
+                "--build" => options.program = choice(value, Program::OfTree, Program::AsItIs)?,
                 _ => return Err(wrong(&format!("no such option: {name}"))),
             }
         }
@@ -90,6 +105,7 @@ impl Default for Options {
             idle_for: Duration::from_secs(20),
             out: PathBuf::from("target/scale.json"),
             yardstick: Yardstick::Echo,
+            program: Program::OfTree,
             command: String::new(),
         }
     }
@@ -109,10 +125,10 @@ fn seconds(text: &str) -> Result<Duration, Stop> {
     Ok(Duration::from_secs(number(text)?.into()))
 }
 
-fn yardstick(text: &str) -> Result<Yardstick, Stop> {
+fn choice<T>(text: &str, yes: T, no: T) -> Result<T, Stop> {
     match text {
-        "yes" => Ok(Yardstick::Echo),
-        "no" => Ok(Yardstick::None),
+        "yes" => Ok(yes),
+        "no" => Ok(no),
         _ => Err(wrong(&format!("neither yes nor no: {text}"))),
     }
 }
@@ -123,7 +139,7 @@ fn wrong(what: &str) -> Stop {
 
 #[cfg(test)]
 mod tests {
-    use super::{Options, Yardstick};
+    use super::{Options, Program, Yardstick};
     use std::time::Duration;
 
     #[test]
@@ -144,7 +160,7 @@ mod tests {
 
     #[test]
     fn every_option_is_read() {
-        let words = "--devices 7,8 --seconds 2 --idle-seconds 3 --out a.json --echo no";
+        let words = "--devices 7,8 --seconds 2 --idle-seconds 3 --out a.json --echo no --build no";
         let words: Vec<&str> = words.split(' ').collect();
         let options = Options::parse(&words).unwrap();
         assert_eq!(options.fleets, [7, 8]);
@@ -152,6 +168,7 @@ mod tests {
         assert_eq!(options.idle_for, Duration::from_secs(3));
         assert_eq!(options.out, std::path::Path::new("a.json"));
         assert_eq!(options.yardstick, Yardstick::None);
+        assert_eq!(options.program, Program::AsItIs);
         let command = format!("cargo xtask bench scale {}", words.join(" "));
         assert_eq!(options.command, command);
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use crate::bench::echo::Comparison;
-use crate::bench::options::{Options, Yardstick};
+use crate::bench::options::{Options, Program, Yardstick};
 use crate::bench::place::Place;
 use crate::bench::report::{Fleet, Report};
 use crate::bench::rounds::Rounds;
@@ -19,8 +19,11 @@ const PROGRAMS: [&str; 3] = ["setpriv", "taskset", "kill"];
 /// Measures every fleet, prints the table and writes the report.
 pub(crate) fn run(options: &Options) -> Result<(), Stop> {
     look_for_programs()?;
-    step("release builds", || build(options.yardstick))?;
-    let place = Place::here();
+    let mut place = Place::here();
+    match options.program {
+        Program::OfTree => step("release builds", || build(options.yardstick))?,
+        Program::AsItIs => place.words.push_str(", a program built earlier"),
+    }
     let begun_at = Instant::now();
     let fleets = step("fleets", || {
         let fleets = options.fleets.iter();
