@@ -17,6 +17,7 @@ mod fields;
 mod health;
 mod import;
 mod logs;
+mod metrics;
 mod page;
 mod psk;
 mod rate;
@@ -128,9 +129,10 @@ use Scope::{
 
 /// Every route. Paths that could match the same text stand with the literal one first.
 const ROUTES: &[Route] = &[
-    // Health, for whoever watches the service.
+    // Health and metrics, for whoever watches the service.
     get("/livez", Open, |it| it.to(health::livez)),
     get("/readyz", Open, |it| it.to(health::readyz)),
+    get("/metrics", Open, |it| it.to(metrics::show)),
     // Access tokens.
     post("/oauth/token", Open, |it| it.to(tokens::issue)),
     post("/management-api/oauth/token", Open, |it| {

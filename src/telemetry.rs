@@ -1,9 +1,28 @@
-//! What is the operator told? The service's own log, on standard error.
+//! What is the operator told? The service's own log, on standard error, and its metrics.
 
 use std::io;
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
 
+use actors::clock::Clock;
+use metrics::{describe_gauge, gauge};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
+
+/// The histogram buckets of durations, in seconds: from a commit on a fast disk to what somebody
+/// should look at.
+const SECONDS: [f64; 14] = [
+    0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+];
+
+/// How often durations are sorted into their buckets. Until then each is kept, so that nobody's
+/// scraping would mean that all are.
+const SORT_EVERY: Duration = Duration::from_secs(1);
+
+/// The metrics of the process.
+static METRICS: OnceLock<PrometheusHandle> = OnceLock::new();
 
 /// Which events are logged.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -44,20 +63,75 @@ impl LogFormat {
     }
 }
 
-/// The process has a log already.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("the process has a log already")]
-pub struct AlreadyStarted;
+/// Why the operator cannot be told anything.
+#[derive(Debug, thiserror::Error)]
+pub enum Untold {
+    /// The process has a log or metrics already.
+    #[error("the process has a log or metrics already")]
+    AlreadyStarted,
+    /// A thread cannot be had.
+    #[error("the metrics: {0}")]
+    Thread(#[from] io::Error),
+}
 
-/// Begins to write the operator's log.
-pub fn start(filter: &Filter, format: LogFormat) -> Result<(), AlreadyStarted> {
+/// Begins to write the operator's log and to measure.
+pub fn start(filter: &Filter, format: LogFormat) -> Result<(), Untold> {
+    start_log(filter, format)?;
+    start_metrics()
+}
+
+/// The metrics in the text format of Prometheus (version 0.0.4); nothing before the start.
+pub fn metrics() -> String {
+    METRICS
+        .get()
+        .map(PrometheusHandle::render)
+        .unwrap_or_default()
+}
+
+fn start_log(filter: &Filter, format: LogFormat) -> Result<(), Untold> {
     let log = tracing_subscriber::fmt().with_env_filter(filter.to_filter());
     let log = log.with_writer(io::stderr);
     let started = match format {
         LogFormat::Text => log.try_init(),
         LogFormat::Json => log.json().flatten_event(true).try_init(),
     };
-    started.map_err(|_| AlreadyStarted)
+    started.map_err(|_| Untold::AlreadyStarted)
+}
+
+fn start_metrics() -> Result<(), Untold> {
+    let durations = Matcher::Suffix("_seconds".to_owned());
+    let builder = PrometheusBuilder::new();
+    let builder = builder.set_buckets_for_metric(durations, &SECONDS);
+    let recorder = builder.expect("there are buckets").build_recorder();
+    let handle = recorder.handle();
+    metrics::set_global_recorder(recorder).map_err(|_| Untold::AlreadyStarted)?;
+    METRICS
+        .set(handle.clone())
+        .map_err(|_| Untold::AlreadyStarted)?;
+    describe_process();
+    thread::Builder::new()
+        .name("metrics".to_owned())
+        .spawn(move || {
+            loop {
+                thread::sleep(SORT_EVERY);
+                handle.run_upkeep();
+            }
+        })?;
+    Ok(())
+}
+
+fn describe_process() {
+    const STARTED: &str = "process_start_time_seconds";
+    const BUILD: &str = "signalbox_build_info";
+    describe_gauge!(
+        STARTED,
+        "Start time of the process since the Unix epoch, in seconds."
+    );
+    let now_ms = Clock::new().now().as_ms();
+    // Milliseconds since the epoch stay below 2^53.
+    gauge!(STARTED).set(now_ms as f64 / 1_000.0);
+    describe_gauge!(BUILD, "Always 1; the version of the build is a label.");
+    gauge!(BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }
 
 #[cfg(test)]

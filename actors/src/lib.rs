@@ -11,6 +11,7 @@ mod device;
 pub mod devices;
 pub mod home;
 pub mod logging;
+mod meters;
 mod neighbours;
 pub mod registry;
 mod residents;

@@ -28,6 +28,7 @@ use crate::device::{Input, Question};
 use crate::devices::Unserved;
 use crate::home::{Home, HomeParts};
 use crate::logging::Logging;
+use crate::meters::{Meters, PUBLISH_EVERY, Reading};
 use crate::neighbours::{Neighbours, Post};
 use crate::residents::{Crowded, Resident, Residents};
 use crate::socket::{Arrived, Inbox, Socket};
@@ -62,6 +63,7 @@ pub struct Registry {
     generation: u32,
     lookups: usize,
     tally: Tally,
+    meters: Meters,
     inbox: Inbox,
     arrivals: Option<actix::SpawnHandle>,
     /// Until every device is back.
@@ -89,6 +91,7 @@ impl Registry {
                 generation: 0,
                 lookups: 0,
                 tally: Tally::default(),
+                meters: Meters::of(place.0),
                 inbox: Inbox::new(),
                 arrivals: None,
                 starting: None,
@@ -136,7 +139,10 @@ impl Registry {
                 Some(key) => self.hand(key, heard(datagram), ctx),
                 None => self.look_at(location, datagram, ctx),
             },
-            Route::Elsewhere(home, parcel) => self.neighbours.forward(home, parcel),
+            Route::Elsewhere(home, parcel) => {
+                self.meters.forwarded.add(1);
+                self.neighbours.forward(home, parcel);
+            }
             Route::Nobody(datagram) => {
                 self.dispatch(datagram.peer, registry::unknown_peer(&datagram), ctx);
             }
@@ -156,6 +162,15 @@ impl Registry {
 
     fn is_overloaded(&self) -> bool {
         self.lookups >= LOOKUPS_MAX || self.home.store.pressure() == Pressure::Full
+    }
+
+    /// Says how much there was to do.
+    fn publish(&self) {
+        self.meters.publish(&Reading {
+            sent: self.home.outbox.sent(),
+            turned_away: &self.tally,
+            residents: self.residents.count(),
+        });
     }
 
     /// Finds the device that bears an endpoint name.
@@ -245,6 +260,7 @@ impl Handler<Meet> for Registry {
             self.home.clock.clone(),
         ));
         ctx.run_interval(TELL_EVERY, |registry, _| registry.tally.tell());
+        ctx.run_interval(PUBLISH_EVERY, |registry, _| registry.publish());
         self.restore_all(ctx);
     }
 }
@@ -270,7 +286,10 @@ impl Handler<Post> for Registry {
 impl StreamHandler<Arrived> for Registry {
     fn handle(&mut self, _: Arrived, ctx: &mut Context<Self>) {
         match self.inbox.fill(&self.home.socket) {
-            Ok(()) => (0..self.inbox.len()).for_each(|index| self.take_datagram(index, ctx)),
+            Ok(()) => {
+                self.meters.received.add(self.inbox.len());
+                (0..self.inbox.len()).for_each(|index| self.take_datagram(index, ctx));
+            }
             // An ICMP error of an earlier send comes up here; it concerns one peer.
             Err(error) => debug!(%error, "the socket reported an error"),
         }

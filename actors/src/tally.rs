@@ -19,6 +19,11 @@ impl Tally {
         self.untold += 1;
     }
 
+    /// The counts since the start.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (Fate, u64)> {
+        self.counts.iter().map(|(fate, count)| (*fate, *count))
+    }
+
     /// Tells the counts since the start, if there is anything new.
     pub(crate) fn tell(&mut self) {
         if std::mem::take(&mut self.untold) > 0 {

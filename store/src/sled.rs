@@ -22,6 +22,7 @@ mod epochs;
 mod fault;
 mod gauge;
 mod kv;
+mod meters;
 mod open;
 mod overlay;
 mod plan;
@@ -37,6 +38,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::{Builder, JoinHandle};
+use std::time::Instant;
 
 use engine::action::Action;
 use engine::admin_log::entry::Entry;
@@ -51,7 +53,7 @@ use engine::setting::Setting;
 use tokio::sync::oneshot;
 
 use self::ask::{actions, bearing, customers, devices, entries, restoring};
-use self::committer::{Committer, Job, Reply, Waiting};
+use self::committer::{Caller, Committer, Job, Reply, Waiting};
 use self::disk::{Disk, FreeBytes};
 use self::gauge::Gauge;
 use self::open::Opened;
@@ -120,7 +122,13 @@ impl SledStore {
         if !self.gauge.enter(bytes) {
             return Err(CommitError::Full);
         }
-        let waiting = Waiting { plan, reply };
+        let caller = Caller {
+            bytes,
+            changes: batch.changes.len(),
+            handed_over_at: Instant::now(),
+            reply,
+        };
+        let waiting = Waiting { plan, caller };
         self.send(Job::Commit(Box::new(waiting)))
             .inspect_err(|_| self.gauge.leave(bytes))
     }
@@ -161,6 +169,7 @@ impl Store for SledStore {
     fn commit(&self, batch: Batch) -> Receipt {
         let (reply, verdict) = oneshot::channel();
         if let Err(refused) = self.enqueue(&batch, reply) {
+            self.gauge.meters.refused(refused);
             return Box::pin(std::future::ready(Err(refused)));
         }
         Box::pin(async move { verdict.await.unwrap_or(Err(CommitError::Unavailable)) })

@@ -19,6 +19,7 @@ mod identity;
 mod import;
 mod load;
 mod main_job;
+mod metrics;
 mod operations;
 mod recorded;
 mod records;

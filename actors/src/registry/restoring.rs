@@ -126,6 +126,7 @@ impl Registry {
                 self.start_device(key, restored, Vec::new());
             }
         }
+        self.publish_progress(page.next);
         match page.next {
             Some(next) => {
                 self.tell_progress(next);
@@ -135,10 +136,17 @@ impl Registry {
         }
     }
 
+    /// Says how far the start has come: to the devices from this one on, or to its end.
+    fn publish_progress(&self, next: Option<DeviceKey>) {
+        let part = next.map_or(1.0, |next| part_before(next, &self.home.keys));
+        let restored = self.starting.as_ref().map_or(0, |it| it.restored);
+        self.meters.publish_progress(restored, part);
+    }
+
     /// Tells the operator now and then how far the start has come.
     fn tell_progress(&mut self, next: DeviceKey) {
         let now = self.home.clock.now();
-        let percent = percent_before(next, &self.home.keys);
+        let percent = (100.0 * part_before(next, &self.home.keys)) as u64;
         if let Some(starting) = &mut self.starting
             && now.since_ms(starting.told_at) >= PROGRESS_EVERY_MS
         {
@@ -226,13 +234,12 @@ impl Registry {
     }
 }
 
-/// How much of a range of keys lies before one of them: keys are digests, so as much of the
-/// devices does.
-fn percent_before(key: DeviceKey, keys: &RangeInclusive<DeviceKey>) -> u64 {
-    let place = |key: &DeviceKey| u64::from_be_bytes(key.prefix()) >> 16;
+/// Which part of a range of keys lies before one of them, from 0 to 1: keys are digests, so the
+/// same part of the devices does.
+fn part_before(key: DeviceKey, keys: &RangeInclusive<DeviceKey>) -> f64 {
+    let place = |key: &DeviceKey| u64::from_be_bytes(key.prefix()) as f64;
     let (first, last) = (place(keys.start()), place(keys.end()));
-    let before = place(&key).saturating_sub(first);
-    before * 100 / last.saturating_sub(first).max(1)
+    (place(&key) - first) / (last - first).max(1.0)
 }
 
 fn refuse_all(waiting: Vec<Input>, why: Unserved) {

@@ -14,6 +14,7 @@ use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, sendmmsg};
 use tokio::io::Interest;
 use tracing::debug;
 
+use crate::meters::Sent;
 use crate::socket::Socket;
 
 /// Datagrams given in one go; with so many waiting they leave at once.
@@ -29,8 +30,7 @@ struct Waiting {
     peers: Vec<Option<SockaddrStorage>>,
     datagrams: Vec<Vec<u8>>,
     waker: Option<Waker>,
-    sent: u64,
-    unsent: u64,
+    sent: Sent,
 }
 
 impl Outbox {
@@ -42,8 +42,7 @@ impl Outbox {
             peers: Vec::with_capacity(BATCH),
             datagrams: Vec::with_capacity(BATCH),
             waker: None,
-            sent: 0,
-            unsent: 0,
+            sent: Sent::default(),
         })));
         actix_rt::spawn(outbox.clone().empty_for_ever());
         outbox
@@ -67,6 +66,11 @@ impl Outbox {
         self.0.borrow_mut().empty();
     }
 
+    /// What became of all that was to leave.
+    pub(crate) fn sent(&self) -> Sent {
+        self.0.borrow().sent
+    }
+
     /// Runs behind whatever was woken before it: by then a round of devices has spoken.
     async fn empty_for_ever(self) {
         poll_fn(|cx| {
@@ -86,7 +90,7 @@ impl Waiting {
             first += match self.send_from(first) {
                 Ok(0) => self.lose(io::ErrorKind::WriteZero.into()),
                 Ok(sent) => {
-                    self.sent += sent as u64;
+                    self.sent.taken += sent as u64;
                     sent
                 }
                 Err(error) => self.lose(error),
@@ -119,8 +123,8 @@ impl Waiting {
 
     /// The first datagram of a batch was not taken; the others may be.
     fn lose(&mut self, error: io::Error) -> usize {
-        self.unsent += 1;
-        debug!(%error, unsent = self.unsent, "a datagram did not leave");
+        self.sent.lost += 1;
+        debug!(%error, unsent = self.sent.lost, "a datagram did not leave");
         1
     }
 }

@@ -10,15 +10,16 @@ const OPERATOR: &str = "/operator-api/v1/";
 const MANAGEMENT: &str = "/management-api/v1/";
 
 /// Everything a stranger may call.
-const OPEN: [&str; 4] = [
+const OPEN: [&str; 5] = [
     "/livez",
     "/readyz",
+    "/metrics",
     "/oauth/token",
     "/management-api/oauth/token",
 ];
 
 #[test]
-fn only_health_and_tokens_are_open_to_strangers() {
+fn only_health_metrics_and_tokens_are_open_to_strangers() {
     for route in ROUTES {
         assert_eq!(
             route.access == Access::Open,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sled::Db;
 use tokio::sync::oneshot;
@@ -53,6 +53,18 @@ pub(super) struct Committer {
 pub(super) struct Waiting {
     /// The batch as rows.
     pub(super) plan: Plan,
+    /// Who waits.
+    pub(super) caller: Caller,
+}
+
+/// Who waits for the verdict on a batch.
+pub(super) struct Caller {
+    /// What the batch takes of the queue.
+    pub(super) bytes: usize,
+    /// How many changes it has.
+    pub(super) changes: usize,
+    /// When it was handed over.
+    pub(super) handed_over_at: Instant,
     /// Where the verdict goes.
     pub(super) reply: Reply,
 }
@@ -117,17 +129,17 @@ impl Committer {
         let count = group.len();
         let (plans, callers): (Vec<_>, Vec<_>) = group
             .into_iter()
-            .map(|Waiting { plan, reply }| (plan.bytes(), plan, reply))
-            .map(|(bytes, plan, reply)| (plan, (bytes, reply)))
+            .map(|Waiting { plan, caller }| (plan, caller))
             .unzip();
         let verdicts = match self.refusal() {
             Some(refusal) => vec![Err(refusal); count],
             None => self.decide(plans),
         };
-        for ((bytes, reply), verdict) in callers.into_iter().zip(verdicts) {
-            self.gauge.leave(bytes);
+        for (caller, verdict) in callers.into_iter().zip(verdicts) {
+            self.gauge.leave(caller.bytes);
+            self.gauge.meters.judged(&caller, verdict);
             // Who no longer waits does not need to know.
-            let _ = reply.send(verdict);
+            let _ = caller.reply.send(verdict);
         }
         next
     }

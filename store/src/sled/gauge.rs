@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use tokio::sync::watch;
 
+use super::meters::Meters;
 use crate::{Pressure, Unavailable};
 
 /// The bytes of all batches that wait: what a burst may cost in memory. One more is refused.
@@ -22,6 +23,8 @@ pub(super) struct Gauge {
     written: AtomicU64,
     /// The newest group that is durable.
     durable: watch::Sender<u64>,
+    /// What is told of all this.
+    pub(super) meters: Meters,
 }
 
 impl Gauge {
@@ -35,6 +38,7 @@ impl Gauge {
             failed: AtomicBool::new(false),
             written: AtomicU64::new(0),
             durable: watch::Sender::new(0),
+            meters: Meters::new(),
         }
     }
 
@@ -46,6 +50,7 @@ impl Gauge {
             return false;
         }
         self.batches.fetch_add(1, Ordering::Relaxed);
+        self.meters.enter();
         true
     }
 
@@ -53,6 +58,7 @@ impl Gauge {
     pub(super) fn leave(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         self.batches.fetch_sub(1, Ordering::Relaxed);
+        self.meters.leave();
     }
 
     /// Says that the disk is full.
@@ -81,6 +87,7 @@ impl Gauge {
     pub(super) fn end_group(&self) {
         self.durable
             .send_replace(self.written.load(Ordering::SeqCst));
+        self.meters.group();
     }
 
     /// The newest group that a question answered by now may have seen.
