@@ -18,11 +18,8 @@ use vocabulary::service::{Service, signalbox};
 /// Devices of a load; enough that every batch is full.
 const DEVICES: u64 = 2_000;
 
-/// A service that believes names and repeats its own datagrams quickly.
-const SETTINGS: [(&str, &str); 2] = [
-    ("SIGNALBOX_TRUST_ENDPOINT_NAMES", "true"),
-    ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "100"),
-];
+/// A service that believes a known name, whatever address it comes from.
+const SETTINGS: [(&str, &str); 1] = [("SIGNALBOX_TRUST_ENDPOINT_NAMES", "true")];
 
 /// A tenth of all datagrams is lost, and devices are quick to repeat them, and often: each request
 /// gets through.
@@ -52,24 +49,25 @@ fn devices_are_imported_registered_updated_and_asked() {
     assert!(sent > DEVICES, "only {sent} updates in a second");
     check(&updated, sent);
 
-    let rate = ["--scenario", "update", "--rate", "400", "--duration", "2s"];
+    let rate = ["--scenario", "update", "--rate", "400", "--duration", "1s"];
     let rate = [&rate[..], &["--workers", "2"], &LOSSY].concat();
     let updated = stage.load(&rate).passed();
-    check(&updated, 800);
+    check(&updated, 400);
     for count in ["retransmissions", "dropped"] {
         let found = updated["measurement"][count].as_u64().unwrap();
-        assert!(found > 100, "{count}: {found} of 800 requests at 10 %");
+        assert!(found > 40, "{count}: {found} of 400 requests at 10 %");
     }
 
     for mode in ["now", "when-active"] {
-        let rate = ["--rate", "50", "--duration", "2s", "--request-mode", mode];
+        let rate = ["--rate", "100", "--duration", "1s", "--request-mode", mode];
         let asked = stage.load(&[&["--scenario", "actions"], &rate[..]].concat());
         let asked = asked.passed();
         check(&asked, 100);
         assert_eq!(asked["actions"]["accepted"], 100);
         assert_eq!(asked["actions"]["succeeded"], 100);
         assert!(asked["actions"]["seenFinalMs"]["count"].as_u64().unwrap() > 0);
-        assert_eq!(asked["measurement"]["requestsOfServer"], 100);
+        let heard = asked["measurement"]["requestsOfServer"].as_u64().unwrap();
+        assert!(heard >= 100, "a server may repeat itself, no more: {heard}");
     }
 }
 
