@@ -4,6 +4,9 @@
 
 use harness::device::configuration::Configuration;
 use harness::device::resource::Answer;
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::{Message, MessageId};
 use protocol::lwm2m::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -14,6 +17,7 @@ use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::lwm2m::{outcome, read, when_active};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::service::{Service, signalbox};
+use crate::vocabulary::wire::{Wire, update};
 
 const ZONE: Path = Path::resource(3, 0, 15);
 
@@ -55,19 +59,28 @@ fn a_device_that_registers_anew_from_every_port_is_one_device() {
 
 #[test]
 fn an_exchange_goes_on_at_the_new_port_of_its_device() {
-    let patient = ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "150");
-    let mut scene = Scene::with(&[FOUR, patient], Configuration::new("roamer"));
-    for number in 0..PORTS {
-        scene.device.answer_with(ZONE, Answer::Silent);
-        let id = scene.caller.create_action("roamer", &read("/3/0/15"));
-        scene.device.hear_unanswered(ZONE);
-        scene.device.answer_with(ZONE, Answer::Piggybacked);
-        scene.device.move_to_another_port();
-        scene.device.update();
-        let action = scene.caller.final_action(&id);
+    let quick = ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "100");
+    let (service, caller) = start(&[FOUR, quick]);
+    caller.create_device("roamer", DEVICE_IP);
+    let mut wire = Wire::to(&service);
+    let location = wire.register("roamer", 0);
+    for number in 1..=u16::try_from(PORTS).unwrap() {
+        let id = caller.create_action("roamer", &read("/3/0/15"));
+        let asked = wire.hear_request();
+        // What it was asked at its old port got lost.
+        let moved = Wire::to(&service);
+        let answer = moved.ask_among_others(&update(&location, number));
+        assert_eq!(answer.code, Code::CHANGED);
+        let repeated = moved.hear_request();
+        assert_eq!(repeated.message_id, asked.message_id, "one exchange");
+        assert_eq!(repeated.token, asked.token, "one exchange");
+        let zone = Message::response_to(&repeated, Code::CONTENT, MessageId(0));
+        let zone = zone.with_content_format(ContentFormat::TEXT);
+        moved.say(&zone.with_payload("Etc/UTC").encode());
+        let action = caller.final_action(&id);
         assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
         assert_eq!(attempts_made(&action), 1, "a repetition is none: {action}");
-        assert_eq!(scene.device.performed().len(), number + 1);
+        wire = moved;
     }
 }
 

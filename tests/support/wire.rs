@@ -75,6 +75,13 @@ impl Wire {
         answer.expect("hearing ends with what is looked for")
     }
 
+    /// The next request that comes.
+    pub(crate) fn hear_request(&self) -> Message {
+        let mut heard = std::iter::from_fn(|| Some(self.hear()));
+        let request = heard.find(|message| message.code.is_request());
+        request.expect("hearing ends with what is looked for")
+    }
+
     /// Registers and gives the location.
     pub(crate) fn register(&self, endpoint: &str, id: u16) -> Vec<String> {
         let answer = self.ask(&register(endpoint, id));
