@@ -61,21 +61,6 @@ pub const fn is_critical(number: u16) -> bool {
     number & 1 == 1
 }
 
-/// Tells whether an option's value is one that its definition allows. Options that nobody
-/// defined for us may hold anything.
-pub(super) fn is_well_used(number: u16, value: &[u8]) -> bool {
-    let Some(definition) = Definition::of(number) else {
-        return true;
-    };
-    (definition.bytes_min..=definition.bytes_max).contains(&value.len())
-        && (definition.format == Format::Bytes || std::str::from_utf8(value).is_ok())
-}
-
-/// Tells whether a message may carry the option more than once.
-pub(super) fn is_repeatable(number: u16) -> bool {
-    Definition::of(number).is_none_or(|definition| definition.repeats == Repeats::Freely)
-}
-
 /// Reads a value of up to 4 bytes as the number it stands for (RFC 7252 section 3.2).
 pub(super) fn number_from(value: &[u8]) -> u32 {
     value
@@ -96,7 +81,7 @@ enum Repeats {
 }
 
 /// How RFC 7252 section 5.10 and its successors define an option.
-struct Definition {
+pub(super) struct Definition {
     bytes_min: usize,
     bytes_max: usize,
     format: Format,
@@ -104,7 +89,9 @@ struct Definition {
 }
 
 impl Definition {
-    fn of(number: u16) -> Option<Definition> {
+    /// Gives the definition of an option. Those that nobody defined for us may hold anything, and
+    /// any number of times.
+    pub(super) fn of(number: u16) -> Option<Definition> {
         use Format::{Bytes, Text};
         use Repeats::{Freely, Never};
         let (bytes_min, bytes_max, format, repeats) = match number {
@@ -131,4 +118,20 @@ impl Definition {
             repeats,
         })
     }
+
+    /// Tells whether an option may have the value.
+    pub(super) fn allows(&self, value: &[u8]) -> bool {
+        (self.bytes_min..=self.bytes_max).contains(&value.len())
+            && (self.format == Format::Bytes || is_text(value))
+    }
+
+    /// Tells whether a message may carry the option more than once.
+    pub(super) fn may_repeat(&self) -> bool {
+        self.repeats == Repeats::Freely
+    }
+}
+
+// Nearly all text is ASCII, which is found out in a fraction of the time.
+fn is_text(value: &[u8]) -> bool {
+    value.is_ascii() || std::str::from_utf8(value).is_ok()
 }

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use crate::coap::malformed::Fault;
-use crate::coap::option;
+use crate::coap::option::{self, Definition};
 
 /// What may stand behind the last option.
 pub(super) const PAYLOAD_MARKER: u8 = 0xFF;
@@ -152,8 +152,8 @@ impl Options {
     /// Goes through the values of one option.
     pub(super) fn values_of(&self, number: u16) -> impl Iterator<Item = &[u8]> {
         Reader::new(&self.wire)
-            .skip_while(move |found| found.number < number)
-            .take_while(move |found| found.number == number)
+            .take_while(move |found| found.number <= number)
+            .filter(move |found| found.number == number)
             .map(|found| found.value)
     }
 }
@@ -174,12 +174,15 @@ struct Found<'a> {
 
 impl Found<'_> {
     fn is_well_used(&self) -> bool {
-        option::is_well_used(self.number, self.value)
-            && (self.is_first_of_number || option::is_repeatable(self.number))
+        Definition::of(self.number).is_none_or(|definition| {
+            definition.allows(self.value) && (self.is_first_of_number || definition.may_repeat())
+        })
     }
 }
 
 /// Reads one option after another, up to the end or the payload marker.
+///
+/// Whoever asks for one option passes those before it, so passing is inlined into the asking.
 struct Reader<'a> {
     rest: &'a [u8],
     number: u16,
@@ -193,6 +196,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    #[inline]
     fn read(&mut self) -> Result<Option<Found<'a>>, Fault> {
         let [first, rest @ ..] = self.rest else {
             return Ok(None);
@@ -219,6 +223,7 @@ impl<'a> Reader<'a> {
 impl<'a> Iterator for Reader<'a> {
     type Item = Found<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Found<'a>> {
         self.read().ok().flatten()
     }
@@ -227,6 +232,7 @@ impl<'a> Iterator for Reader<'a> {
 /// Gives the number that a nibble and what follows it stand for, and what is left.
 ///
 /// The standard's longest option is 65,804 bytes and no datagram holds it, so 16 bits are enough.
+#[inline]
 fn extended(nibble: u8, bytes: &[u8], fault: Fault) -> Result<(u16, &[u8]), Fault> {
     match (nibble, bytes) {
         (0..ONE_BYTE, _) => Ok((nibble.into(), bytes)),
