@@ -77,7 +77,7 @@ const PATHS: [(&str, &[&str]); 2] = [
     (
         "coap_lite",
         &[
-            "protocol/src/coap/message",
+            "protocol/src/coap/message/header.rs",
             "protocol/tests/coap_properties",
         ],
     ),
