@@ -24,6 +24,8 @@ pub(crate) enum Answer {
     Refused(SubmitRefusal),
     Cancelled,
     NotCancelled(CancelRefusal),
+    Retired,
+    Unknown,
     Unserved,
 }
 
@@ -34,6 +36,8 @@ impl Answer {
             Reply::Submitted(Err(refusal)) => Self::Refused(*refusal),
             Reply::Cancelled(Ok(_)) | Reply::CancelledAll(_) => Self::Cancelled,
             Reply::Cancelled(Err(refusal)) => Self::NotCancelled(*refusal),
+            Reply::Retired => Self::Retired,
+            Reply::Unknown => Self::Unknown,
             Reply::Unserved => Self::Unserved,
         }
     }
@@ -104,7 +108,8 @@ impl Callers {
         match chance.below(100) {
             0..78 => Question::Submit(self.invent_action(nature, chance)),
             78..95 => self.invent_cancel(who, chance),
-            _ => Question::CancelAll,
+            95..99 => Question::CancelAll,
+            _ => Question::Retire,
         }
     }
 

@@ -2,10 +2,11 @@
 
 use engine::action::{Action, Status};
 use engine::device::queue::{CancelRefusal, SubmitRefusal};
+use engine::registry::Fate;
 use harness::device::event::Event as News;
 
 use crate::disk::Moved;
-use crate::service::Reply;
+use crate::service::{End, Loss, Reply};
 
 /// How often what happened.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,10 +21,30 @@ pub(crate) struct Census {
     pub(crate) restored: u64,
     pub(crate) lost: u64,
     pub(crate) repeated: u64,
+    pub(crate) pages: u64,
+    pub(crate) passed_over_here: u64,
+    pub(crate) passed_over_left: u64,
+    pub(crate) unread: u64,
+    pub(crate) swept: u64,
+    pub(crate) added: u64,
+    pub(crate) forwarded: u64,
+    pub(crate) searched: u64,
+    pub(crate) crowded: u64,
+    pub(crate) hints: u64,
+    /// Answers for which one machine alone can be meant.
+    pub(crate) addressed: u64,
+    handled: u64,
+    turned: u64,
+    overloaded: u64,
+    no_place: u64,
+    abandoned: u64,
+    removed: u64,
     accepted: u64,
     not_registered: u64,
     queue_full: u64,
     unserved: u64,
+    retired: u64,
+    unknown: u64,
     cancelled: u64,
     cancelled_all: u64,
     not_pending: u64,
@@ -52,7 +73,23 @@ impl Census {
             Reply::CancelledAll(_) => &mut self.cancelled_all,
             Reply::Cancelled(Err(CancelRefusal::NotPending)) => &mut self.not_pending,
             Reply::Cancelled(Err(CancelRefusal::NotScheduled)) => &mut self.not_scheduled,
+            Reply::Retired => &mut self.retired,
+            Reply::Unknown => &mut self.unknown,
             Reply::Unserved => &mut self.unserved,
+        } += 1;
+    }
+
+    pub(crate) fn count_end(&mut self, end: End) {
+        *match end {
+            End::Handled { .. } => &mut self.handled,
+            End::Turned(Fate::Overloaded) => &mut self.overloaded,
+            End::Turned(Fate::Crowded) => &mut self.crowded,
+            End::Turned(_) => &mut self.turned,
+            End::Lost { how, .. } => match how {
+                Loss::NoPlace => &mut self.no_place,
+                Loss::Abandoned => &mut self.abandoned,
+                Loss::Unknown => &mut self.removed,
+            },
         } += 1;
     }
 
@@ -127,7 +164,9 @@ macro_rules! rows {
 
 rows! {
     heals, crashes, durable_without_receipt, forgotten, unsaved, panics, parked, restored, lost,
-    repeated, accepted, not_registered, queue_full, unserved, cancelled, cancelled_all,
+    repeated, pages, passed_over_here, passed_over_left, unread, swept, added, forwarded, searched,
+    crowded, hints, addressed, handled, turned, overloaded, no_place, abandoned, removed, retired,
+    unknown, accepted, not_registered, queue_full, unserved, cancelled, cancelled_all,
     not_pending, not_scheduled, begun, begun_again, succeeded, refused, unanswered, expired,
     interrupted, unfit, registered, updated, registrations_lost, asleep,
 }

@@ -1,14 +1,21 @@
 //! What survives: a store that does one batch after the other, all of it or nothing, and at a
 //! crash forgets what was not durable.
 
+mod reading;
+mod removing;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use engine::action::{Action, Status};
 use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Change, Counter, Expect, Owner};
-use engine::device::record::{DeviceRecord, Restored};
+use engine::device::record::DeviceRecord;
 use engine::ids::{ActionId, DeviceKey};
 use engine::profile::Profile;
+use engine::registry::homes::ArbiterId;
+
+pub(crate) use reading::Page;
+pub(crate) use removing::Swept;
 
 /// The disk, with the batches it has not done yet.
 pub(crate) struct Disk {
@@ -22,6 +29,7 @@ pub(crate) struct Disk {
 
 /// A batch that is not durable yet.
 pub(crate) struct Waiting {
+    pub(crate) at: ArbiterId,
     pub(crate) who: usize,
     pub(crate) step: u64,
     pub(crate) batch: Batch,
@@ -33,7 +41,9 @@ pub(crate) struct Waiting {
 pub(crate) struct Durable {
     profiles: Vec<Profile>,
     keys: Vec<DeviceKey>,
-    who_by_key: HashMap<DeviceKey, usize>,
+    who_by_key: BTreeMap<DeviceKey, usize>,
+    /// How often each device was added and removed: an odd number says that it exists.
+    turns: Vec<u32>,
     records: Vec<DeviceRecord>,
     actions: Vec<BTreeMap<ActionId, Action>>,
     /// Which of them are not final, oldest first.
@@ -51,6 +61,13 @@ pub(crate) struct Moved {
     pub(crate) action: ActionId,
     /// The status and the attempts it had, if it was there.
     pub(crate) from: Option<(Status, u8)>,
+}
+
+/// What a batch did that laws ask for.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    pub(crate) moved: Vec<Moved>,
+    pub(crate) removed: Option<usize>,
 }
 
 /// A batch expected what did not hold, or came from an owner that was superseded.
@@ -88,6 +105,7 @@ impl Durable {
         Self {
             who_by_key: keys.iter().copied().zip(0..).collect(),
             keys,
+            turns: vec![1; count],
             records: vec![DeviceRecord::default(); count],
             actions: vec![BTreeMap::new(); count],
             pending: vec![BTreeSet::new(); count],
@@ -99,8 +117,8 @@ impl Durable {
         }
     }
 
-    /// Does a batch if all it expects holds, and tells what it did to action requests.
-    pub(crate) fn apply(&mut self, batch: Batch) -> Result<Vec<Moved>, Refused> {
+    /// Does a batch if all it expects holds, and tells what it did.
+    pub(crate) fn apply(&mut self, batch: Batch) -> Result<Done, Refused> {
         let Owner::Shard { epoch, .. } = batch.owner else {
             return Err(Refused("a device's batch has an owner"));
         };
@@ -111,12 +129,18 @@ impl Durable {
         if !batch.expects.iter().all(|expect| self.holds(expect)) {
             return Err(Refused("what the batch expects does not hold"));
         }
-        let changes = batch.changes.into_iter();
-        let moved = changes.filter_map(|change| self.change(change)).collect();
-        for add in batch.adds {
-            *self.counters.entry(add.counter).or_default() += add.delta;
+        let mut done = Done::default();
+        for change in batch.changes {
+            self.change(change, &mut done)?;
         }
-        Ok(moved)
+        for add in batch.adds {
+            self.count_by(add.counter, add.delta);
+        }
+        Ok(done)
+    }
+
+    fn count_by(&mut self, counter: Counter, delta: i64) {
+        *self.counters.entry(counter).or_default() += delta;
     }
 
     fn holds(&self, expect: &Expect) -> bool {
@@ -129,36 +153,25 @@ impl Durable {
         }
     }
 
-    fn change(&mut self, change: Change) -> Option<Moved> {
+    fn change(&mut self, change: Change, done: &mut Done) -> Result<(), Refused> {
         match change {
             Change::PutRecord { device, record } => {
-                self.records[self.who_by_key[&device]] = *record;
-                None
+                let who = self.existing(device)?;
+                self.records[who] = *record;
             }
             Change::PutAction { was, action } => {
-                let who = self.who_by_key[&action.device];
-                let id = action.id;
-                if action.status.is_pending() {
-                    self.pending[who].insert(id);
-                } else {
-                    self.pending[who].remove(&id);
-                }
-                let before = self.actions[who].insert(id, *action);
-                let from = before.map(|before| (before.status, before.attempts_made));
-                assert_eq!(
-                    from.map(|(status, _)| status),
-                    was,
-                    "a change says what was"
-                );
-                Some(Moved {
-                    who,
-                    action: id,
-                    from,
-                })
+                let who = self.existing(action.device)?;
+                done.moved.push(self.put_action(who, was, *action));
             }
             Change::AppendEntry(entry) => {
-                self.append(&entry);
-                None
+                let about = entry.about.as_ref().expect("a device logs about itself");
+                let who = self.existing(about.key)?;
+                self.append(who, &entry);
+            }
+            Change::RemoveDevice(device) => {
+                let who = self.existing(device)?;
+                self.remove(who);
+                done.removed = Some(who);
             }
             Change::PutCustomer(_)
             | Change::RemoveCustomer(_)
@@ -166,73 +179,46 @@ impl Durable {
             | Change::RemoveClient(_)
             | Change::PutToken(_)
             | Change::PutSetting(_)
-            | Change::PutDevice { .. }
-            | Change::RemoveDevice(_) => panic!("no device changes this"),
+            | Change::PutDevice { .. } => panic!("no device changes this"),
+        }
+        Ok(())
+    }
+
+    /// Whose key it is, while the device exists: a machine that outlived its device would write.
+    fn existing(&self, key: DeviceKey) -> Result<usize, Refused> {
+        let who = self.who_by_key[&key];
+        let exists = self.exists(who);
+        exists
+            .then_some(who)
+            .ok_or(Refused("the device was removed"))
+    }
+
+    fn put_action(&mut self, who: usize, was: Option<Status>, action: Action) -> Moved {
+        let id = action.id;
+        if action.status.is_pending() {
+            self.pending[who].insert(id);
+        } else {
+            self.pending[who].remove(&id);
+        }
+        let before = self.actions[who].insert(id, action);
+        let from = before.map(|before| (before.status, before.attempts_made));
+        assert_eq!(
+            from.map(|(status, _)| status),
+            was,
+            "a change says what was"
+        );
+        Moved {
+            who,
+            action: id,
+            from,
         }
     }
 
-    fn append(&mut self, entry: &Entry) {
-        let about = entry.about.as_ref().expect("a device logs about itself");
-        let who = self.who_by_key[&about.key];
+    fn append(&mut self, who: usize, entry: &Entry) {
         if &*entry.message == "Lifecycle[DeviceFirstTimeRegistered]" {
             self.first_contacts[who] += 1;
         } else if entry.message.starts_with("DeviceController[") {
             self.failures_logged[who] += 1;
         }
-    }
-
-    /// What a machine is restored from.
-    pub(crate) fn restored(&self, who: usize) -> Restored {
-        Restored {
-            profile: self.profiles[who].clone(),
-            record: self.records[who].clone(),
-            pending: self.pending(who).cloned().collect(),
-        }
-    }
-
-    pub(crate) fn pending(&self, who: usize) -> impl Iterator<Item = &Action> {
-        let ids = self.pending[who].iter();
-        ids.map(move |id| &self.actions[who][id])
-    }
-
-    /// Whether a device is brought back when the service starts.
-    pub(crate) fn is_live(&self, who: usize) -> bool {
-        self.records[who].registration.is_some() || self.pending(who).next().is_some()
-    }
-
-    pub(crate) fn action(&self, who: usize, id: ActionId) -> Option<&Action> {
-        self.actions[who].get(&id)
-    }
-
-    pub(crate) fn actions(&self, who: usize) -> impl Iterator<Item = &Action> {
-        self.actions[who].values()
-    }
-
-    pub(crate) fn record(&self, who: usize) -> &DeviceRecord {
-        &self.records[who]
-    }
-
-    pub(crate) fn profile(&self, who: usize) -> &Profile {
-        &self.profiles[who]
-    }
-
-    pub(crate) fn key(&self, who: usize) -> DeviceKey {
-        self.keys[who]
-    }
-
-    pub(crate) fn devices(&self) -> usize {
-        self.profiles.len()
-    }
-
-    pub(crate) fn first_contacts(&self, who: usize) -> u32 {
-        self.first_contacts[who]
-    }
-
-    pub(crate) fn failures_logged(&self, who: usize) -> u32 {
-        self.failures_logged[who]
-    }
-
-    pub(crate) fn count(&self, counter: &Counter) -> i64 {
-        self.counters.get(counter).copied().unwrap_or(0)
     }
 }

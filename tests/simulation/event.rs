@@ -2,14 +2,29 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::RangeInclusive;
 
+use engine::ids::DeviceKey;
 use engine::peer::Peer;
+use engine::registry::homes::ArbiterId;
 
-/// One thing that happens.
+use crate::disk::Page;
+
+/// One thing that happens; what belongs to a run of the service is void in another.
 #[derive(Debug)]
 pub(crate) enum Event {
     /// A datagram arrives at the service.
     ReachesService { from: Peer, datagram: Vec<u8> },
+    /// An arbiter has heard what there was, and lets go what is for others.
+    TurnEnds { at: ArbiterId, run: u64 },
+    /// What one arbiter sent another arrives.
+    Posted {
+        from: ArbiterId,
+        to: ArbiterId,
+        run: u64,
+    },
+    /// The disk knows whose a datagram is.
+    LookedUp { at: ArbiterId, lookup: u64 },
     /// A datagram arrives at an address, where a device may be or not.
     ReachesDevice { to: Peer, datagram: Vec<u8> },
     /// A simulated device is due.
@@ -18,12 +33,41 @@ pub(crate) enum Event {
     Whim,
     /// A caller asks something.
     Call,
+    /// Somebody who could not wait for the service does what he likes, once.
+    Rush { run: u64 },
+    /// A device that was removed is added again.
+    Added { who: usize },
+    /// What is too old is removed.
+    Sweep,
     /// A device's machine is due.
-    Due { who: usize, run: u64 },
+    Due { at: ArbiterId, who: usize, run: u64 },
     /// What the store kept of a device was read.
-    Fetched { who: usize, fetch: u64 },
+    Fetched {
+        at: ArbiterId,
+        who: usize,
+        fetch: u64,
+    },
     /// A device whose step was not saved is brought back, unless it is back already.
-    RestoreSoon { who: usize, run: u64 },
+    RestoreSoon { at: ArbiterId, who: usize, run: u64 },
+    /// An arbiter asks again for a page that could not be read.
+    PageWanted {
+        at: ArbiterId,
+        first: DeviceKey,
+        run: u64,
+    },
+    /// The disk reads a page of live devices.
+    PageRead {
+        at: ArbiterId,
+        keys: RangeInclusive<DeviceKey>,
+        run: u64,
+    },
+    /// The page reaches the arbiter that asked for it.
+    Paged {
+        at: ArbiterId,
+        first: DeviceKey,
+        page: Page,
+        run: u64,
+    },
     /// The disk is done with its oldest batch.
     Committed { run: u64 },
     /// Something goes wrong.

@@ -5,23 +5,27 @@
 
 mod attempts;
 mod books;
+pub(crate) mod homes;
 mod outcomes;
 mod presence;
 mod promises;
 pub(crate) mod rest;
 mod speech;
+mod ways;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use engine::action::Status;
 use engine::device::Rules;
+use engine::device::record::Restored;
 use engine::ids::ActionId;
 use engine::peer::Peer;
 use harness::device::performed::Performed;
 
-use crate::disk::{Durable, Moved};
+use crate::disk::{Done, Durable, Moved, Swept};
 use crate::service::{Occasion, Question, Reply, Saves};
 use crate::wire::{AttemptKey, Head};
+use ways::Ways;
 
 /// A law that was broken.
 #[derive(Debug)]
@@ -35,6 +39,8 @@ pub(crate) type Verdict = Result<(), Breach>;
 /// Everything the laws need to know that is not on the disk.
 pub(crate) struct Judge {
     rules: Rules,
+    /// What becomes of each datagram.
+    pub(crate) ways: Ways,
     /// Steps that change something and are not durable.
     undurable: BTreeSet<u64>,
     /// What is known of every request that was ever on the disk.
@@ -42,13 +48,15 @@ pub(crate) struct Judge {
     attempts: HashMap<AttemptKey, Begun>,
     /// What each device did for an attempt. One that took over another's address may be asked
     /// what the other was to be asked: without DTLS nobody can tell.
-    done: HashMap<(usize, AttemptKey), Done>,
+    deeds: HashMap<(usize, AttemptKey), Deeds>,
     /// The exchange with each device that has not ended as far as the wire shows.
     open: Vec<Option<OpenExchange>>,
     /// What was heard of each device.
     ears: Vec<Ear>,
     /// How many requests of each status a device has, by counting them.
     recount: Vec<[i64; Status::ALL.len()]>,
+    /// How many requests of a device ever failed, also those that are not kept any more.
+    failed: Vec<i64>,
 }
 
 /// What is known of a request.
@@ -80,7 +88,7 @@ struct Told {
     key: AttemptKey,
     location: Vec<String>,
     at_ms: i64,
-    /// How many datagrams came from there since.
+    /// How many datagrams the device's machine took since.
     heard_since: usize,
 }
 
@@ -96,7 +104,7 @@ struct Begun {
 
 /// What a device did when it was asked.
 #[derive(Default)]
-struct Done {
+struct Deeds {
     /// In which of its lives it did so last.
     boot: u32,
     /// What was read or written each time.
@@ -130,16 +138,18 @@ pub(crate) struct Departure<'a> {
 }
 
 impl Judge {
-    pub(crate) fn new(rules: Rules, devices: usize) -> Self {
+    pub(crate) fn new(rules: Rules, arbiters: usize, devices: usize) -> Self {
         Self {
             rules,
+            ways: Ways::new(arbiters, devices),
             undurable: BTreeSet::new(),
             known: BTreeMap::new(),
             attempts: HashMap::new(),
-            done: HashMap::new(),
+            deeds: HashMap::new(),
             open: (0..devices).map(|_| None).collect(),
             ears: (0..devices).map(|_| Ear::default()).collect(),
             recount: vec![[0; Status::ALL.len()]; devices],
+            failed: vec![0; devices],
         }
     }
 
@@ -154,6 +164,11 @@ impl Judge {
             Occasion::Uplink => (ear.heard_at_ms, ear.uplinks) = (at_ms, ear.uplinks + 1),
             Occasion::Heard => ear.heard_at_ms = at_ms,
             Occasion::Other => {}
+        }
+        if decision.on != Occasion::Other
+            && let Some(told) = &mut ear.told
+        {
+            told.heard_since += 1;
         }
         for (attempt, action) in decision.begins {
             presence::a_sleeping_device_is_not_asked(self, at_ms, who, durable)?;
@@ -206,10 +221,8 @@ impl Judge {
     }
 
     /// A datagram reaches the service.
-    pub(crate) fn heard(&mut self, from: Peer, datagram: &[u8]) {
-        for told in self.ears.iter_mut().filter_map(|ear| ear.told.as_mut()) {
-            told.heard_since += usize::from(told.to == from);
-        }
+    pub(crate) fn heard(&mut self, number: u64, datagram: &[u8]) {
+        self.ways.heard(number);
         let Some(head) = Head::of(datagram) else {
             return;
         };
@@ -243,6 +256,9 @@ impl Judge {
             (Reply::CancelledAll(cancelled), _) => cancelled.iter().try_for_each(|cancelled| {
                 promises::a_cancel_is_told_when_it_is_saved(who, cancelled.id, durable)
             }),
+            (Reply::Retired | Reply::Unknown, _) => {
+                promises::a_removed_device_is_gone(who, durable)
+            }
             (Reply::Submitted(Err(_)) | Reply::Cancelled(Err(_)) | Reply::Unserved, _) => Ok(()),
         }
     }
@@ -253,17 +269,21 @@ impl Judge {
         at_ms: i64,
         step: u64,
         who: usize,
-        moved: &[Moved],
+        done: &Done,
         durable: &Durable,
     ) -> Verdict {
         self.undurable.remove(&step);
-        for moved in moved {
+        if let Some(who) = done.removed {
+            self.removed(who);
+            return books::counters_equal_a_recount(self, who, durable);
+        }
+        for moved in &done.moved {
             self.action_moved(at_ms, moved, durable)?;
         }
         if durable.record(who).registration.is_none() {
             self.open[who] = None;
         }
-        if !moved.is_empty() {
+        if !done.moved.is_empty() {
             books::counters_equal_a_recount(self, who, durable)?;
             books::queues_keep_their_bounds(self, who, durable)?;
             books::a_failure_is_logged_once(self, who, durable)?;
@@ -285,6 +305,7 @@ impl Judge {
             self.recount[who][before as usize] -= 1;
         }
         self.recount[who][action.status as usize] += 1;
+        self.failed[who] += i64::from(action.status == Status::Failed);
         promises::a_final_status_never_changes(moved, action)?;
         promises::a_status_follows_the_table(moved, action)?;
         promises::what_was_cancelled_had_not_left(self, action)?;
@@ -292,6 +313,25 @@ impl Judge {
         attempts::the_oldest_request_goes_first(moved, action, durable)?;
         outcomes::a_success_is_what_the_device_did(self, action)?;
         outcomes::a_failure_says_why(action)
+    }
+
+    /// A device is gone with all that belonged to it.
+    fn removed(&mut self, who: usize) {
+        self.known.retain(|_, known| known.who != who);
+        self.recount[who] = [0; Status::ALL.len()];
+        self.failed[who] = 0;
+        self.machine_is_gone(who);
+    }
+
+    /// Requests were removed for their age.
+    pub(crate) fn swept(&mut self, swept: &[Swept], durable: &Durable) -> Verdict {
+        for swept in swept {
+            self.known.remove(&swept.action);
+            self.recount[swept.who][swept.status as usize] -= 1;
+        }
+        swept
+            .iter()
+            .try_for_each(|swept| books::counters_equal_a_recount(self, swept.who, durable))
     }
 
     /// In how many attempts a request has left.
@@ -310,21 +350,27 @@ impl Judge {
         self.ears[who].told = None;
     }
 
-    /// A device is brought back with these requests pending.
+    /// A device is brought back from this.
     pub(crate) fn restored(
         &mut self,
         at_ms: i64,
         who: usize,
-        pending: &[ActionId],
+        restored: &Restored,
         durable: &Durable,
     ) -> Verdict {
         self.ears[who].machine_since_ms = at_ms;
-        promises::a_restored_device_knows_what_it_owes(who, pending, durable)
+        let registration = restored.record.registration.as_ref();
+        self.ways
+            .rebound(who, registration.and(restored.record.peer));
+        homes::nobody_comes_back_as_he_was(who, restored, durable)?;
+        let pending: Vec<ActionId> = restored.pending.iter().map(|action| action.id).collect();
+        promises::a_restored_device_knows_what_it_owes(who, &pending, durable)
     }
 
     /// The service crashed.
     pub(crate) fn crashed(&mut self, durable: &Durable) -> Verdict {
         self.undurable.clear();
+        self.ways.crashed();
         self.open.iter_mut().for_each(|open| *open = None);
         self.ears.iter_mut().for_each(|ear| ear.told = None);
         promises::a_202_survives_a_crash(self, durable)?;
@@ -335,9 +381,9 @@ impl Judge {
     pub(crate) fn performed(&mut self, who: usize, boot: u32, performed: &Performed) -> Verdict {
         let attempt = AttemptKey::new(performed.message_id.0, performed.token.as_bytes());
         attempts::a_device_obeys_an_attempt_once(self, who, boot, attempt)?;
-        let done = self.done.entry((who, attempt)).or_default();
-        done.boot = boot;
-        done.payloads.push(performed.payload.clone());
+        let deeds = self.deeds.entry((who, attempt)).or_default();
+        deeds.boot = boot;
+        deeds.payloads.push(performed.payload.clone());
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! What is this world like? Drawn from its seed, so that many seeds see many worlds.
 
 use engine::device::{NameTrust, Rules};
-use engine::limits::Limits;
+use engine::limits::{ACTION_RETENTION_MS, Limits};
 use harness::chance::Chance;
 use protocol::coap::exchange::Transmission;
 
@@ -9,6 +9,8 @@ use protocol::coap::exchange::Transmission;
 #[derive(Clone, Debug)]
 pub(crate) struct Nature {
     pub(crate) devices: usize,
+    /// How many arbiters the service has.
+    pub(crate) arbiters: usize,
     /// How long it usually takes until somebody does something.
     pub(crate) pace_ms: i64,
     /// Between which bounds devices choose their lifetimes.
@@ -16,6 +18,8 @@ pub(crate) struct Nature {
     /// How many of the devices sleep.
     pub(crate) queue_mode_percent: u8,
     pub(crate) rules: Rules,
+    /// How long final requests are kept.
+    pub(crate) retention_ms: i64,
     /// What goes wrong while the world is not healed.
     pub(crate) faults: Faults,
 }
@@ -29,6 +33,14 @@ pub(crate) struct Faults {
     pub(crate) late_percent: u8,
     /// Commits that take seconds instead of milliseconds.
     pub(crate) slow_commit_percent: u8,
+    /// Questions to the disk that take seconds instead of milliseconds.
+    pub(crate) slow_read_percent: u8,
+    /// Questions that the disk does not answer.
+    pub(crate) unread_percent: u8,
+    /// Arbiters that are busy for seconds when another sends them something.
+    pub(crate) busy_percent: u8,
+    /// Mailboxes between arbiters that are full.
+    pub(crate) crowded_percent: u8,
 }
 
 impl Faults {
@@ -38,6 +50,10 @@ impl Faults {
         repeated_percent: 0,
         late_percent: 0,
         slow_commit_percent: 0,
+        slow_read_percent: 0,
+        unread_percent: 0,
+        busy_percent: 0,
+        crowded_percent: 0,
     };
 }
 
@@ -52,16 +68,22 @@ impl Nature {
             _ => (1_200_000, (3_600, 100_000)),
         };
         Self {
-            devices: 2 + chance.below(7) as usize,
+            devices: 2 + chance.below(9) as usize,
+            arbiters: pick(chance, [1, 2, 3, 5]),
             pace_ms,
             lifetime_s,
             queue_mode_percent: pick(chance, [0, 50, 100]),
             rules: rules(chance),
+            retention_ms: 300 * pace_ms,
             faults: Faults {
                 lost_percent: pick(chance, [0, 5, 20, 50]),
                 repeated_percent: pick(chance, [0, 5, 20, 40]),
                 late_percent: pick(chance, [0, 1, 5, 20]),
                 slow_commit_percent: pick(chance, [0, 1, 5, 20]),
+                slow_read_percent: pick(chance, [0, 1, 5, 20]),
+                unread_percent: pick(chance, [0, 0, 1, 5]),
+                busy_percent: pick(chance, [0, 1, 5, 20]),
+                crowded_percent: pick(chance, [0, 0, 1, 5]),
             },
         }
     }
@@ -70,6 +92,7 @@ impl Nature {
     pub(crate) fn still(devices: usize) -> Self {
         Self {
             devices,
+            arbiters: 2,
             pace_ms: 1_000,
             lifetime_s: (86_400, 86_400),
             queue_mode_percent: 0,
@@ -78,6 +101,7 @@ impl Nature {
                 transmission: Transmission::STANDARD,
                 names: NameTrust::NameSuffices,
             },
+            retention_ms: ACTION_RETENTION_MS,
             faults: Faults::NONE,
         }
     }

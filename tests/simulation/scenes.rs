@@ -3,10 +3,12 @@
 
 mod attempts;
 mod books;
+mod homes;
 mod presence;
 mod promises;
 mod rest;
 mod speech;
+mod ways;
 
 use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request, Status};
 use engine::ids::{ActionId, TraceId};
@@ -15,6 +17,7 @@ use harness::device::resource::Answer as Manner;
 use protocol::lwm2m::path::Path;
 
 use crate::callers::Answer;
+use crate::nature::Nature;
 use crate::service::Question;
 use crate::world::World;
 
@@ -32,6 +35,19 @@ fn registered() -> World {
     world.switch_on(0);
     world.pass(S);
     assert!(world.is_registered());
+    world
+}
+
+/// A still world with so many arbiters, and so many devices that are registered.
+fn spread(arbiters: usize, devices: usize) -> World {
+    let mut world = World::with(Nature {
+        arbiters,
+        ..Nature::still(devices)
+    });
+    for who in 0..devices {
+        world.switch_on(who);
+    }
+    world.pass(MINUTE);
     world
 }
 
@@ -83,7 +99,11 @@ impl World {
 
     /// Creates a request and waits until it is accepted.
     fn create(&mut self, new: NewAction) -> ActionId {
-        let call = self.ask(0, Question::Submit(new));
+        self.create_for(0, new)
+    }
+
+    fn create_for(&mut self, who: usize, new: NewAction) -> ActionId {
+        let call = self.ask(who, Question::Submit(new));
         self.pass(S / 10);
         match self.callers.answer(call) {
             Some(Answer::Accepted(id)) => id,
@@ -98,11 +118,23 @@ impl World {
     }
 
     fn status(&self, id: ActionId) -> Status {
+        self.status_for(0, id)
+    }
+
+    fn status_for(&self, who: usize, id: ActionId) -> Status {
         self.disk
             .durable
-            .action(0, id)
+            .action(who, id)
             .expect("a request that was accepted is kept")
             .status
+    }
+
+    /// The service crashes, and this is the moment in which it is there again.
+    fn restart(&mut self) {
+        self.crash_after(0);
+        while !self.service.is_up() {
+            self.pass(1);
+        }
     }
 
     /// What a caller is shown in the end: the payload or what went wrong.

@@ -6,7 +6,10 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use engine::action::Status;
+use engine::registry::homes::ArbiterId;
 use protocol::coap::message::Message;
+
+use crate::service::{End, PassedOver};
 
 /// How many notes a failure shows.
 const NOTES_MAX: usize = 60;
@@ -31,7 +34,18 @@ struct Note {
 pub(crate) enum What {
     ServiceHears {
         port: u16,
+        at: ArbiterId,
+        number: u64,
         datagram: Box<[u8]>,
+    },
+    Forwarded {
+        number: u64,
+        from: ArbiterId,
+        to: ArbiterId,
+    },
+    Ended {
+        number: u64,
+        end: End,
     },
     DeviceHears {
         who: usize,
@@ -79,7 +93,19 @@ pub(crate) enum What {
         status: Status,
         attempts: u8,
     },
+    Paged {
+        at: ArbiterId,
+        devices: usize,
+    },
+    PassedOver {
+        who: usize,
+        why: PassedOver,
+    },
+    Started {
+        at: ArbiterId,
+    },
     Restored {
+        at: ArbiterId,
         who: usize,
         pending: usize,
     },
@@ -129,9 +155,23 @@ impl fmt::Display for Trace {
 impl fmt::Display for What {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ServiceHears { port, datagram } => {
-                write!(f, "service hears  :{port} {}", Words(datagram))
+            Self::ServiceHears {
+                port,
+                at,
+                number,
+                datagram,
+            } => {
+                let (at, words) = (at.index(), Words(datagram));
+                write!(
+                    f,
+                    "service hears  :{port} at {at}, datagram {number}: {words}"
+                )
             }
+            Self::Forwarded { number, from, to } => {
+                let (from, to) = (from.index(), to.index());
+                write!(f, "datagram {number} goes from {from} to {to}")
+            }
+            Self::Ended { number, end } => write!(f, "datagram {number} ends: {end:?}"),
             Self::DeviceHears { who, datagram } => {
                 write!(f, "device {who} hears {}", Words(datagram))
             }
@@ -160,8 +200,16 @@ impl fmt::Display for What {
                     "saved: {tail} of device {who} {status:?}, attempts {attempts}"
                 )
             }
-            Self::Restored { who, pending } => {
-                write!(f, "device {who} is restored with {pending} pending")
+            Self::Paged { at, devices } => {
+                write!(f, "a page of {devices} devices reaches {}", at.index())
+            }
+            Self::PassedOver { who, why } => {
+                write!(f, "the page does not count for device {who}: {why:?}")
+            }
+            Self::Started { at } => write!(f, "everybody is back at {}", at.index()),
+            Self::Restored { at, who, pending } => {
+                let at = at.index();
+                write!(f, "device {who} is restored at {at} with {pending} pending")
             }
             Self::Fell { who, parked } => write!(f, "device {who} panicked, parked: {parked}"),
             Self::World(what) => f.write_str(what),

@@ -3,12 +3,15 @@
 mod calling;
 mod devices;
 mod misfortune;
+mod restoring;
+mod routing;
 mod serving;
 
 use std::process::Command;
 
 use engine::moment::Timestamp;
 use engine::peer::Peer;
+use engine::registry::homes::ArbiterId;
 use harness::chance::Chance;
 use harness::device::event::Output;
 
@@ -18,9 +21,9 @@ use crate::disk::Disk;
 use crate::event::{Event, Queue};
 use crate::fleet::{self, Fleet};
 use crate::laws::rest::a_healed_world_comes_to_rest;
-use crate::laws::{Breach, Judge, Verdict};
+use crate::laws::{Breach, Judge, Verdict, homes};
 use crate::nature::{Faults, Nature};
-use crate::service::{Act, Pressure, Service, Turn};
+use crate::service::{Act, Arbiter, Pressure, Service, Turn};
 use crate::trace::{Trace, What};
 
 /// When a world begins.
@@ -47,6 +50,8 @@ pub(crate) struct World {
     pub(crate) judge: Judge,
     pub(crate) trace: Trace,
     pub(crate) census: Census,
+    /// The last number that was given to anything.
+    numbers: u64,
     acts: Vec<Act>,
     outputs: Vec<Output>,
 }
@@ -74,6 +79,7 @@ impl World {
         world.queue.push(world.now_ms, Event::Whim);
         world.queue.push(world.now_ms, Event::Call);
         world.queue.push(world.now_ms, Event::Misfortune);
+        world.queue.push(world.now_ms, Event::Sweep);
         world
     }
 
@@ -95,13 +101,14 @@ impl World {
             queue: Queue::default(),
             faults: nature.faults,
             mood,
-            service: Service::new(nature.rules.clone(), &profiles),
+            service: Service::new(nature.rules.clone(), &profiles, nature.arbiters),
             disk: Disk::new(profiles),
             fleet: Fleet::new(&nature, &mut chance),
             callers: Callers::new(nature.devices),
-            judge: Judge::new(nature.rules.clone(), nature.devices),
+            judge: Judge::new(nature.rules.clone(), nature.arbiters, nature.devices),
             trace: Trace::default(),
             census: Census::default(),
+            numbers: 0,
             acts: Vec::new(),
             outputs: Vec::new(),
             nature,
@@ -141,6 +148,7 @@ impl World {
         self.service.lift_curse();
         self.crash();
         for who in 0..self.nature.devices {
+            self.add(who);
             self.cure(who);
         }
         let deadline_ms = self.now_ms + self.patience_ms();
@@ -164,6 +172,19 @@ impl World {
         self.trace.next_event();
         self.let_time_pass(at_ms);
         self.happen(event);
+        self.watch();
+    }
+
+    /// Sees to the laws that are about no single act.
+    fn watch(&mut self) {
+        let (service, durable) = (&self.service, &self.disk.durable);
+        let verdict = homes::a_device_lives_once_and_at_home(service, durable.devices())
+            .and_then(|()| homes::whoever_was_live_is_back(service, durable))
+            .and_then(|()| {
+                let held = service.datagrams_held();
+                self.judge.ways.every_datagram_is_somewhere(held)
+            });
+        self.check(verdict);
     }
 
     fn let_time_pass(&mut self, at_ms: i64) {
@@ -182,25 +203,39 @@ impl World {
     fn happen(&mut self, event: Event) {
         match event {
             Event::ReachesService { from, datagram } => self.reach_service(from, &datagram),
+            Event::TurnEnds { at, run } => self.turn_ends(at, run),
+            Event::Posted { from, to, run } => self.posted(from, to, run),
+            Event::LookedUp { at, lookup } => self.looked_up(at, lookup),
             Event::ReachesDevice { to, datagram } => self.reach_device(to, &datagram),
             Event::DeviceDue { who } => self.device_due(who),
             Event::Whim => self.whim(),
             Event::Call => self.call(),
-            Event::Due { who, run } => self.due(who, run),
-            Event::Fetched { who, fetch } => self.fetched(who, fetch),
-            Event::RestoreSoon { who, run } => self.restore_soon(who, run),
+            Event::Rush { run } => self.rush(run),
+            Event::Added { who } => self.add(who),
+            Event::Sweep => self.sweep(),
+            Event::Due { at, who, run } => self.due(at, who, run),
+            Event::Fetched { at, who, fetch } => self.fetched(at, who, fetch),
+            Event::RestoreSoon { at, who, run } => self.restore_soon(at, who, run),
+            Event::PageWanted { at, first, run } => self.page_wanted(at, first, run),
+            Event::PageRead { at, keys, run } => self.page_read(at, keys, run),
+            Event::Paged {
+                at,
+                first,
+                page,
+                run,
+            } => self.paged(at, first, page, run),
             Event::Committed { run } => self.committed(run),
             Event::Misfortune => self.misfortune(),
             Event::Start => self.start(),
         }
     }
 
-    /// Lets the service take a turn, and does what comes of it.
-    fn serve(&mut self, turn: impl FnOnce(&mut Service, &mut Turn<'_>)) {
+    /// Lets an arbiter take a turn, and does what comes of it.
+    fn serve(&mut self, at: ArbiterId, turn: impl FnOnce(&mut Arbiter, &mut Turn<'_>)) {
         let mut acts = std::mem::take(&mut self.acts);
         let is_full = self.now_ms < self.disk.full_until_ms;
         turn(
-            &mut self.service,
+            self.service.arbiter_mut(at),
             &mut Turn {
                 now: Timestamp::from_ms(self.now_ms),
                 chance: &mut self.chance,
@@ -209,11 +244,12 @@ impl World {
                 } else {
                     Pressure::Open
                 },
+                numbers: &mut self.numbers,
                 acts: &mut acts,
             },
         );
         for act in acts.drain(..) {
-            self.perform(act);
+            self.perform(at, act);
         }
         self.acts = acts;
     }

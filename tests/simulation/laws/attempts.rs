@@ -133,7 +133,7 @@ pub(super) fn a_device_obeys_an_attempt_once(
     hold(law, is_known, || {
         format!("{attempt:?} was obeyed and belongs to no request")
     })?;
-    let before = judge.done.get(&(who, attempt)).map(|done| done.boot);
+    let before = judge.deeds.get(&(who, attempt)).map(|done| done.boot);
     hold(law, before != Some(boot), || {
         format!("{attempt:?} was obeyed twice")
     })

@@ -94,7 +94,7 @@ pub(super) fn queues_keep_their_bounds(judge: &Judge, who: usize, durable: &Dura
 
 /// Every failure is in the log once.
 pub(super) fn a_failure_is_logged_once(judge: &Judge, who: usize, durable: &Durable) -> Verdict {
-    let failed = judge.recount[who][Status::Failed as usize];
+    let failed = judge.failed[who];
     let logged = i64::from(durable.failures_logged(who));
     hold("a_failure_is_logged_once", failed == logged, || {
         format!("device {who} has {failed} failed requests and {logged} entries")

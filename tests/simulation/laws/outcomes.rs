@@ -15,7 +15,7 @@ pub(super) fn a_success_is_what_the_device_did(judge: &Judge, action: &Action) -
     let devices = 0..judge.open.len();
     let done = devices.flat_map(|who| {
         sent.iter()
-            .filter_map(move |attempt| judge.done.get(&(who, *attempt)))
+            .filter_map(move |attempt| judge.deeds.get(&(who, *attempt)))
     });
     let payloads: Vec<&[u8]> = done
         .flat_map(|done| &done.payloads)

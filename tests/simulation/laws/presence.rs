@@ -52,14 +52,16 @@ pub(super) fn a_repeated_register_gets_the_same_location(
     let message = Message::decode(departure.datagram).expect("the service speaks well");
     let location: Vec<String> = message.location_path().map(str::to_owned).collect();
     let head = Head::of(departure.datagram).expect("a message has a head");
+    let ear = &mut judge.ears[who];
+    // When the machine took what this answers: it takes nothing else before the answer leaves.
+    let at_ms = ear.heard_at_ms;
     let told = Told {
         to: departure.to,
         key: head.key(),
         location,
-        at_ms: departure.at_ms,
+        at_ms,
         heard_since: 0,
     };
-    let ear = &mut judge.ears[who];
     // An older register that is repeated is told of the registration that took its place.
     if let Some(before) = &ear.told
         && before.key != told.key
@@ -72,8 +74,7 @@ pub(super) fn a_repeated_register_gets_the_same_location(
     let Some(before) = before.filter(|before| before.key == told.key) else {
         return Ok(());
     };
-    let is_remembered =
-        before.heard_since < RECENT_MAX && departure.at_ms - before.at_ms < REPETITION_MS;
+    let is_remembered = before.heard_since < RECENT_MAX && at_ms - before.at_ms < REPETITION_MS;
     let is_same = before.location == told.location;
     // What was forgotten begins anew; what was not is as old as it was.
     if is_same {

@@ -27,6 +27,13 @@ pub(super) fn a_202_is_told_when_it_is_saved(
     })
 }
 
+/// Who is told that there is no such device finds none.
+pub(super) fn a_removed_device_is_gone(who: usize, durable: &Durable) -> Verdict {
+    hold("a_removed_device_is_gone", !durable.exists(who), || {
+        format!("device {who} was said to be gone and is there")
+    })
+}
+
 /// A machine that was brought back knows every request that is not final.
 pub(super) fn a_restored_device_knows_what_it_owes(
     who: usize,

@@ -16,6 +16,16 @@ pub(crate) fn a_healed_world_comes_to_rest(world: &World) -> Verdict {
     hold(law, world.callers.open() == 0, || {
         "a caller waits for an answer".to_owned()
     })?;
+    let is_started = world
+        .service
+        .arbiters()
+        .all(|arbiter| !arbiter.is_starting());
+    hold(law, is_started, || {
+        "an arbiter brings devices back".to_owned()
+    })?;
+    hold(law, world.service.datagrams_held() == 0, || {
+        "a datagram is under way".to_owned()
+    })?;
     for who in 0..durable.devices() {
         let pending: Vec<_> = durable.pending(who).map(|action| action.id).collect();
         hold(law, pending.is_empty(), || {

@@ -65,7 +65,7 @@ fn one_exchange_is_in_flight_oldest_first() {
     assert_eq!(sent(&world), [1, 0, 0]);
     world.pass(3 * S);
     assert_eq!(sent(&world), [1, 0, 0]);
-    world.pass(2 * S);
+    world.pass(3 * S);
     assert_eq!(world.status(slow), Status::Succeeded);
     assert_eq!(sent(&world), [1, 1, 1]);
     assert_eq!(world.status(next), Status::Succeeded);

@@ -6,7 +6,7 @@ use engine::device::queue::SubmitRefusal;
 use harness::device::SimulatedDevice;
 use harness::device::resource::Answer as Manner;
 
-use super::{MINUTE, S, TEMPERATURE, World, ZONE};
+use super::{HOUR, MINUTE, S, TEMPERATURE, World, ZONE};
 use super::{now, read, registered, write};
 use crate::callers::Answer;
 use crate::service::Question;
@@ -102,5 +102,32 @@ fn queues_keep_their_bounds() {
         assert_eq!(world.callers.answer(call), Some(full));
         world.crash_after(0);
         world.pass(MINUTE);
+    }
+}
+
+#[test]
+fn what_is_removed_is_not_counted() {
+    let mut world = registered();
+    let done = world.create(now(read(ZONE)));
+    let waiting = world.create(read(ZONE));
+    world.pass(47 * HOUR);
+    world.sweep();
+    assert!(world.disk.durable.action(0, done).is_some());
+    world.pass(6 * 24 * HOUR);
+    world.sweep();
+    assert!(world.disk.durable.action(0, done).is_none());
+    assert!(world.disk.durable.action(0, waiting).is_none());
+    world.create(read(ZONE));
+    world.ask(0, Question::Retire);
+    world.pass(S);
+    for status in Status::ALL {
+        let device = world.disk.durable.key(0);
+        let protocol = Protocol::Lwm2m;
+        let count = world.disk.durable.count(&Counter::DeviceActions {
+            device,
+            protocol,
+            status,
+        });
+        assert_eq!(count, 0, "{status:?}");
     }
 }

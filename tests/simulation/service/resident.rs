@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use engine::device::Device;
 use engine::effect::{Effects, Speech};
 use engine::moment::{Moment, Timestamp};
+use engine::registry::peers::Said;
 
-use super::{Act, Input, Question, Reply, Turn};
+use super::{Act, End, Input, Loss, Question, Reply, Turn};
 
 /// How many inputs may wait for a device; the network repeats datagrams, and callers are told.
 const WAITING_MAX: usize = 16;
@@ -25,12 +26,26 @@ pub(super) enum Resident {
     Parked,
 }
 
+impl Resident {
+    /// What waits for the device.
+    pub(super) fn waiting(&self) -> Option<&VecDeque<Input>> {
+        match self {
+            Self::Live(live) => Some(&live.mailbox),
+            Self::Restoring { waiting, .. } => Some(waiting),
+            Self::Away | Self::Parked => None,
+        }
+    }
+}
+
 /// A running actor.
 pub(super) struct Live {
     pub(super) device: Device,
     pub(super) mailbox: VecDeque<Input>,
     /// The step whose receipt it waits for.
     pub(super) open: Option<Open>,
+    pub(super) said: Said,
+    /// Whether it was asked to forget the device: then it answers nobody any more.
+    pub(super) is_retired: bool,
     armed_at: Option<Timestamp>,
 }
 
@@ -47,6 +62,8 @@ impl Live {
             device,
             mailbox: VecDeque::new(),
             open: None,
+            said: Said::default(),
+            is_retired: false,
             armed_at: None,
         }
     }
@@ -59,8 +76,8 @@ impl Live {
         out: &mut Effects,
     ) -> Option<(u64, Reply)> {
         match input {
-            Input::Heard(datagram) => {
-                self.device.handle_datagram(m, &datagram, out);
+            Input::Heard(heard) => {
+                self.device.handle_datagram(m, &heard.datagram, out);
                 None
             }
             Input::Due => {
@@ -77,11 +94,12 @@ impl Live {
             Question::Submit(new) => Reply::Submitted(self.device.submit(m, new, out)),
             Question::Cancel(id) => Reply::Cancelled(self.device.cancel(m, id, out)),
             Question::CancelAll => Reply::CancelledAll(self.device.cancel_all(m, out)),
+            Question::Retire => {
+                self.device.retire(out);
+                self.is_retired = true;
+                Reply::Retired
+            }
         }
-    }
-
-    pub(super) fn wait(&mut self, input: Input, turn: &mut Turn<'_>) {
-        wait(&mut self.mailbox, input, turn);
     }
 
     /// Asks to be woken at the machine's deadline; an earlier wake-up does instead.
@@ -95,20 +113,34 @@ impl Live {
     }
 }
 
-pub(super) fn wait(waiting: &mut VecDeque<Input>, input: Input, turn: &mut Turn<'_>) {
+pub(super) fn wait(who: usize, waiting: &mut VecDeque<Input>, input: Input, turn: &mut Turn<'_>) {
     if waiting.len() < WAITING_MAX || matches!(input, Input::Due) {
         waiting.push_back(input);
     } else {
-        turn_away(input, turn);
+        turn_away(who, input, Loss::NoPlace, turn);
+    }
+}
+
+pub(super) fn refuse_all(who: usize, inputs: VecDeque<Input>, how: Loss, turn: &mut Turn<'_>) {
+    for input in inputs {
+        turn_away(who, input, how, turn);
     }
 }
 
 /// What finds no place: the network repeats a datagram, a caller is told.
-pub(super) fn turn_away(input: Input, turn: &mut Turn<'_>) {
+pub(super) fn turn_away(who: usize, input: Input, how: Loss, turn: &mut Turn<'_>) {
     match input {
-        Input::Heard(_) | Input::Due => {}
+        Input::Due => {}
+        Input::Heard(heard) => {
+            let number = heard.number;
+            let end = End::Lost { who, how };
+            turn.acts.push(Act::Ended { number, end });
+        }
         Input::Asked(call, _) => {
-            let reply = Reply::Unserved;
+            let reply = match how {
+                Loss::Unknown => Reply::Unknown,
+                Loss::NoPlace | Loss::Abandoned => Reply::Unserved,
+            };
             turn.acts.push(Act::Reply {
                 call,
                 step: None,

@@ -1,57 +1,97 @@
 //! How devices come back: on demand, after a failure, and all of them when the service starts;
 //! and how they go.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use engine::device::Device;
 use engine::device::record::Restored;
+use engine::ids::DeviceKey;
 use engine::registry::AfterPanic;
 
-use super::resident::{Live, Open, Resident, turn_away};
-use super::{Act, Reply, Service, Turn, moment};
+use super::resident::{Live, Open, Resident, refuse_all};
+use super::{Act, Arbiter, Input, Loss, PassedOver, Reply, Turn, Unread};
+use crate::disk::Page;
 
-impl Service {
-    /// Starts the service; the devices in the list are brought back in the background.
-    pub(crate) fn start(&mut self, live: impl Iterator<Item = usize>, turn: &mut Turn<'_>) {
-        self.run += 1;
-        self.is_up = true;
-        for (place, who) in (0..).zip(live) {
-            self.restore(who, place, turn);
-        }
-    }
+/// How far the background has come with bringing devices back.
+#[derive(Default)]
+pub(super) struct Starting {
+    /// Who moved out since the page under way was asked for: what it says of them is old.
+    left: BTreeSet<usize>,
+}
 
-    /// Ends the service in the middle of everything: all that is not on the disk is gone.
-    pub(crate) fn crash(&mut self) {
-        self.is_up = false;
-        self.who_by_peer.clear();
-        self.curse = None;
-        for resident in &mut self.residents {
-            *resident = Resident::Away;
+impl Arbiter {
+    /// Lets a device move out.
+    pub(super) fn move_out(&mut self, who: usize) {
+        self.residents[who] = Resident::Away;
+        if let Some(starting) = &mut self.starting {
+            starting.left.insert(who);
         }
-        self.panics
-            .iter_mut()
-            .for_each(|panics| *panics = Default::default());
     }
 
     /// Brings a device back from the disk; its inputs wait meanwhile.
-    pub(super) fn restore(&mut self, who: usize, after_ms: i64, turn: &mut Turn<'_>) {
-        self.fetches += 1;
-        let fetch = self.fetches;
+    pub(super) fn restore(&mut self, who: usize, turn: &mut Turn<'_>) {
+        let fetch = turn.number();
         self.residents[who] = Resident::Restoring {
             fetch,
             waiting: VecDeque::new(),
         };
-        turn.acts.push(Act::Fetch {
-            who,
-            fetch,
-            after_ms,
-        });
+        turn.acts.push(Act::Fetch { who, fetch });
     }
 
+    /// Brings back, page by page, every device at home here that is live.
+    pub(crate) fn restore_all(&mut self, turn: &mut Turn<'_>) {
+        self.starting = Some(Starting::default());
+        self.restore_from(*self.homes.keys(self.here).start(), turn);
+    }
+
+    pub(crate) fn restore_from(&mut self, first: DeviceKey, turn: &mut Turn<'_>) {
+        if let Some(starting) = &mut self.starting {
+            starting.left.clear();
+        }
+        let keys = first..=*self.homes.keys(self.here).end();
+        turn.acts.push(Act::AskPage { keys });
+    }
+
+    /// Takes a page of devices that were live when it was read, or that there is none for now.
+    pub(crate) fn take_page(
+        &mut self,
+        first: DeviceKey,
+        page: Result<Page, Unread>,
+        turn: &mut Turn<'_>,
+    ) {
+        let Ok(page) = page else {
+            return turn.acts.push(Act::AskPageSoon { first });
+        };
+        for (who, restored) in page.devices {
+            let Some(starting) = &self.starting else {
+                return;
+            };
+            // Whoever was here meanwhile knows more than the page.
+            if !matches!(self.residents[who], Resident::Away) {
+                let why = PassedOver::Here;
+                turn.acts.push(Act::PassedOver { who, why });
+            } else if starting.left.contains(&who) {
+                let why = PassedOver::Left;
+                turn.acts.push(Act::PassedOver { who, why });
+            } else {
+                self.start_device(who, restored, VecDeque::new(), turn);
+            }
+        }
+        match page.next {
+            Some(next) => self.restore_from(next, turn),
+            None => {
+                self.starting = None;
+                turn.acts.push(Act::Started);
+            }
+        }
+    }
+
+    /// The time has come to bring a device back whose step was not saved.
     pub(crate) fn restore_if_away(&mut self, who: usize, turn: &mut Turn<'_>) {
+        self.soon.remove(&who);
         if matches!(self.residents[who], Resident::Away) {
-            self.restore(who, 0, turn);
+            self.restore(who, turn);
         }
     }
 
@@ -60,23 +100,59 @@ impl Service {
         matches!(&self.residents[who], Resident::Restoring { fetch: found, .. } if *found == fetch)
     }
 
-    /// Begins the actor of a device with what the disk kept of it.
-    pub(crate) fn revive(&mut self, who: usize, restored: Restored, turn: &mut Turn<'_>) {
-        let pending = restored.pending.iter().map(|action| action.id).collect();
-        let mut m = moment(turn);
+    /// Begins the actor of a device with what the disk kept of it, if it did.
+    pub(crate) fn revive(
+        &mut self,
+        who: usize,
+        found: Result<Option<Restored>, Unread>,
+        turn: &mut Turn<'_>,
+    ) {
+        let Resident::Restoring { waiting, .. } = &mut self.residents[who] else {
+            panic!("only who is waited for comes back");
+        };
+        let waiting = std::mem::take(waiting);
+        match found {
+            Ok(Some(restored)) => self.start_device(who, restored, waiting, turn),
+            Ok(None) => {
+                self.move_out(who);
+                refuse_all(who, waiting, Loss::Unknown, turn);
+            }
+            Err(Unread) => {
+                refuse_all(who, waiting, Loss::Abandoned, turn);
+                self.restore_soon(who, turn);
+            }
+        }
+    }
+
+    fn start_device(
+        &mut self,
+        who: usize,
+        restored: Restored,
+        waiting: VecDeque<Input>,
+        turn: &mut Turn<'_>,
+    ) {
+        turn.acts.push(Act::Restored {
+            who,
+            restored: Box::new(restored.clone()),
+        });
+        let mut m = turn.moment();
         let device = Device::restore(&mut m, Arc::clone(&self.rules), restored);
-        if let Some(peer) = device.bound_peer() {
-            self.rebind(who, None, Some(peer));
-        }
-        turn.acts.push(Act::Restored { who, pending });
+        let bound = device.bound_peer();
         let mut live = Box::new(Live::new(device));
-        let before = std::mem::replace(&mut self.residents[who], Resident::Away);
-        if let Resident::Restoring { waiting, .. } = before {
-            live.mailbox = waiting;
-        }
+        live.mailbox = waiting;
         live.arm(who, turn);
         self.residents[who] = Resident::Live(live);
+        if bound.is_some() {
+            self.rebind(who, None, bound);
+        }
         self.take_next(who, turn);
+        self.move_out_if_idle(who);
+    }
+
+    fn restore_soon(&mut self, who: usize, turn: &mut Turn<'_>) {
+        self.move_out(who);
+        self.soon.insert(who);
+        turn.acts.push(Act::RestoreSoon { who });
     }
 
     /// A step was not saved: nothing of it happened, and the device is brought back a little
@@ -84,7 +160,7 @@ impl Service {
     pub(super) fn give_up(&mut self, who: usize, open: Open, turn: &mut Turn<'_>) {
         let call = open.answer.map(|(call, _)| call);
         self.drop_actor(who, call, turn);
-        turn.acts.push(Act::RestoreSoon { who });
+        self.restore_soon(who, turn);
     }
 
     /// The actor of a device panics: its buffer of effects, its machine and its mailbox are gone.
@@ -94,7 +170,7 @@ impl Service {
         let parked = after == AfterPanic::Park;
         turn.acts.push(Act::Fell { who, parked });
         match after {
-            AfterPanic::Restore => self.restore(who, 0, turn),
+            AfterPanic::Restore => self.restore(who, turn),
             AfterPanic::Park => self.residents[who] = Resident::Parked,
         }
     }
@@ -109,9 +185,7 @@ impl Service {
         }
         let before = std::mem::replace(&mut self.residents[who], Resident::Away);
         if let Resident::Live(live) = before {
-            for input in live.mailbox {
-                turn_away(input, turn);
-            }
+            refuse_all(who, live.mailbox, Loss::Abandoned, turn);
         }
     }
 }

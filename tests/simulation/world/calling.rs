@@ -1,4 +1,6 @@
-//! Callers ask things of devices.
+//! Callers ask things of devices, add them again, and have old requests forgotten.
+
+use engine::moment::Timestamp;
 
 use super::{Mood, World};
 use crate::event::Event;
@@ -11,9 +13,28 @@ impl World {
         let at_ms = self.later_ms();
         self.queue.push(at_ms, Event::Call);
         if self.mood == Mood::Lively {
-            let who = self.chance.below(self.nature.devices as u32) as usize;
-            let question = self.callers.invent(who, &self.nature, &mut self.chance);
-            self.ask(who, question);
+            let who = self.anybody();
+            self.ask_something(who);
+        }
+    }
+
+    fn ask_something(&mut self, who: usize) {
+        let question = self.callers.invent(who, &self.nature, &mut self.chance);
+        self.ask(who, question);
+    }
+
+    /// Somebody does once what he could not do while the service was down.
+    pub(super) fn rush(&mut self, run: u64) {
+        if self.mood != Mood::Lively || !self.service.is_up_since(run) {
+            return;
+        }
+        let who = self.anybody();
+        match self.chance.below(8) {
+            0 => {
+                self.ask(who, Question::Retire);
+            }
+            1..4 => self.ask_something(who),
+            _ => self.indulge(who),
         }
     }
 
@@ -23,14 +44,41 @@ impl World {
             Question::Submit(_) => "do something",
             Question::Cancel(_) => "cancel one",
             Question::CancelAll => "cancel all",
+            Question::Retire => "be gone",
         };
         let call = self.callers.ask(who, question.clone());
         self.note(What::Asked { who, call, what });
         if self.service.is_up() {
-            self.serve(|service, turn| service.hand(who, Input::Asked(call, question), turn));
+            let at = self.service.home_of(who);
+            self.serve(at, |arbiter, turn| {
+                arbiter.hand(who, Input::Asked(call, question), turn);
+            });
         } else {
             self.callers.hear(call, &Reply::Unserved);
         }
         call
+    }
+
+    /// Somebody adds a device that was removed.
+    pub(crate) fn add(&mut self, who: usize) {
+        if !self.disk.durable.exists(who) {
+            self.census.added += 1;
+            self.note(What::Device {
+                who,
+                does: "is added",
+            });
+            self.disk.durable.add(who);
+        }
+    }
+
+    /// What is too old is removed, and later what is too old by then.
+    pub(crate) fn sweep(&mut self) {
+        let at_ms = self.later_ms();
+        self.queue.push(at_ms, Event::Sweep);
+        let before = Timestamp::from_ms(self.now_ms - self.nature.retention_ms);
+        let swept = self.disk.durable.sweep(before);
+        self.census.swept += swept.len() as u64;
+        let verdict = self.judge.swept(&swept, &self.disk.durable);
+        self.check(verdict);
     }
 }

@@ -130,12 +130,16 @@ impl World {
         let at_ms = self.later_ms();
         self.queue.push(at_ms, Event::Whim);
         if self.mood == Mood::Lively {
-            let who = self.chance.below(self.nature.devices as u32) as usize;
+            let who = self.anybody();
             self.indulge(who);
         }
     }
 
-    fn indulge(&mut self, who: usize) {
+    pub(super) fn anybody(&mut self) -> usize {
+        self.chance.below(self.nature.devices as u32) as usize
+    }
+
+    pub(super) fn indulge(&mut self, who: usize) {
         match self.chance.below(100) {
             0..25 => self.does(who, "updates", SimulatedDevice::update),
             25..35 => self.roam(who),

@@ -4,7 +4,6 @@ use engine::limits::PANICS_MAX;
 
 use super::{Mood, World};
 use crate::event::Event;
-use crate::nature::pick;
 use crate::service::Curse;
 use crate::trace::What;
 
@@ -60,24 +59,16 @@ impl World {
         self.queue.push(self.now_ms + down_ms, Event::Start);
     }
 
-    pub(super) fn start(&mut self) {
-        if self.service.is_up() {
-            return;
-        }
-        self.note(What::World("the service starts"));
-        let live: Vec<usize> = (0..self.nature.devices)
-            .filter(|who| self.disk.durable.is_live(*who))
-            .collect();
-        self.serve(|service, turn| service.start(live.into_iter(), turn));
-    }
-
     fn curse(&mut self) {
-        let who = self.chance.below(self.nature.devices as u32) as usize;
+        let who = self.anybody();
         let curse = match self.chance.below(2) {
             0 => Curse::Deciding,
             _ => Curse::Speaking,
         };
-        let again = pick(&mut self.chance, [0, 0, 0, PANICS_MAX.into()]);
+        let again = match self.chance.below(8) {
+            0 => PANICS_MAX.into(),
+            _ => 0,
+        };
         self.curse_with(who, curse, again);
     }
 

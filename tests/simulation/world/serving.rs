@@ -1,67 +1,43 @@
-//! What reaches the service and what it does: every act is seen by the judge before it counts.
+//! What the service does: every act is seen by the judge before it counts.
 
+use engine::change::Batch;
 use engine::peer::Peer;
+use engine::registry::homes::ArbiterId;
 
-use super::World;
-use crate::disk::Waiting;
+use super::{Mood, World};
+use crate::disk::{Moved, Waiting};
 use crate::event::Event;
 use crate::laws::{Breach, Decision, Departure};
 use crate::service::{Act, Input, Receipt, Reply};
 use crate::trace::What;
 
-/// How soon a device whose step was not saved is brought back.
-const RESTORE_AFTER_MS: i64 = 1_000;
-
 impl World {
-    pub(super) fn reach_service(&mut self, from: Peer, datagram: &[u8]) {
-        if !self.service.is_up() {
-            return;
-        }
-        let port = Self::port_of(from);
-        self.note(What::ServiceHears {
-            port,
-            datagram: datagram.into(),
-        });
-        self.judge.heard(from, datagram);
-        self.serve(|service, turn| service.hear(from, datagram, turn));
-    }
-
-    pub(super) fn due(&mut self, who: usize, run: u64) {
-        if self.service.is_up() && self.service.run() == run {
-            self.serve(|service, turn| service.hand(who, Input::Due, turn));
-        }
-    }
-
-    pub(super) fn fetched(&mut self, who: usize, fetch: u64) {
-        if self.service.awaits(who, fetch) {
-            let restored = self.disk.durable.restored(who);
-            self.serve(|service, turn| service.revive(who, restored, turn));
-        }
-    }
-
-    pub(super) fn restore_soon(&mut self, who: usize, run: u64) {
-        if self.service.is_up() && self.service.run() == run {
-            self.serve(|service, turn| service.restore_if_away(who, turn));
+    pub(super) fn due(&mut self, at: ArbiterId, who: usize, run: u64) {
+        if self.service.is_up_since(run) {
+            self.serve(at, |arbiter, turn| arbiter.hand(who, Input::Due, turn));
         }
     }
 
     /// The disk is done with its oldest batch, and the receipt goes out.
     pub(super) fn committed(&mut self, run: u64) {
-        if self.service.run() != run || !self.service.is_up() {
+        if !self.service.is_up_since(run) {
             return;
         }
         let batch = self
             .disk
             .next_batch()
             .expect("a batch waits for its commit");
-        let (who, step) = (batch.who, batch.step);
+        let (at, who, step) = (batch.at, batch.who, batch.step);
         let receipt = self.write(batch);
-        self.serve(|service, turn| service.receive(who, step, receipt, turn));
+        self.serve(at, |arbiter, turn| {
+            arbiter.receive(who, step, receipt, turn)
+        });
     }
 
     /// Does a batch, unless there was no room for it.
     pub(super) fn write(&mut self, waiting: Waiting) -> Receipt {
         let Waiting {
+            at: _,
             who,
             step,
             batch,
@@ -74,40 +50,60 @@ impl World {
             self.judge.machine_is_gone(who);
             return Receipt::Unsaved;
         }
-        let moved = match self.disk.durable.apply(batch) {
-            Ok(moved) => moved,
+        let done = match self.disk.durable.apply(batch) {
+            Ok(done) => done,
             Err(refused) => self.fail(&Breach {
                 law: "an_owner_never_conflicts_with_itself",
                 what: format!("step {step} of device {who}: {}", refused.0),
             }),
         };
         self.note(What::Durable { who, step });
-        for moved in &moved {
-            let action = self
-                .disk
-                .durable
-                .action(who, moved.action)
-                .expect("it was saved");
-            let (status, attempts) = (action.status, action.attempts_made);
-            let id = *moved.action.as_bytes();
-            self.census.count_outcome(moved, action);
-            self.note(What::Saved {
-                who,
-                action: id,
-                status,
-                attempts,
-            });
+        for moved in &done.moved {
+            self.see_moved(moved);
+        }
+        if let Some(who) = done.removed {
+            self.see_removed(who);
         }
         let durable = &self.disk.durable;
         let verdict = self
             .judge
-            .became_durable(self.now_ms, step, who, &moved, durable);
+            .became_durable(self.now_ms, step, who, &done, durable);
         self.check(verdict);
         Receipt::Durable
     }
 
-    pub(super) fn perform(&mut self, act: Act) {
+    fn see_moved(&mut self, moved: &Moved) {
+        let action = self.disk.durable.action(moved.who, moved.action);
+        let action = action.expect("it was saved");
+        let (status, attempts) = (action.status, action.attempts_made);
+        self.census.count_outcome(moved, action);
+        self.note(What::Saved {
+            who: moved.who,
+            action: *moved.action.as_bytes(),
+            status,
+            attempts,
+        });
+    }
+
+    fn see_removed(&mut self, who: usize) {
+        self.note(What::Device {
+            who,
+            does: "is removed",
+        });
+        if self.mood == Mood::Lively {
+            let at_ms = self.later_ms();
+            self.queue.push(at_ms, Event::Added { who });
+        }
+    }
+
+    pub(super) fn perform(&mut self, at: ArbiterId, act: Act) {
         match act {
+            Act::Sorted { number, whose } => self.sorted(number, whose),
+            Act::Forwarded { number, to } => self.forwarded(at, number, to),
+            Act::Ended { number, end } => self.ended(number, end),
+            Act::Post { to, post } => self.post(at, to, post),
+            Act::LookUp { lookup } => self.look_up(at, lookup),
+            Act::Rebound { who, to } => self.judge.ways.rebound(who, to),
             Act::Decided {
                 who,
                 on,
@@ -126,7 +122,7 @@ impl World {
                 let verdict = self.judge.decided(decision, &self.disk.durable);
                 self.check(verdict);
             }
-            Act::Commit { who, step, batch } => self.commit(who, step, batch),
+            Act::Commit { who, step, batch } => self.commit(at, who, step, batch),
             Act::Send {
                 step,
                 who,
@@ -134,36 +130,18 @@ impl World {
                 datagram,
             } => self.send(step, who, to, datagram),
             Act::Reply { call, step, reply } => self.reply(call, step, &reply),
-            Act::Fetch {
-                who,
-                fetch,
-                after_ms,
-            } => {
-                let takes_ms = after_ms + i64::from(self.chance.below(20));
-                self.queue
-                    .push(self.now_ms + takes_ms, Event::Fetched { who, fetch });
-            }
-            Act::RestoreSoon { who } => {
+            Act::Fetch { who, fetch } => self.fetch(at, who, fetch),
+            Act::RestoreSoon { who } => self.be_restored_soon(at, who),
+            Act::AskPage { keys } => self.ask_page(at, keys),
+            Act::AskPageSoon { first } => self.ask_page_soon(at, first),
+            Act::PassedOver { who, why } => self.passed_over(who, why),
+            Act::Started => self.note(What::Started { at }),
+            Act::Wake { who, at: due } => {
                 let run = self.service.run();
-                let at_ms = self.now_ms + RESTORE_AFTER_MS;
-                self.queue.push(at_ms, Event::RestoreSoon { who, run });
+                let at_ms = due.as_ms().max(self.now_ms);
+                self.queue.push(at_ms, Event::Due { at, who, run });
             }
-            Act::Wake { who, at } => {
-                let run = self.service.run();
-                let at_ms = at.as_ms().max(self.now_ms);
-                self.queue.push(at_ms, Event::Due { who, run });
-            }
-            Act::Restored { who, pending } => {
-                self.census.restored += 1;
-                self.note(What::Restored {
-                    who,
-                    pending: pending.len(),
-                });
-                let verdict = self
-                    .judge
-                    .restored(self.now_ms, who, &pending, &self.disk.durable);
-                self.check(verdict);
-            }
+            Act::Restored { who, restored } => self.restored(at, who, &restored),
             Act::Fell { who, parked } => {
                 self.census.panics += 1;
                 self.census.parked += u64::from(parked);
@@ -173,13 +151,14 @@ impl World {
         }
     }
 
-    fn commit(&mut self, who: usize, step: u64, batch: engine::change::Batch) {
+    fn commit(&mut self, at: ArbiterId, who: usize, step: u64, batch: Batch) {
         let slow_ms = match self.chance.hits(self.faults.slow_commit_percent) {
             true => i64::from(self.chance.below(8_000)),
             false => i64::from(1 + self.chance.below(5)),
         };
         let fits = self.now_ms >= self.disk.full_until_ms;
         self.disk.take_in(Waiting {
+            at,
             who,
             step,
             batch,
@@ -220,6 +199,8 @@ impl World {
             Reply::Submitted(Err(_)) => "refused",
             Reply::Cancelled(Ok(_)) | Reply::CancelledAll(_) => "cancelled",
             Reply::Cancelled(Err(_)) => "not cancelled",
+            Reply::Retired => "removed",
+            Reply::Unknown => "there is no such device",
             Reply::Unserved => "not served",
         };
         self.note(What::Told { call, what });

@@ -1,0 +1,100 @@
+//! What is asked of the disk, by the service and by the laws.
+
+use std::ops::RangeInclusive;
+
+use engine::action::Action;
+use engine::change::Counter;
+use engine::device::record::{DeviceRecord, Restored};
+use engine::ids::{ActionId, DeviceKey};
+use engine::profile::Profile;
+
+use super::Durable;
+
+/// Live devices of a page: few, so that there are several pages.
+const PAGE_MAX: usize = 2;
+
+/// Live devices in the order of their keys.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) devices: Vec<(usize, Restored)>,
+    /// Where the next page begins, if there is one.
+    pub(crate) next: Option<DeviceKey>,
+}
+
+impl Durable {
+    /// What a machine is restored from, if the device exists.
+    pub(crate) fn restored(&self, who: usize) -> Option<Restored> {
+        self.exists(who).then(|| Restored {
+            profile: self.profiles[who].clone(),
+            record: self.records[who].clone(),
+            pending: self.pending(who).cloned().collect(),
+        })
+    }
+
+    /// The first live devices among these keys.
+    pub(crate) fn page(&self, keys: RangeInclusive<DeviceKey>) -> Page {
+        let mut live = self.who_by_key.range(keys);
+        let mut live = live.by_ref().filter(|(_, who)| self.is_live(**who));
+        let devices = live.by_ref().take(PAGE_MAX);
+        let devices = devices.filter_map(|(_, who)| Some((*who, self.restored(*who)?)));
+        Page {
+            devices: devices.collect(),
+            next: live.next().map(|(key, _)| *key),
+        }
+    }
+
+    pub(crate) fn pending(&self, who: usize) -> impl Iterator<Item = &Action> {
+        let ids = self.pending[who].iter();
+        ids.map(move |id| &self.actions[who][id])
+    }
+
+    /// Whether a device is brought back when the service starts.
+    pub(crate) fn is_live(&self, who: usize) -> bool {
+        self.records[who].registration.is_some() || !self.pending[who].is_empty()
+    }
+
+    pub(crate) fn exists(&self, who: usize) -> bool {
+        self.turns[who] % 2 == 1
+    }
+
+    /// How often a device was added and removed.
+    pub(crate) fn turns(&self, who: usize) -> u32 {
+        self.turns[who]
+    }
+
+    pub(crate) fn action(&self, who: usize, id: ActionId) -> Option<&Action> {
+        self.actions[who].get(&id)
+    }
+
+    pub(crate) fn actions(&self, who: usize) -> impl Iterator<Item = &Action> {
+        self.actions[who].values()
+    }
+
+    pub(crate) fn record(&self, who: usize) -> &DeviceRecord {
+        &self.records[who]
+    }
+
+    pub(crate) fn profile(&self, who: usize) -> &Profile {
+        &self.profiles[who]
+    }
+
+    pub(crate) fn key(&self, who: usize) -> DeviceKey {
+        self.keys[who]
+    }
+
+    pub(crate) fn devices(&self) -> usize {
+        self.profiles.len()
+    }
+
+    pub(crate) fn first_contacts(&self, who: usize) -> u32 {
+        self.first_contacts[who]
+    }
+
+    pub(crate) fn failures_logged(&self, who: usize) -> u32 {
+        self.failures_logged[who]
+    }
+
+    pub(crate) fn count(&self, counter: &Counter) -> i64 {
+        self.counters.get(counter).copied().unwrap_or(0)
+    }
+}

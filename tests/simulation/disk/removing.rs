@@ -1,0 +1,79 @@
+//! What goes from the disk: removed devices with all that belongs to them, and what is too old.
+
+use engine::action::{Action, Status};
+use engine::change::Counter;
+use engine::device::record::DeviceRecord;
+use engine::ids::ActionId;
+use engine::moment::Timestamp;
+
+use super::Durable;
+
+/// Requests that one sweep removes at most: few, so that there are several sweeps.
+const SWEEP_MAX: usize = 3;
+
+/// A request that was removed for its age.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Swept {
+    pub(crate) who: usize,
+    pub(crate) action: ActionId,
+    pub(crate) status: Status,
+}
+
+impl Durable {
+    /// Adds a device that was removed, as a device that was never heard.
+    pub(crate) fn add(&mut self, who: usize) {
+        assert!(!self.exists(who), "a name has one bearer");
+        self.turns[who] += 1;
+        let customer = self.profiles[who].customer.clone();
+        self.count_by(Counter::Devices(customer), 1);
+    }
+
+    /// Removes a device with its record and its requests, however many there are by now.
+    pub(super) fn remove(&mut self, who: usize) {
+        self.turns[who] += 1;
+        self.records[who] = DeviceRecord::default();
+        self.pending[who].clear();
+        for action in std::mem::take(&mut self.actions[who]).into_values() {
+            self.count_out(&action);
+        }
+        // They belong to the device that was; one of the same name is another.
+        self.first_contacts[who] = 0;
+        self.failures_logged[who] = 0;
+    }
+
+    /// Removes final requests made before, some at a time.
+    pub(crate) fn sweep(&mut self, before: Timestamp) -> Vec<Swept> {
+        let due = |action: &&Action| !action.status.is_pending() && action.created_at < before;
+        let swept = |(who, action): (usize, &Action)| Swept {
+            who,
+            action: action.id,
+            status: action.status,
+        };
+        let old = (0..self.devices()).flat_map(|who| {
+            let due = self.actions(who).filter(due);
+            due.map(move |action| (who, action))
+        });
+        let all: Vec<Swept> = old.take(SWEEP_MAX).map(swept).collect();
+        for swept in &all {
+            let action = self.actions[swept.who].remove(&swept.action);
+            self.count_out(&action.expect("it was found a moment ago"));
+        }
+        all
+    }
+
+    fn count_out(&mut self, action: &Action) {
+        let (protocol, status) = (action.protocol(), action.status);
+        let of_customer = Counter::CustomerActions {
+            customer: action.customer.clone(),
+            protocol,
+            status,
+        };
+        let of_device = Counter::DeviceActions {
+            device: action.device,
+            protocol,
+            status,
+        };
+        self.count_by(of_customer, -1);
+        self.count_by(of_device, -1);
+    }
+}

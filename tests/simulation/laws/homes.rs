@@ -1,0 +1,55 @@
+//! Laws about who is where: one machine per device, at home, from what the disk knows by now.
+
+use engine::device::record::Restored;
+
+use super::{Verdict, hold};
+use crate::disk::Durable;
+use crate::service::Service;
+
+/// A device is nowhere but at its home, so there is one machine of it in the whole process.
+pub(crate) fn a_device_lives_once_and_at_home(service: &Service, devices: usize) -> Verdict {
+    for arbiter in service.arbiters() {
+        for who in (0..devices).filter(|who| arbiter.looks_after(*who)) {
+            let (here, home) = (arbiter.here(), service.home_of(who));
+            hold("a_device_lives_once_and_at_home", here == home, || {
+                format!("device {who} is at {here:?} and at home at {home:?}")
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Once an arbiter has started, every live device at home there is back, and stays as long as it
+/// is live.
+pub(crate) fn whoever_was_live_is_back(service: &Service, durable: &Durable) -> Verdict {
+    for arbiter in service.arbiters().filter(|arbiter| !arbiter.is_starting()) {
+        let here = arbiter.here();
+        let own = (0..durable.devices()).filter(|who| service.home_of(*who) == here);
+        for who in own.filter(|who| durable.is_live(*who)) {
+            hold("whoever_was_live_is_back", arbiter.looks_after(who), || {
+                format!("device {who} is live and nobody looks after it at {here:?}")
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// A device is brought back as it is on the disk by now: one that was removed not at all, and
+/// none as it was when some page was read.
+pub(crate) fn nobody_comes_back_as_he_was(
+    who: usize,
+    restored: &Restored,
+    durable: &Durable,
+) -> Verdict {
+    let law = "nobody_comes_back_as_he_was";
+    hold(law, durable.exists(who), || {
+        format!("device {who} comes back after it was removed")
+    })?;
+    let kept = durable.record(who);
+    hold(law, restored.record == *kept, || {
+        format!(
+            "device {who} is {kept:?} and comes back as {:?}",
+            restored.record
+        )
+    })
+}

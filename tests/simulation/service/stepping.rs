@@ -1,0 +1,178 @@
+//! How a device's actor performs a step.
+//!
+//! A step that saved waits for its receipt before anything else of it happens; the device's next
+//! inputs wait with it, other devices do not. If the step was not saved, the device says nothing
+//! and is brought back from the disk.
+
+use engine::change::Owner;
+use engine::effect::{Effects, Speech};
+use engine::peer::Peer;
+
+use super::resident::{Open, Resident};
+use super::{Act, Arbiter, Curse, End, Input, Loss, Occasion, Receipt, Reply, Saves, Turn};
+use crate::wire;
+
+impl Arbiter {
+    /// Lets the machine take one step.
+    pub(super) fn handle(&mut self, who: usize, input: Input, turn: &mut Turn<'_>) {
+        let Resident::Live(live) = &mut self.residents[who] else {
+            panic!("only a device that is there takes a step");
+        };
+        if let Input::Heard(heard) = &input {
+            let end = End::Handled { who };
+            let number = heard.number;
+            turn.acts.push(Act::Ended { number, end });
+        }
+        let mut m = turn.moment();
+        let mut out = Effects::new();
+        let on = Occasion::of(&input);
+        let answer = live.take(input, &mut m, &mut out);
+        if self.is_struck(who, Curse::Deciding) {
+            return self.fall(who, answer.map(|(call, _)| call), turn);
+        }
+        self.settle(who, on, out, answer, turn);
+    }
+
+    /// Performs a step: what is saved first, then the rest.
+    fn settle(
+        &mut self,
+        who: usize,
+        on: Occasion,
+        effects: Effects,
+        answer: Option<(u64, Reply)>,
+        turn: &mut Turn<'_>,
+    ) {
+        let step = turn.number();
+        let begins = wire::attempts_begun(&effects);
+        let (batch, speeches) = effects.settle(self.owner(who));
+        let saves = match batch.is_empty() {
+            true => Saves::Nothing,
+            false => Saves::Something,
+        };
+        turn.acts.push(Act::Decided {
+            who,
+            on,
+            step,
+            saves,
+            begins,
+        });
+        let open = Open {
+            step,
+            speeches,
+            answer,
+        };
+        if batch.is_empty() {
+            return self.perform(who, open, turn);
+        }
+        turn.acts.push(Act::Commit { who, step, batch });
+        if let Resident::Live(live) = &mut self.residents[who] {
+            live.open = Some(open);
+        }
+    }
+
+    /// Does in order what a step wants done besides saving, then answers who asked.
+    fn perform(&mut self, who: usize, open: Open, turn: &mut Turn<'_>) {
+        let step = Some(open.step);
+        for speech in open.speeches {
+            match speech {
+                Speech::Rebind { from, to } => {
+                    turn.acts.push(Act::Rebound { who, to });
+                    self.rebind(who, from, to);
+                }
+                Speech::Send { to, datagram } => {
+                    turn.acts.push(Act::Send {
+                        step,
+                        who: Some(who),
+                        to,
+                        datagram,
+                    });
+                }
+            }
+        }
+        self.rest(who, turn);
+        if let Some((call, reply)) = open.answer {
+            turn.acts.push(Act::Reply { call, step, reply });
+        }
+    }
+
+    pub(super) fn rebind(&mut self, who: usize, from: Option<Peer>, to: Option<Peer>) {
+        let Resident::Live(live) = &mut self.residents[who] else {
+            panic!("only a device that is there says where it is");
+        };
+        let key = self.directory.keys[who];
+        self.router.rebind(key, from, to, &mut live.said);
+    }
+
+    /// The step is done: the device is woken when it is due, and moves out if it was removed.
+    fn rest(&mut self, who: usize, turn: &mut Turn<'_>) {
+        let Resident::Live(live) = &mut self.residents[who] else {
+            panic!("only a device that is there comes to rest");
+        };
+        if live.is_retired {
+            let mailbox = std::mem::take(&mut live.mailbox);
+            self.move_out(who);
+            super::resident::refuse_all(who, mailbox, Loss::Unknown, turn);
+        } else {
+            live.arm(who, turn);
+            self.move_out_if_idle(who);
+        }
+    }
+
+    pub(super) fn move_out_if_idle(&mut self, who: usize) {
+        if let Resident::Live(live) = &self.residents[who]
+            && live.open.is_none()
+            && live.device.is_idle()
+            && live.mailbox.is_empty()
+        {
+            self.move_out(who);
+        }
+    }
+
+    /// Takes the receipt of a device's open step.
+    pub(crate) fn receive(&mut self, who: usize, step: u64, receipt: Receipt, turn: &mut Turn<'_>) {
+        let Resident::Live(live) = &mut self.residents[who] else {
+            panic!("a device waits for its receipt");
+        };
+        let open = live.open.take().expect("a device waits for its receipt");
+        assert_eq!(open.step, step, "receipts come in the order of their steps");
+        match receipt {
+            Receipt::Unsaved => return self.give_up(who, open, turn),
+            Receipt::Durable if self.is_struck(who, Curse::Speaking) => {
+                return self.fall(who, open.answer.map(|(call, _)| call), turn);
+            }
+            Receipt::Durable => self.perform(who, open, turn),
+        }
+        self.take_next(who, turn);
+    }
+
+    /// Lets a device take the inputs that waited, up to the next step that has to be saved.
+    pub(super) fn take_next(&mut self, who: usize, turn: &mut Turn<'_>) {
+        while let Resident::Live(live) = &mut self.residents[who]
+            && live.open.is_none()
+            && let Some(input) = live.mailbox.pop_front()
+        {
+            self.handle(who, input, turn);
+        }
+    }
+
+    fn owner(&self, who: usize) -> Owner {
+        Owner::Shard {
+            shard: self.directory.keys[who].shard(),
+            epoch: self.epoch,
+        }
+    }
+
+    fn is_struck(&mut self, who: usize, at: Curse) -> bool {
+        let Some((cursed, curse, again)) = &mut self.curse else {
+            return false;
+        };
+        if (*cursed, *curse) != (who, at) {
+            return false;
+        }
+        match again {
+            0 => self.curse = None,
+            1.. => *again -= 1,
+        }
+        true
+    }
+}

@@ -1,0 +1,147 @@
+//! What reaches the service from the network, and how it goes on from arbiter to arbiter.
+
+use engine::ids::DeviceKey;
+use engine::peer::Peer;
+use engine::registry::Fate;
+use engine::registry::homes::ArbiterId;
+
+use super::World;
+use crate::event::Event;
+use crate::service::{End, Post, Unread, Wanted, Whose};
+use crate::trace::What;
+
+/// How much may wait for an arbiter before what comes from others is lost.
+const MAILBOX_MAX: usize = 12;
+
+impl World {
+    pub(super) fn reach_service(&mut self, from: Peer, datagram: &[u8]) {
+        if !self.service.is_up() {
+            return;
+        }
+        let at = self.service.dealt_to(from);
+        let number = self.next_number();
+        self.note(What::ServiceHears {
+            port: Self::port_of(from),
+            at,
+            number,
+            datagram: datagram.into(),
+        });
+        self.judge.heard(number, datagram);
+        self.serve(at, |arbiter, turn| {
+            arbiter.hear(number, from, datagram, turn)
+        });
+        // Now and then more is heard in one turn, and what is for others leaves at its end.
+        if self.chance.below(8) == 0 {
+            let run = self.service.run();
+            let at_ms = self.now_ms + i64::from(self.chance.below(50));
+            self.queue.push(at_ms, Event::TurnEnds { at, run });
+        } else {
+            self.serve(at, |arbiter, turn| arbiter.end_turn(turn));
+        }
+    }
+
+    pub(super) fn turn_ends(&mut self, at: ArbiterId, run: u64) {
+        if self.service.is_up_since(run) {
+            self.serve(at, |arbiter, turn| arbiter.end_turn(turn));
+        }
+    }
+
+    pub(super) fn sorted(&mut self, number: u64, whose: Whose) {
+        let is_addressed = self.judge.ways.sorted(number, whose, &self.disk.durable);
+        self.census.addressed += u64::from(is_addressed);
+    }
+
+    pub(super) fn forwarded(&mut self, at: ArbiterId, number: u64, to: ArbiterId) {
+        self.census.forwarded += 1;
+        self.note(What::Forwarded {
+            number,
+            from: at,
+            to,
+        });
+        let verdict = self.judge.ways.forwarded(number);
+        self.check(verdict);
+    }
+
+    pub(super) fn ended(&mut self, number: u64, end: End) {
+        self.census.count_end(end);
+        self.note(What::Ended { number, end });
+        match self.judge.ways.ended(number, end, &self.disk.durable) {
+            Ok(steps) => self.census.searched += u64::from(steps > 1),
+            Err(breach) => self.fail(&breach),
+        }
+    }
+
+    /// Brings what one arbiter has for another on its way, unless there is too much already.
+    pub(super) fn post(&mut self, from: ArbiterId, to: ArbiterId, post: Post) {
+        self.census.hints += post.hints.len() as u64;
+        let is_full = self.chance.hits(self.faults.crowded_percent)
+            || self.service.waiting_for(to) >= MAILBOX_MAX;
+        if is_full {
+            for (number, _) in post.parcels {
+                self.ended(number, End::Turned(Fate::Crowded));
+            }
+            return;
+        }
+        let busy_ms = match self.chance.hits(self.faults.busy_percent) {
+            true => i64::from(self.chance.below(3_000)),
+            false => i64::from(self.chance.below(4)),
+        };
+        let run = self.service.run();
+        self.service.put_in_mailbox(from, to, post);
+        self.queue
+            .push(self.now_ms + busy_ms, Event::Posted { from, to, run });
+    }
+
+    pub(super) fn posted(&mut self, from: ArbiterId, to: ArbiterId, run: u64) {
+        if self.service.is_up_since(run) {
+            let post = self.service.take_from_mailbox(from, to);
+            self.serve(to, |arbiter, turn| arbiter.take_in(post, turn));
+        }
+    }
+
+    pub(super) fn look_up(&mut self, at: ArbiterId, lookup: u64) {
+        let at_ms = self.now_ms + self.read_ms();
+        self.queue.push(at_ms, Event::LookedUp { at, lookup });
+    }
+
+    pub(super) fn looked_up(&mut self, at: ArbiterId, lookup: u64) {
+        let arbiter = self.service.arbiters().nth(at.index());
+        let Some(wanted) = arbiter.and_then(|arbiter| arbiter.wanted(lookup)).cloned() else {
+            return;
+        };
+        let found = self.read().map(|()| self.find(&wanted));
+        self.serve(at, |arbiter, turn| arbiter.found(lookup, found, turn));
+    }
+
+    fn find(&self, wanted: &Wanted) -> Option<DeviceKey> {
+        let durable = &self.disk.durable;
+        let existing = (0..durable.devices()).filter(|who| durable.exists(*who));
+        let bears = |who: &usize| match wanted {
+            Wanted::Bearer(endpoint) => durable.profile(*who).endpoint == *endpoint,
+            Wanted::At(location) => durable.key(*who).prefix() == location.device,
+        };
+        existing.filter(bears).map(|who| durable.key(who)).next()
+    }
+
+    /// Whether the disk answers a question.
+    pub(super) fn read(&mut self) -> Result<(), Unread> {
+        if self.chance.hits(self.faults.unread_percent) {
+            self.census.unread += 1;
+            return Err(Unread);
+        }
+        Ok(())
+    }
+
+    /// How long the disk takes to answer a question.
+    pub(super) fn read_ms(&mut self) -> i64 {
+        i64::from(match self.chance.hits(self.faults.slow_read_percent) {
+            true => self.chance.below(8_000),
+            false => self.chance.below(20),
+        })
+    }
+
+    pub(super) fn next_number(&mut self) -> u64 {
+        self.numbers += 1;
+        self.numbers
+    }
+}
