@@ -1,7 +1,8 @@
 //! What do the interop tests need, and how does it get there?
 //!
-//! Two foreign CoAP stacks: libcoap's programs from the system's packages, aiocoap in a Python
-//! environment under `target/interop`. A machine that has both is left alone in a moment.
+//! Two foreign CoAP stacks and a reader of metrics: libcoap's programs from the system's packages,
+//! aiocoap and Prometheus' own client in a Python environment under `target/interop`. A machine
+//! that has them is left alone in a moment.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -76,7 +77,7 @@ impl Environment {
         let made_from = std::fs::read(self.stamp()).ok();
         wanted.is_some()
             && wanted == made_from
-            && succeeds(self.python(), &["-c", "import aiocoap"])
+            && succeeds(self.python(), &["-c", "import aiocoap, prometheus_client"])
     }
 
     /// Makes it anew. The stamp comes last: a half-made environment is made again.
@@ -94,7 +95,7 @@ impl Environment {
             return Ok(());
         }
         Err(Stop::Failed(format!(
-            "the Python environment in {} was made but cannot import aiocoap",
+            "the Python environment in {} was made but cannot import what it should",
             self.folder.display()
         )))
     }
