@@ -6,6 +6,7 @@
 use std::fmt;
 
 use base64::Engine as _;
+use base64::display::Base64Display;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::ids::DeviceKey;
@@ -49,7 +50,7 @@ impl fmt::Display for Location {
         let (device, salt) = bytes.split_at_mut(8);
         device.copy_from_slice(&self.device);
         salt.copy_from_slice(&self.salt.to_be_bytes());
-        f.write_str(&URL_SAFE_NO_PAD.encode(bytes))
+        Base64Display::new(&bytes, &URL_SAFE_NO_PAD).fmt(f)
     }
 }
 
