@@ -11,9 +11,10 @@ use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput};
 use criterion::{criterion_group, criterion_main};
 use engine::action::{Action, Addressee, Lwm2mRequest, Mode, Operation, Protocol, Request, Status};
 use engine::change::{Add, Batch, Change, Counter};
-use engine::device::record::DeviceRecord;
+use engine::device::record::{DeviceRecord, Registration};
 use engine::ids::{ActionId, DeviceKey, TraceId};
 use engine::moment::{Moment, Timestamp};
+use engine::peer::Peer;
 use engine::query::{ActionFilter, PageWanted};
 use store::{Options, SledStore, Store};
 use tokio::runtime::{Builder, Runtime};
@@ -25,6 +26,12 @@ const RECORDS: [u32; 2] = [0, 100_000];
 /// Writers that each wait for their receipt before they write again.
 const WRITERS: [u64; 2] = [1, 64];
 
+/// Registered devices that a start brings back.
+const FLEET: u32 = 200_000;
+
+/// What each of them offers.
+const LINKS: &str = "</>;rt=\"oma.lwm2m\";ct=11543,</1/0>,</3/0>,</4/0>,</5/0>,</3303/0>,</3304/0>";
+
 /// Action requests of the one customer whose first page is asked for.
 const ACTIONS: u64 = 10_000;
 
@@ -33,7 +40,7 @@ const NOW: Timestamp = Timestamp::from_ms(1_795_219_200_000);
 criterion_group! {
     name = store;
     config = Criterion::default().sample_size(10).measurement_time(Duration::from_secs(3));
-    targets = commit, restored, page
+    targets = commit, restored, restored_pages, page
 }
 criterion_main!(store);
 
@@ -79,6 +86,16 @@ fn restored(criterion: &mut Criterion) {
                 .expect("the store answers")
                 .expect("it is there")
         });
+    });
+}
+
+fn restored_pages(criterion: &mut Criterion) {
+    let shelf = Shelf::with_devices(FLEET);
+    shelf.register(FLEET);
+    let mut group = criterion.benchmark_group("all registered devices in pages");
+    group.throughput(Throughput::Elements(FLEET.into()));
+    group.bench_function(BenchmarkId::from_parameter(FLEET), |bench| {
+        bench.iter(|| assert_eq!(shelf.bring_back_all(), FLEET as usize));
     });
 }
 
@@ -129,6 +146,33 @@ impl Shelf {
             shelf.commit(batch);
         }
         shelf
+    }
+
+    fn register(&self, devices: u32) {
+        for first in (0..devices).step_by(100) {
+            let put = |number| Change::PutRecord {
+                device: fleet::profile(number).key(),
+                record: Box::new(registered()),
+            };
+            self.commit(Batch {
+                changes: (first..first + 100).map(put).collect(),
+                ..Batch::default()
+            });
+        }
+    }
+
+    /// Reads every live device as a start does.
+    fn bring_back_all(&self) -> usize {
+        let last = DeviceKey::from_bytes([0xff; 16]);
+        let mut next = Some(DeviceKey::from_bytes([0; 16]));
+        let mut devices = 0;
+        while let Some(first) = next {
+            let page = self.store.restored_page(first..=last, 256);
+            let page = self.runtime.block_on(page).expect("the store answers");
+            devices += page.devices.len();
+            next = page.next;
+        }
+        devices
     }
 
     fn add_actions(&self) {
@@ -205,6 +249,26 @@ fn record(number: u64) -> Batch {
             record: Box::new(record),
         }],
         ..Batch::default()
+    }
+}
+
+/// What is known of a device that is registered.
+fn registered() -> DeviceRecord {
+    let registration = Registration {
+        salt: 7,
+        lifetime_asked_s: Some(86_400),
+        expires_at: NOW.plus_s(86_400),
+        registered_at: NOW,
+        version: Registration::parse_version("1.1").expect("a version"),
+        binding: Registration::parse_binding("UQ").expect("a binding"),
+        sms: None,
+        links: Registration::parse_links(LINKS).expect("links"),
+    };
+    DeviceRecord {
+        first_registered_at: Some(NOW),
+        last_seen_at: Some(NOW),
+        peer: Some(Peer::plain(([127, 1, 0, 1], 5_683).into())),
+        registration: Some(registration),
     }
 }
 
