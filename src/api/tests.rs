@@ -5,5 +5,6 @@ mod bodies;
 mod calls;
 mod golden;
 mod records;
+mod scripted;
 mod table;
 mod world;

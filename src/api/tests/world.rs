@@ -51,9 +51,18 @@ impl World {
     }
 
     pub(super) fn with(config: Config) -> Self {
+        Self::made(config, |store| Arc::new(store))
+    }
+
+    /// Over a store made of the embedded one.
+    pub(super) fn over<S: Store + 'static>(wrap: impl FnOnce(SledStore) -> Arc<S>) -> Self {
+        Self::made(Config::of_defaults(), |store| wrap(store))
+    }
+
+    fn made(config: Config, wrap: impl FnOnce(SledStore) -> Arc<dyn Store>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = SledStore::open(Options::at(folder.path().join("store"))).unwrap();
-        let store: Arc<dyn Store> = Arc::new(store);
+        let store = wrap(store);
         let devices = Devices::new(Homes::among(1), Arc::new([]), Arc::clone(&store));
         let operator = OperatorToken {
             digest: SecretDigest::of("the-operator"),
