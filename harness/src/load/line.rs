@@ -206,12 +206,10 @@ fn leaving_from(address: Ipv4Addr) -> in_pktinfo {
 }
 
 fn destination(message: ControlMessageOwned) -> Option<Ipv4Addr> {
-    match message {
-        ControlMessageOwned::Ipv4PacketInfo(info) => {
-            Some(Ipv4Addr::from_bits(u32::from_be(info.ipi_addr.s_addr)))
-        }
-        _ => None,
-    }
+    let ControlMessageOwned::Ipv4PacketInfo(info) = message else {
+        return None;
+    };
+    Some(Ipv4Addr::from_bits(u32::from_be(info.ipi_addr.s_addr)))
 }
 
 #[cfg(test)]
