@@ -58,7 +58,7 @@ const ROOMS: [Room; 7] = [
 const ROOT: &str = "signalbox";
 
 /// Third-party crates that have a room, in manifests.
-const CRATES: [(&str, &[&str]); 11] = [
+const CRATES: [(&str, &[&str]); 13] = [
     ("coap-lite", &["protocol"]),
     ("sled", &["store"]),
     ("minicbor", &["store"]),
@@ -66,6 +66,8 @@ const CRATES: [(&str, &[&str]); 11] = [
     ("actix-rt", &["actors", ROOT]),
     ("actix-web", &["actors", ROOT]),
     ("reqwest", &[ROOT]),
+    ("hdrhistogram", &["harness"]),
+    ("indicatif", &[ROOT]),
     ("metrics", &["actors", "store", ROOT]),
     ("metrics-exporter-prometheus", &[ROOT]),
     ("chrono", &["engine", "protocol"]),
