@@ -15,7 +15,7 @@ const LASTING: [&str; 2] = ["lt=86400", "b=U"];
 const HOST: &str = "coap.acme.test";
 
 /// What a client with a dozen sensors lists.
-const OBJECTS: &str = "</1/0>,</3/0>,</4/0>,</5/0>,</6/0>,</7/0>,\
+pub(crate) const OBJECTS: &str = "</1/0>,</3/0>,</4/0>,</5/0>,</6/0>,</7/0>,\
     </3303>;ver=1.1,</3303/0>,</3313/0>,</3347/0>";
 
 /// A device registers.

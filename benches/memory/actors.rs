@@ -1,0 +1,56 @@
+//! What does a whole device cost: its actor, its mailbox, its machine and its place in each map?
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix::Actor as _;
+use actix_rt::time;
+use actors::arbiters::Arbiters;
+use actors::clock::Clock;
+use actors::home::HomeParts;
+use actors::logging::{KeptFor, Logging};
+use actors::socket;
+use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS};
+use store::Store;
+
+use crate::made::Made;
+use crate::{kept, resident, show};
+
+/// The fleet is back when the process stopped growing for so long.
+const STILL_FOR: Duration = Duration::from_secs(2);
+
+/// Measures and prints.
+pub(crate) async fn run(devices: u32) {
+    let clock = Clock::new();
+    let store: Arc<dyn Store> = Arc::new(Made::new(devices, clock.now()));
+    let kept = KeptFor {
+        actions_ms: ACTION_RETENTION_MS,
+        entries_ms: LOG_RETENTION_MS,
+    };
+    let logging = Logging::new(clock.clone(), Arc::clone(&store), kept).start();
+    let parts = HomeParts {
+        clock,
+        store,
+        rules: Arc::new(kept::rules()),
+        epoch: 1,
+    };
+    let socket = socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
+    let before = resident();
+    let arbiters = Arbiters::start(parts, vec![socket], &logging);
+    settle().await;
+    show("actor, restored", before, devices);
+    arbiters.stop().await;
+}
+
+/// Waits until nothing more comes.
+async fn settle() {
+    let (mut most, mut since) = (0, Instant::now());
+    while since.elapsed() < STILL_FOR {
+        time::sleep(Duration::from_millis(100)).await;
+        let now = resident();
+        if now > most {
+            (most, since) = (now, Instant::now());
+        }
+    }
+}

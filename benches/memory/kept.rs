@@ -1,0 +1,53 @@
+//! What is kept of the fleet's devices? Registrations of a service that was stopped.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use engine::device::record::{DeviceRecord, Registration, Restored};
+use engine::device::{NameTrust, Patience, Rules};
+use engine::limits::Limits;
+use engine::moment::Timestamp;
+use engine::peer::Peer;
+use protocol::lwm2m::links::ObjectLinks;
+
+use crate::{fleet, talk};
+
+/// What holds for every device alike: the defaults.
+pub(crate) fn rules() -> Rules {
+    let patience = Patience {
+        ack_timeout_ms: 2_000,
+        max_retransmit: 4,
+        response_timeout_ms: 93_000,
+    };
+    Rules::new(Limits::default(), patience, NameTrust::AddressRequired)
+}
+
+/// What is kept of a device that registered half a day ago, its object list a copy of its own as a store reads it.
+pub(crate) fn restored(number: u32, now: Timestamp) -> Restored {
+    let address = SocketAddr::new(IpAddr::V4(fleet::address(number)), 5_683);
+    let registration = Registration {
+        salt: number,
+        lifetime_asked_s: Some(86_400),
+        expires_at: now.plus_s(40_000),
+        registered_at: now,
+        version: Registration::parse_version("1.1").expect("1.1 is a version"),
+        binding: Registration::parse_binding("U").expect("U is a binding"),
+        sms: None,
+        links: links(),
+    };
+    Restored {
+        profile: fleet::profile(number),
+        record: DeviceRecord {
+            first_registered_at: Some(now),
+            last_seen_at: Some(now),
+            peer: Some(Peer::plain(address)),
+            registration: Some(registration),
+        },
+        pending: Vec::new(),
+    }
+}
+
+/// What a device offers, in a copy of its own.
+pub(crate) fn links() -> Arc<ObjectLinks> {
+    Registration::parse_links(talk::OBJECTS).expect("what devices list is read")
+}

@@ -1,0 +1,151 @@
+//! Which store does the fleet live in? One that makes registered devices up as they are asked for.
+
+use std::ops::RangeInclusive;
+
+use engine::action::Action;
+use engine::admin_log::entry::Entry;
+use engine::change::{Batch, Name};
+use engine::customer::{AccessToken, Client, Customer, SecretDigest};
+use engine::device::record::{DeviceRecord, Restored};
+use engine::directory::import::Known;
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey};
+use engine::moment::Timestamp;
+use engine::profile::Profile;
+use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
+use engine::setting::Setting;
+use store::{Answer, Pressure, Receipt, RestoredPage, Retention, Store, Swept, Unavailable};
+
+use crate::{fleet, kept};
+
+/// A store that knows the fleet, writes nothing and knows nothing else, so that no cache of it is
+/// measured along.
+pub(crate) struct Made {
+    /// The devices by key.
+    numbers: Vec<(DeviceKey, u32)>,
+    now: Timestamp,
+}
+
+impl Made {
+    /// A fleet of so many.
+    pub(crate) fn new(devices: u32, now: Timestamp) -> Self {
+        let key = |number| (fleet::profile(number).key(), number);
+        let mut numbers: Vec<_> = (0..devices).map(key).collect();
+        numbers.sort_unstable();
+        Self { numbers, now }
+    }
+
+    fn find(&self, key: DeviceKey) -> Option<u32> {
+        let place = self.numbers.binary_search_by_key(&key, |(key, _)| *key);
+        place.ok().map(|place| self.numbers[place].1)
+    }
+}
+
+impl Store for Made {
+    fn commit(&self, _: Batch) -> Receipt {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn pressure(&self) -> Pressure {
+        Pressure::Open
+    }
+
+    fn restored(&self, device: DeviceKey) -> Answer<Option<Restored>> {
+        tell(
+            self.find(device)
+                .map(|number| kept::restored(number, self.now)),
+        )
+    }
+
+    fn restored_page(&self, keys: RangeInclusive<DeviceKey>, max: u32) -> Answer<RestoredPage> {
+        let first = self.numbers.partition_point(|(key, _)| key < keys.start());
+        let mut rest = self.numbers[first..]
+            .iter()
+            .filter(|(key, _)| key <= keys.end());
+        let taken = rest.by_ref().take(max as usize);
+        let devices = taken
+            .map(|(key, number)| (*key, kept::restored(*number, self.now)))
+            .collect();
+        let next = rest.next().map(|(key, _)| *key);
+        tell(RestoredPage { devices, next })
+    }
+
+    fn take_over(&self) -> Answer<u64> {
+        tell(1)
+    }
+
+    fn sweep(&self, _: Retention, _: u32) -> Answer<Swept> {
+        tell(Swept::default())
+    }
+
+    fn customer(&self, _: CustomerId) -> Answer<Option<Customer>> {
+        unknown()
+    }
+
+    fn customers(&self, _: PageWanted) -> Answer<Page<Customer>> {
+        unknown()
+    }
+
+    fn client(&self, _: ClientId) -> Answer<Option<Client>> {
+        unknown()
+    }
+
+    fn clients_of(&self, _: CustomerId) -> Answer<Vec<Client>> {
+        unknown()
+    }
+
+    fn token(&self, _: SecretDigest) -> Answer<Option<(AccessToken, Client)>> {
+        unknown()
+    }
+
+    fn settings_of(&self, _: CustomerId) -> Answer<Vec<Setting>> {
+        unknown()
+    }
+
+    fn profile(&self, _: DeviceKey) -> Answer<Option<Profile>> {
+        unknown()
+    }
+
+    fn known(&self, _: Vec<Name>) -> Answer<Known> {
+        unknown()
+    }
+
+    fn bearer(&self, _: Name) -> Answer<Option<DeviceKey>> {
+        unknown()
+    }
+
+    fn device_at(&self, _: [u8; 8]) -> Answer<Option<DeviceKey>> {
+        unknown()
+    }
+
+    fn devices_of(&self, _: CustomerId, _: PageWanted) -> Answer<Page<Profile>> {
+        unknown()
+    }
+
+    fn record(&self, _: DeviceKey) -> Answer<Option<DeviceRecord>> {
+        unknown()
+    }
+
+    fn action(&self, _: ActionId) -> Answer<Option<Action>> {
+        unknown()
+    }
+
+    fn actions(&self, _: ActionFilter, _: PageWanted) -> Answer<Page<Action>> {
+        unknown()
+    }
+
+    fn entries(&self, _: LogFilter, _: PageWanted) -> Answer<Page<Entry>> {
+        unknown()
+    }
+}
+
+/// Answers when others had their turn, as a store does that has to read.
+fn tell<T: Send + 'static>(answer: T) -> Answer<T> {
+    Box::pin(async {
+        tokio::task::yield_now().await;
+        Ok(answer)
+    })
+}
+
+fn unknown<T: Send + 'static>() -> Answer<T> {
+    Box::pin(std::future::ready(Err(Unavailable)))
+}
