@@ -40,10 +40,18 @@ pub(crate) enum Cache {
 pub(crate) struct Service {
     process: Process,
     started_at: Instant,
+    restored: Restored,
     /// Where its API listens.
     pub(crate) http: SocketAddr,
     /// Where devices reach it.
     pub(crate) coap: SocketAddr,
+}
+
+/// What the arbiters said they have brought back, each once it has all of its own.
+#[derive(Clone, Copy, Debug)]
+struct Restored {
+    devices: u64,
+    at: Instant,
 }
 
 /// How a start went, in seconds from the start of the program.
@@ -66,10 +74,15 @@ impl Service {
             None => return Err(process.disappointed("was not ready in time")),
         };
         let deadline = started_at + START_PATIENCE;
-        let coap = process.hear("where devices reach it", deadline, coap_address)?;
+        let mut restored = Restored::none(started_at);
+        let coap = process.hear("where devices reach it", deadline, |line| {
+            restored.count(line);
+            coap_address(line)
+        })?;
         let service = Self {
             process,
             started_at,
+            restored,
             http,
             coap,
         };
@@ -84,16 +97,19 @@ impl Service {
     ) -> Result<(Self, Started), Stop> {
         let (mut service, ready_s) = Self::start(data, cache)?;
         let deadline = service.started_at + RESTORE_PATIENCE;
-        let mut restored = 0;
-        let whole_at = service.process.hear("all are restored", deadline, |line| {
-            restored += restored_by_one(&line.text).unwrap_or_default();
-            (restored >= u64::from(devices)).then_some(line.at)
-        })?;
-        if restored > u64::from(devices) {
-            let how = format!("brought back {restored} of {devices} devices");
+        let mut restored = service.restored;
+        let is_whole = |restored: &Restored| restored.devices >= u64::from(devices);
+        if !is_whole(&restored) {
+            service.process.hear("all are restored", deadline, |line| {
+                restored.count(line);
+                is_whole(&restored).then_some(())
+            })?;
+        }
+        if restored.devices > u64::from(devices) {
+            let how = format!("brought back {} of {devices} devices", restored.devices);
             return Err(service.process.disappointed(&how));
         }
-        let restored_s = (whole_at - service.started_at).as_secs_f64();
+        let restored_s = (restored.at - service.started_at).as_secs_f64();
         let started = Started {
             ready_s,
             restored_s,
@@ -126,6 +142,19 @@ impl Service {
     /// How long its threads have run, in seconds.
     pub(crate) fn processor_s(&self) -> Result<f64, Stop> {
         self.process.processor_s()
+    }
+}
+
+impl Restored {
+    fn none(at: Instant) -> Self {
+        Self { devices: 0, at }
+    }
+
+    fn count(&mut self, line: &Line) {
+        if let Some(devices) = restored_by_one(&line.text) {
+            self.devices += devices;
+            self.at = line.at;
+        }
     }
 }
 
