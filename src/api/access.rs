@@ -7,7 +7,7 @@ use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 
 use engine::customer::{Scope, SecretDigest};
-use engine::ids::CustomerId;
+use engine::ids::{ClientId, CustomerId};
 
 use super::Api;
 use super::error::Failure;
@@ -30,6 +30,8 @@ pub(super) enum Access {
 pub(super) struct Caller {
     /// Everything the call touches is this customer's.
     pub(super) customer: CustomerId,
+    /// Who calls for it.
+    pub(super) client: ClientId,
 }
 
 /// Who calls, where the route is a customer's; an error for whoever may not.
@@ -60,6 +62,7 @@ pub(super) async fn authorise(
             }
             Ok(Some(Caller {
                 customer: client.customer,
+                client: client.id,
             }))
         }
     }

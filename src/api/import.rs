@@ -69,7 +69,7 @@ pub(super) async fn create(
     let import = Import {
         lines_left: u64::from(api.import_lines_max),
         api,
-        customer: caller.customer,
+        caller,
         upload,
         batches,
         entries: Vec::with_capacity(BATCH_LINES),
@@ -88,7 +88,7 @@ pub(super) async fn create(
 /// One import.
 struct Import {
     api: web::Data<Api>,
-    customer: CustomerId,
+    caller: Caller,
     upload: Upload,
     batches: Batches,
     /// Lines that are not sent on their way yet.
@@ -104,7 +104,7 @@ struct Import {
 impl Import {
     /// Imports to the end of the body, or to what stops it.
     async fn run(&mut self) -> Result<(), Failure> {
-        info!(customer = %self.customer, "an import began");
+        info!(customer = %self.caller.customer, "an import began");
         let outcome = self.take_all().await;
         if outcome.is_err() {
             self.wind_up().await;
@@ -118,7 +118,7 @@ impl Import {
         } = self.tally;
         let whole = outcome.is_ok();
         info!(
-            customer = %self.customer,
+            customer = %self.caller.customer,
             lines, created, unchanged, refused, through, whole,
             "an import ended"
         );
@@ -161,7 +161,11 @@ impl Import {
 
     fn take(&mut self, record: Record) {
         self.lines_left -= 1;
-        let draft = drafted(&mut self.api.clock.moment(), &self.customer, record.fields);
+        let draft = drafted(
+            &mut self.api.clock.moment(),
+            &self.caller.customer,
+            record.fields,
+        );
         self.entries.push(Entry {
             line: record.line,
             draft: draft.map_err(Failure::into_faults),
@@ -182,7 +186,14 @@ impl Import {
         while self.batches.must_wait(&names) {
             self.land().await?;
         }
+        self.expect_client().await?;
         self.batches.send(entries, names).await
+    }
+
+    /// Whoever is revoked makes no more devices, however long ago its token was looked at.
+    async fn expect_client(&self) -> Result<(), Failure> {
+        let client = self.api.store.client(self.caller.client.clone()).await?;
+        client.map(drop).ok_or_else(Failure::token_invalid)
     }
 
     async fn land(&mut self) -> Result<(), Failure> {
@@ -197,7 +208,7 @@ impl Import {
             let landed = self.batches.land_as_it_is().await;
             self.has_gap |= landed.is_none();
             if self.tell(landed.unwrap_or_default()).await.is_err() {
-                debug!(customer = %self.customer, "nobody reads what came of an import");
+                debug!(customer = %self.caller.customer, "nobody reads what came of an import");
             }
         }
         self.upload.discard().await;
@@ -211,7 +222,7 @@ impl Import {
         }
         if self.tally.lines / LOGGED_LINES > before {
             let Tally { lines, created, .. } = self.tally;
-            info!(customer = %self.customer, lines, created, "an import is under way");
+            info!(customer = %self.caller.customer, lines, created, "an import is under way");
         }
         self.report.tell(settled, self.tally).await
     }
@@ -239,7 +250,9 @@ fn admit(
 
 /// Whether the caller wants to be told as the import goes.
 fn wants_lines(headers: &HeaderMap) -> bool {
-    let accepted = headers.get_all(ACCEPT).filter_map(|value| value.to_str().ok());
+    let accepted = headers
+        .get_all(ACCEPT)
+        .filter_map(|value| value.to_str().ok());
     let mut types = accepted.flat_map(|value| value.split(','));
     types.any(|media_type| Format::of(&essence(media_type)) == Some(Format::Ndjson))
 }
@@ -277,7 +290,7 @@ fn answered_as_it_goes(mut import: Import, trace: TraceId) -> HttpResponse {
         }
         let error = failure.as_ref().map(|failure| failure.body(trace));
         if import.report.end(import.tally, error).await.is_err() {
-            debug!(customer = %import.customer, "nobody reads how an import ended");
+            debug!(customer = %import.caller.customer, "nobody reads how an import ended");
         }
     };
     actix_web::rt::spawn(importing.in_current_span());

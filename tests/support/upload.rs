@@ -49,7 +49,7 @@ impl Upload {
 
     /// Says that the body is whole.
     pub(crate) fn finish(&mut self) {
-        self.sender.finish();
+        assert!(self.sender.finish(), "the service takes no more");
     }
 
     /// What sends the body, for another thread.
@@ -113,8 +113,8 @@ impl Sender {
         self.0.write_all(chunk.as_bytes()).is_ok()
     }
 
-    /// Says that the body is whole.
-    pub(crate) fn finish(&mut self) {
-        self.0.write_all(b"0\r\n\r\n").unwrap();
+    /// Says that the body is whole, if the service still hears it.
+    pub(crate) fn finish(&mut self) -> bool {
+        self.0.write_all(b"0\r\n\r\n").is_ok()
     }
 }

@@ -104,23 +104,50 @@ fn an_import_and_single_creates_at_once_make_each_device_once() {
 }
 
 #[test]
-fn an_import_ends_with_its_customer() {
+fn an_import_ends_when_its_client_is_revoked() {
     let (service, _) = start(&[]);
     let client = ApiClient::of_new_customer(&service, "Umbrella");
-    let caller = client.caller(&service);
-    let mut upload = Upload::begin(&caller, CSV);
-    upload.send("deviceId\n");
+    let other = ApiClient::make(&service, &client.customer, &json!({ "name": "stays" }));
+    let mut upload = Upload::begin(&client.caller(&service), CSV);
+    upload.send("deviceId\na\n");
     assert_eq!(upload.status(), 200);
-    let path = format!("/operator-api/v1/customers/{}", client.customer);
-    assert_eq!(
-        Caller::operator(&service).request("DELETE", &path).status,
-        204
-    );
-    upload.send("a\n");
+    progress_from(&mut upload, 2);
+    let operator = Caller::operator(&service);
+    assert_eq!(operator.request("DELETE", &client.path()).status, 204);
+    upload.send("b\n");
     upload.finish();
     let end = end_of(&mut upload);
-    assert_eq!(error_codes(&end["error"]), ["NOT_FOUND"], "{end}");
-    assert_eq!(end["summary"]["created"], 0);
+    assert_eq!(error_codes(&end["error"]), ["UNAUTHORIZED"], "{end}");
+    assert_eq!(end["summary"]["created"], 1);
+    assert_eq!(device_ids(&other.caller(&service)), ["a"]);
+}
+
+#[test]
+fn a_customer_that_is_removed_during_its_import_leaves_no_device() {
+    let (service, stranger) = start(&[]);
+    let client = ApiClient::of_new_customer(&service, "Umbrella");
+    let mut upload = Upload::begin(&client.caller(&service), NDJSON);
+    let mut sender = upload.sender();
+    let sending = thread::spawn(move || {
+        let sent =
+            (0..5_000).take_while(|number| sender.send(&lines("device", *number..*number + 1)));
+        sent.count();
+        // The service may have hung up.
+        sender.finish();
+    });
+    assert_eq!(upload.status(), 200);
+    progress_from(&mut upload, 100);
+    let path = format!("/operator-api/v1/customers/{}", client.customer);
+    let operator = Caller::operator(&service);
+    assert_eq!(operator.request("DELETE", &path).status, 204);
+    let end = end_of(&mut upload);
+    sending.join().unwrap();
+    let code = error_codes(&end["error"])[0];
+    assert!(["UNAUTHORIZED", "NOT_FOUND"].contains(&code), "{end}");
+    // Every name is free again.
+    let made = end["summary"]["created"].as_u64().unwrap();
+    let answer = import(&stranger, NDJSON, &lines("device", 0..made)).expect(200);
+    assert_eq!(answer["created"], made);
 }
 
 #[test]
@@ -184,7 +211,7 @@ fn memory_does_not_grow_with_the_body() {
             let line = format!("{{{padding}\"deviceId\":\"device-{number}\"}}\n");
             assert!(sender.send(&line));
         }
-        sender.finish();
+        assert!(sender.finish());
     });
     let end = end_of(&mut upload);
     sending.join().unwrap();
