@@ -3,6 +3,7 @@
 mod answers;
 mod attempts;
 mod cancelling;
+mod compact;
 mod exchanging;
 mod expiring;
 mod queue_mode;

@@ -16,6 +16,7 @@ use protocol::coap::token::Token;
 use crate::action::{Action, Lwm2mRequest, Mode, NewAction, Operation, Request};
 use crate::change::{Change, Expect};
 use crate::datagram::Datagram;
+use crate::device::objects::ObjectLists;
 use crate::device::queue::{Accepted, CancelRefusal, SubmitRefusal};
 use crate::device::record::{DeviceRecord, Restored};
 use crate::device::snapshot::Snapshot;
@@ -255,6 +256,11 @@ impl Bench {
         let mut m = self.moment();
         let rules = Arc::clone(&self.rules);
         self.device = Device::restore(&mut m, rules, self.kept.clone());
+    }
+
+    /// The device takes the list of objects that others have, too.
+    pub(super) fn share_objects(&mut self, lists: &mut ObjectLists) {
+        self.device.share_objects(lists);
     }
 
     /// The request as it is kept.

@@ -1,0 +1,95 @@
+//! How little of an idle device is in memory: there are a million of them.
+
+use std::sync::Arc;
+
+use protocol::coap::code::Code;
+use protocol::lwm2m::links::ObjectLinks;
+
+use super::vocabulary::{Bench, HOME, S, read};
+use crate::device::Device;
+use crate::device::identity::Identity;
+use crate::device::objects::ObjectLists;
+
+/// What an update reads and writes stands here side by side: four and a half lines of a cache.
+const DEVICE_BYTES_MAX: usize = 288;
+
+/// With the allocator's eight, a line of a cache. The text of the names is the one block more: of
+/// 32 bytes where one name of the length of an ICCID stands for all.
+const IDENTITY_BYTES_MAX: usize = 56;
+
+/// The objects of another kind of device.
+const OTHERS: &str = "</1/0>,</3/0>,</3303/0>,</3303/1>";
+
+#[test]
+fn a_device_keeps_within_its_bounds() {
+    assert!(size_of::<Device>() <= DEVICE_BYTES_MAX);
+    assert!(size_of::<Identity>() <= IDENTITY_BYTES_MAX);
+}
+
+#[test]
+fn a_registered_device_is_at_nothing() {
+    let mut bench = Bench::registered();
+    assert!(bench.device().busy.is_none());
+    bench.at(S).update();
+    assert!(bench.device().busy.is_none());
+    bench.restart();
+    assert!(bench.device().busy.is_none());
+}
+
+#[test]
+fn a_request_leaves_memory_when_it_is_final() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0/9"));
+    assert!(bench.device().busy.is_some());
+    bench.at(S).answer(Code::CONTENT, "87");
+    assert!(bench.device().busy.is_none());
+    let waiting = bench.ask(read("/3/0/9").when_active());
+    assert!(bench.device().busy.is_some());
+    bench.cancel(waiting).0.unwrap();
+    assert!(bench.device().busy.is_none());
+    bench.ask(read("/3/0/9").when_active());
+    bench.cancel_all();
+    assert!(bench.device().busy.is_none());
+}
+
+#[test]
+fn a_rejection_leaves_memory_when_it_would_be_logged_again() {
+    let mut bench = Bench::new();
+    let registration = bench.registration(&["lwm2m=1.1"], "</3/0>");
+    bench.hears("10.6.6.6:5683", &registration);
+    assert!(bench.device().busy.is_some());
+    bench.next_deadline();
+    assert!(bench.device().busy.is_none());
+}
+
+#[test]
+fn devices_that_offer_the_same_have_one_list() {
+    let mut lists = ObjectLists::default();
+    let (mut one, mut other) = (Bench::registered(), Bench::registered());
+    assert!(!Arc::ptr_eq(&list_of(&one), &list_of(&other)));
+    one.share_objects(&mut lists);
+    other.share_objects(&mut lists);
+    assert!(Arc::ptr_eq(&list_of(&one), &list_of(&other)));
+    for bench in [&mut one, &mut other] {
+        let update = bench.updating(&[], OTHERS);
+        bench.at(S).hears(HOME, &update);
+        bench.share_objects(&mut lists);
+    }
+    assert!(Arc::ptr_eq(&list_of(&one), &list_of(&other)));
+    assert_eq!(list_of(&one).encode(), OTHERS);
+    one.restart();
+    one.share_objects(&mut lists);
+    assert!(Arc::ptr_eq(&list_of(&one), &list_of(&other)));
+}
+
+#[test]
+fn a_device_that_registers_anew_with_what_it_offered_keeps_its_list() {
+    let mut bench = Bench::registered();
+    let before = list_of(&bench);
+    bench.at(S).register();
+    assert!(Arc::ptr_eq(&before, &list_of(&bench)));
+}
+
+fn list_of(bench: &Bench) -> Arc<ObjectLinks> {
+    bench.snapshot().registration.unwrap().links
+}
