@@ -1,0 +1,121 @@
+//! Does a fleet of thousands come in, stay whole over a restart, and fit into memory?
+//!
+//! The small sister of `cargo xtask bench scale`: the same steps, and bounds that hold on any
+//! machine. Memory is read from Linux's `/proc`, and the load needs Linux too.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "support/vocabulary.rs"]
+mod vocabulary;
+
+use std::fs;
+use std::net::Ipv4Addr;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use vocabulary::caller::{API, Caller};
+use vocabulary::poll::until;
+use vocabulary::program::Program;
+use vocabulary::service::{Service, signalbox};
+
+/// Enough that a device's memory stands out from the service's own.
+const DEVICES: u32 = 20_000;
+
+/// The first address `signalbox load` gives to a device.
+const FIRST_ADDRESS: u32 = u32::from_be_bytes([127, 64, 0, 0]);
+
+/// What a restored device may hold: twice of what is aimed at, for the store's cache and the
+/// allocator's rests count along in so small a fleet.
+const DEVICE_BYTES_MAX: u64 = 4_096;
+
+/// The log is read here.
+const SETTINGS: [(&str, &str); 2] = [
+    ("SIGNALBOX_LOG_FORMAT", "json"),
+    ("SIGNALBOX_ARBITERS", "2"),
+];
+
+#[test]
+fn a_fleet_comes_in_and_is_whole_and_small_after_a_restart() {
+    let mut service = Service::start_with(&SETTINGS);
+    let mut caller = Caller::of_new_customer(&service, "Acme");
+    let empty = resident_bytes_of_an_empty_service();
+    import(&caller);
+
+    let registering = load(&service, &["--scenario", "register"]);
+    assert_eq!(registering["registered"], DEVICES, "{registering}");
+    assert_eq!(registering["errorCount"], 0, "{registering}");
+
+    // By the clock, so that each device is heard however slow the machine is.
+    let updating = ["--scenario", "update", "--rate", "5000", "--duration", "4s"];
+    let updates = load(&service, &updating);
+    assert_eq!(updates["measurement"]["sent"], DEVICES, "{updates}");
+    assert_eq!(updates["measurement"]["answered"], DEVICES, "{updates}");
+    assert_eq!(updates["errorCount"], 0, "{updates}");
+
+    assert!(service.stop().success());
+    service.start_again();
+    assert_eq!(restored(&mut service), u64::from(DEVICES));
+    let bytes = resident_bytes(&service).saturating_sub(empty) / u64::from(DEVICES);
+    println!("{bytes} bytes a device");
+    assert!(bytes < DEVICE_BYTES_MAX, "{bytes} bytes a device");
+    caller.follow(&service);
+    for number in (0..DEVICES).step_by(1_999) {
+        let path = format!("{API}/devices/{number:019}");
+        let device = caller.request("GET", &path).expect(200);
+        assert_eq!(device["registration"]["lifetime"], 86_400, "{device}");
+    }
+}
+
+/// Makes every device known, each by the name and the address it will register with.
+fn import(caller: &Caller) {
+    let line = |number| {
+        let ip = Ipv4Addr::from_bits(FIRST_ADDRESS + number);
+        format!("{{\"deviceId\":\"{number:019}\",\"ip\":\"{ip}\"}}\n")
+    };
+    let body: String = (0..DEVICES).map(line).collect();
+    let request = caller.authorized("POST", &format!("{API}/devices/import"));
+    let request = request.text("application/x-ndjson", &body);
+    let told = request.send(caller.address()).expect(200);
+    assert_eq!(told["created"], DEVICES, "{told}");
+    assert_eq!(told["refused"], 0, "{told}");
+}
+
+/// Applies a load of the whole fleet and gives its report.
+fn load(service: &Service, words: &[&str]) -> Value {
+    let folder = TempDir::new().unwrap();
+    let report = folder.path().join("report.json");
+    let mut command = signalbox();
+    command.args(["load", "--target", &format!("coap://{}", service.coap)]);
+    command.args(["--devices", &DEVICES.to_string(), "--report"]);
+    command.arg(&report).args(words);
+    Program::start(&mut command).finish();
+    serde_json::from_str(&fs::read_to_string(report).unwrap()).unwrap()
+}
+
+/// How many devices all arbiters brought back, once the last has.
+fn restored(service: &mut Service) -> u64 {
+    until("every arbiter has its devices", || {
+        let lines = service.printed().iter();
+        let ends = lines.filter_map(|line| {
+            let event: Value = serde_json::from_str(line).ok()?;
+            let is_end = event["message"] == "all devices are restored";
+            is_end.then(|| event["restored"].as_u64().unwrap())
+        });
+        // Both arbiters said so at the first start already, of no device.
+        let ends: Vec<u64> = ends.collect();
+        (ends.len() == 4).then(|| ends.iter().sum())
+    })
+}
+
+fn resident_bytes_of_an_empty_service() -> u64 {
+    resident_bytes(&Service::start_with(&SETTINGS))
+}
+
+fn resident_bytes(service: &Service) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", service.pid())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.unwrap().trim().strip_suffix(" kB").unwrap();
+    kib.parse::<u64>().unwrap() * 1_024
+}
