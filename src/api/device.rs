@@ -148,7 +148,7 @@ impl RegistrationBody {
 }
 
 fn objects_of(registration: &Registration) -> Vec<ObjectBody> {
-    let objects = registration.links.objects().iter();
+    let objects = registration.links.objects();
     let shown = objects.map(|object| ObjectBody {
         id: object.id,
         version: object.version.map(|version| version.to_string()),

@@ -30,23 +30,39 @@ pub const ROOT_BYTES_MAX: usize = 64;
 const ROOT_TYPE: &str = "oma.lwm2m";
 
 /// Lists what a device offers, in canonical order: devices that offer the same are equal.
+///
+/// A fleet may have as many lists as devices, so a list is a few blocks, however many objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectLinks {
     root: Box<str>,
-    objects: Box<[OfferedObject]>,
+    objects: Box<[Listed]>,
+    /// The instances of all objects, one object's behind the other's.
+    instances: Box<[u16]>,
     content_formats: Box<[u16]>,
 }
 
 /// One object a device offers.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct OfferedObject {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfferedObject<'a> {
     /// The object's number.
     pub id: u16,
     /// The version the device stated, if it did.
     pub version: Option<Version>,
     /// The numbers of its instances, ascending; none for an object without instance.
-    pub instances: Box<[u16]>,
+    pub instances: &'a [u16],
 }
+
+/// One object as it stands in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Listed {
+    id: u16,
+    version: Option<Version>,
+    /// Where its instances end, and those of the next object begin.
+    instances_end: u16,
+}
+
+/// The version and the instances of each object, while a list is read.
+type Found = BTreeMap<u16, (Option<Version>, BTreeSet<u16>)>;
 
 /// Tells why a payload is no list of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -77,11 +93,8 @@ impl ObjectLinks {
         let text = std::str::from_utf8(payload).map_err(|_| Malformed::NotText)?;
         let links = grammar::read(text)?;
         let root = find_root(&links)?;
-        let read = Self {
-            objects: collect_objects(&links, &root)?,
-            content_formats: collect_formats(&links, &root)?,
-            root,
-        };
+        let formats = collect_formats(&links, &root)?;
+        let read = Self::pack(collect_objects(&links, &root)?, root, formats)?;
         // What is accepted can be written and read again: the canonical form keeps the bound too.
         if read.canonical_links() > LINKS_MAX {
             return Err(Malformed::TooMany);
@@ -93,7 +106,7 @@ impl ObjectLinks {
     pub fn encode(&self) -> String {
         let mut links = Vec::with_capacity(self.canonical_links());
         links.extend(self.encode_root());
-        for object in &self.objects {
+        for object in self.objects() {
             let path = format!("{}/{}", self.root, object.id);
             match object.version {
                 Some(version) => links.push(format!("<{path}>;ver={version}")),
@@ -112,8 +125,8 @@ impl ObjectLinks {
     }
 
     /// Returns the objects, by number.
-    pub fn objects(&self) -> &[OfferedObject] {
-        &self.objects
+    pub fn objects(&self) -> impl Iterator<Item = OfferedObject<'_>> {
+        (0..self.objects.len()).filter_map(|place| self.object_at(place))
     }
 
     /// Returns the Content-Formats the device announces, ascending; none if it announces none.
@@ -122,12 +135,9 @@ impl ObjectLinks {
     }
 
     /// Returns one object.
-    pub fn object(&self, id: u16) -> Option<&OfferedObject> {
-        let at = self
-            .objects
-            .binary_search_by_key(&id, |object| object.id)
-            .ok()?;
-        self.objects.get(at)
+    pub fn object(&self, id: u16) -> Option<OfferedObject<'_>> {
+        let place = self.objects.binary_search_by_key(&id, |object| object.id);
+        self.object_at(place.ok()?)
     }
 
     /// Returns the version the device stated for an object, if it did.
@@ -143,6 +153,38 @@ impl ObjectLinks {
                 Some(instance) => object.instances.binary_search(&instance).is_ok(),
                 None => true,
             })
+    }
+
+    fn pack(found: Found, root: Box<str>, formats: Box<[u16]>) -> Result<Self, Malformed> {
+        let mut objects = Vec::with_capacity(found.len());
+        let mut all_instances = Vec::new();
+        for (id, (version, instances)) in found {
+            all_instances.extend(instances);
+            objects.push(Listed {
+                id,
+                version,
+                instances_end: u16::try_from(all_instances.len())
+                    .map_err(|_| Malformed::TooMany)?,
+            });
+        }
+        Ok(Self {
+            root,
+            objects: objects.into(),
+            instances: all_instances.into(),
+            content_formats: formats,
+        })
+    }
+
+    fn object_at(&self, place: usize) -> Option<OfferedObject<'_>> {
+        let listed = self.objects.get(place)?;
+        let before = place.checked_sub(1).and_then(|it| self.objects.get(it));
+        let start = before.map_or(0, |before| before.instances_end);
+        let instances = usize::from(start)..usize::from(listed.instances_end);
+        Some(OfferedObject {
+            id: listed.id,
+            version: listed.version,
+            instances: self.instances.get(instances)?,
+        })
     }
 
     fn encode_root(&self) -> Option<String> {
@@ -163,11 +205,11 @@ impl ObjectLinks {
 
     fn canonical_links(&self) -> usize {
         let root = usize::from(!(self.root.is_empty() && self.content_formats.is_empty()));
-        let of = |object: &OfferedObject| {
+        let of = |object: OfferedObject<'_>| {
             let own = object.version.is_some() || object.instances.is_empty();
             usize::from(own) + object.instances.len()
         };
-        root + self.objects.iter().map(of).sum::<usize>()
+        root + self.objects().map(of).sum::<usize>()
     }
 }
 
@@ -192,8 +234,8 @@ fn find_root(links: &[Link<'_>]) -> Result<Box<str>, Malformed> {
     }
 }
 
-fn collect_objects(links: &[Link<'_>], root: &str) -> Result<Box<[OfferedObject]>, Malformed> {
-    let mut found: BTreeMap<u16, (Option<Version>, BTreeSet<u16>)> = BTreeMap::new();
+fn collect_objects(links: &[Link<'_>], root: &str) -> Result<Found, Malformed> {
+    let mut found = Found::new();
     for link in links {
         let Some(path) = object_path(link.target, root)? else {
             continue;
@@ -205,13 +247,7 @@ fn collect_objects(links: &[Link<'_>], root: &str) -> Result<Box<[OfferedObject]
         *version = version.or(stated);
         instances.extend(path.instance_id());
     }
-    let offered =
-        |(id, (version, instances)): (u16, (Option<Version>, BTreeSet<u16>))| OfferedObject {
-            id,
-            version,
-            instances: instances.into_iter().collect(),
-        };
-    Ok(found.into_iter().map(offered).collect())
+    Ok(found)
 }
 
 /// Reads a link's path below the root, if it is that of an object or an instance.

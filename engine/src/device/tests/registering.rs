@@ -24,7 +24,7 @@ fn a_registration_is_saved_and_then_answered_with_its_location() {
     assert_eq!(bench.register(), expected);
     let registration = bench.snapshot().registration.unwrap();
     assert_eq!(registration.version, EnablerVersion::V1_1);
-    assert_eq!(registration.links.objects().len(), 3);
+    assert_eq!(registration.links.objects().count(), 3);
     assert_eq!(bench.device().bound_peer(), Some(peer(HOME)));
 }
 

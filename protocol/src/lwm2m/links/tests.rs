@@ -1,7 +1,5 @@
 //! Is every list of links read, refused or bounded as it should be?
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
 use proptest::prelude::{Strategy, any, prop_assert_eq, proptest};
@@ -133,7 +131,7 @@ fn a_list_at_the_bound_is_read_and_one_above_it_refused() {
         let links: Vec<String> = (0..links).map(|id| format!("</{id}/0>")).collect();
         ObjectLinks::decode(links.join(",").as_bytes())
     };
-    assert_eq!(list(LINKS_MAX).unwrap().objects().len(), LINKS_MAX);
+    assert_eq!(list(LINKS_MAX).unwrap().objects().count(), LINKS_MAX);
     assert_eq!(list(LINKS_MAX + 1), Err(Malformed::TooMany));
     let versions: Vec<String> = (0..LINKS_MAX)
         .map(|id| format!("</{id}/0>;ver=1.0"))
@@ -166,7 +164,30 @@ fn what_is_offered_can_be_asked() {
         Path::resource(3, 1, 9),
     ];
     assert!(!lacking.into_iter().any(|path| links.offers(path)));
-    assert_eq!(*links.object(2).unwrap().instances, []);
+    assert_eq!(links.object(2).unwrap().instances, []);
+}
+
+#[test]
+fn each_object_has_its_own_instances() {
+    let links = ObjectLinks::decode(b"</3/0>,</1/1>,</1/0>,</2>,</4/7>;ver=1.1").unwrap();
+    let offered = |id, version, instances| OfferedObject {
+        id,
+        version,
+        instances,
+    };
+    let expected = [
+        offered(1, None, &[0, 1][..]),
+        offered(2, None, &[]),
+        offered(3, None, &[0]),
+        offered(4, Some(Version::new(1, 1)), &[7]),
+    ];
+    assert!(links.objects().eq(expected));
+    assert!(
+        expected
+            .into_iter()
+            .all(|it| links.object(it.id) == Some(it))
+    );
+    assert_eq!(links.object(5), None);
 }
 
 proptest! {
@@ -194,23 +215,9 @@ fn any_links() -> impl Strategy<Value = ObjectLinks> {
     let root = select(vec!["", "/lwm2m", "/a/b-c", "/r.1~_/2"]);
     let objects = btree_map(any::<u16>(), object, 0..40);
     (root, objects, btree_set(any::<u16>(), 0..8)).prop_map(|(root, objects, formats)| {
-        ObjectLinks {
-            root: root.into(),
-            objects: offered(objects),
-            content_formats: formats.into_iter().collect(),
-        }
+        let formats = formats.into_iter().collect();
+        ObjectLinks::pack(objects, root.into(), formats).unwrap()
     })
-}
-
-fn offered(objects: BTreeMap<u16, (Option<Version>, BTreeSet<u16>)>) -> Box<[OfferedObject]> {
-    let objects = objects
-        .into_iter()
-        .map(|(id, (version, instances))| OfferedObject {
-            id,
-            version,
-            instances: instances.into_iter().collect(),
-        });
-    objects.collect()
 }
 
 /// Text close enough to a list of links to get past the first check.

@@ -243,7 +243,7 @@ fn any_register() -> impl Strategy<Value = Register> {
 }
 
 fn any_update() -> impl Strategy<Value = Update> {
-    let links = option::of(any_links().prop_filter("listed", |links| !links.objects().is_empty()));
+    let links = option::of(any_links().prop_filter("listed", |links| links.objects().count() > 0));
     let binding = option::of(any_binding());
     let sms = option::of("[+0-9]{1,15}");
     (option::of(any::<u32>()), binding, any::<bool>(), sms, links).prop_map(
