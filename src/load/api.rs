@@ -1,6 +1,6 @@
 //! What does a customer's program say to the API while it is loaded?
 
-use std::io;
+use std::error::Error;
 use std::time::Duration;
 
 use harness::load::worker::Progress;
@@ -47,7 +47,7 @@ pub(super) struct Caller {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CallError {
     /// Nobody answered, or not in time.
-    #[error("{0}")]
+    #[error("{}: {}", .0, cause(.0))]
     NoAnswer(#[from] reqwest::Error),
     /// The API refused.
     #[error("the API answered {status}: {body}")]
@@ -110,7 +110,14 @@ impl Api {
             let lines = lines(options, first, count);
             let answer = self.runtime.block_on(self.caller.import(lines))?;
             imported.known += number(&answer, "created")? + number(&answer, "unchanged")?;
-            imported.refused += number(&answer, "refused")?;
+            let refused = number(&answer, "refused")?;
+            if let Some(refusal) = answer
+                .pointer("/refusals/0")
+                .filter(|_| imported.refused == 0)
+            {
+                eprintln!("signalbox: the import refuses a line: {refusal}");
+            }
+            imported.refused += refused;
             first += count;
             display.show(Progress {
                 begun: first.into(),
@@ -184,10 +191,13 @@ impl CallError {
     }
 }
 
-impl From<CallError> for io::Error {
-    fn from(error: CallError) -> Self {
-        Self::other(error)
-    }
+/// What lies at the bottom of an error; reqwest says it last.
+fn cause(error: &reqwest::Error) -> String {
+    let first: Option<&dyn Error> = error.source();
+    let causes = std::iter::successors(first, |cause| cause.source());
+    causes
+        .last()
+        .map_or_else(String::new, |cause| cause.to_string())
 }
 
 async fn accept(answer: Response) -> Result<Value, CallError> {

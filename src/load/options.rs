@@ -69,6 +69,10 @@ pub struct Options {
     /// How long updates or actions are measured, like 500ms, 30s or 5m [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub duration: Option<Duration>,
+    /// How often updates or actions are measured, one time after the other
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub rounds: u32,
     /// How many of a hundred datagrams are dropped, in each direction
     #[arg(long, value_name = "PERCENT", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=90))]
@@ -144,6 +148,9 @@ impl Options {
         }
         if options.scenario == Scenario::Register && options.duration.is_some() {
             return refuse("--duration: a registration ends when every device has tried".into());
+        }
+        if options.scenario == Scenario::Register && options.rounds > 1 {
+            return refuse("--rounds: a device registers once".into());
         }
         if options.workers > options.devices {
             return refuse("--workers: each needs a device".into());
@@ -264,6 +271,7 @@ mod tests {
         assert_eq!(options.target, "127.0.0.1:5683".parse().unwrap());
         assert_eq!(options.time(), Duration::from_secs(30));
         assert_eq!((options.requests(), options.callers()), (256, 10));
+        assert_eq!(options.rounds, 1);
         assert_eq!(options.bind.size(), 1 << 22);
         assert_eq!(options.endpoint_pattern.name(7), "0000000000000000007");
     }
@@ -273,6 +281,8 @@ mod tests {
         for more in [
             &["--rate", "5", "--window", "5"][..],
             &["--rate", "0"],
+            &["--rounds", "0"],
+            &["--scenario", "register", "--rounds", "2"],
             &["--duration", "5"],
             &["--duration", "0s"],
             &["--loss", "101"],

@@ -12,6 +12,7 @@ use super::options::{Options, RequestMode, Scenario};
 use super::stage::Outcome;
 
 /// The outcome of a load.
+#[derive(Clone)]
 pub(super) struct Report {
     pub(super) options: Options,
     pub(super) started_at_ms: i64,

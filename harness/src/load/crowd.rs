@@ -171,11 +171,12 @@ impl Crowd {
         &self.tally
     }
 
-    /// When the clock alone makes something to do.
+    /// When the clock alone makes something to do; while no device is free, it is their answers.
     pub(super) fn next_at(&self) -> Option<u64> {
         let scheduled = match &self.task {
-            Task::Register(schedule) | Task::Update(schedule) => schedule.next_at(),
-            Task::Listen => None,
+            Task::Register(schedule) if self.cursor < self.members.len() => schedule.next_at(),
+            Task::Update(schedule) if self.open() < self.registered => schedule.next_at(),
+            Task::Register(_) | Task::Update(_) | Task::Listen => None,
         };
         let alarm = self.deadlines.next_at();
         scheduled.into_iter().chain(alarm).min()

@@ -147,8 +147,16 @@ impl Line {
         match sent {
             Ok(sent) => Ok(sent.count()),
             Err(Errno::EINTR) => Ok(0),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(self.unsendable(error, batch)),
         }
+    }
+
+    /// The first of a batch could not be sent; mostly its address is not this machine's.
+    fn unsendable(&self, error: Errno, batch: &[(u32, &[u8])]) -> io::Error {
+        let member = batch.first().map_or(0, |(member, _)| *member);
+        let from = self.network.address(self.first + member);
+        let kind = io::Error::from(error).kind();
+        io::Error::new(kind, format!("nothing can be sent from {from}: {error}"))
     }
 }
 

@@ -179,6 +179,23 @@ fn a_stall_of_the_server_counts_for_everything_that_was_due() {
 }
 
 #[test]
+fn a_thread_may_rest_while_every_device_waits_for_its_answer() {
+    let (mut crowd, now_ns) = registered(2, 0);
+    let until_ns = now_ns + S;
+    crowd.begin(updating(Pace::Rate(1_000), now_ns, until_ns), until_ns);
+    let mut out = Outbox::default();
+    crowd.turn(now_ns, &mut out);
+    assert_eq!(crowd.next_at(), Some(now_ns + MS));
+    crowd.turn(now_ns + MS, &mut out);
+    assert_eq!(out.datagrams().count(), 2);
+    let next_at_ns = crowd.next_at().unwrap();
+    assert!(
+        next_at_ns >= now_ns + 2 * S,
+        "the next repetition, not the next request"
+    );
+}
+
+#[test]
 fn what_was_due_and_could_not_leave_is_counted() {
     let (mut crowd, now_ns) = registered(2, 0);
     let until_ns = now_ns + S;
