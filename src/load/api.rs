@@ -193,11 +193,11 @@ impl CallError {
 
 /// What lies at the bottom of an error; reqwest says it last.
 fn cause(error: &reqwest::Error) -> String {
-    let first: Option<&dyn Error> = error.source();
-    let causes = std::iter::successors(first, |cause| cause.source());
-    causes
-        .last()
-        .map_or_else(String::new, |cause| cause.to_string())
+    let mut last: &dyn Error = error;
+    while let Some(deeper) = last.source() {
+        last = deeper;
+    }
+    last.to_string()
 }
 
 async fn accept(answer: Response) -> Result<Value, CallError> {
