@@ -24,9 +24,10 @@ use store::{CommitError, Pressure, Receipt};
 use crate::api::Api;
 use crate::api::error::{Failure, Fault};
 
-/// Lines of a batch: enough that the fsync of a commit is a small part of it, few enough that a
-/// device's own commit does not wait long behind one.
-pub(super) const BATCH_LINES: usize = 256;
+/// Lines of a batch: they keep the committer busy for some 25 ms, so that an fsync is a small part
+/// of it on a good disk and does not rule on a slow one, and a device's own commit does not wait
+/// long behind it.
+pub(super) const BATCH_LINES: usize = 512;
 
 /// Batches on their way at a time: one that is written, one that waits behind it, and one more
 /// while the next is read and decided.

@@ -25,9 +25,9 @@ async fn a_batch_is_decided_anew_until_it_holds() {
     ];
     for (name, verdicts) in cases {
         store.expect(verdicts);
-        let answer = import(&world, &bearer, &lines(name, 300)).await;
+        let answer = import(&world, &bearer, &lines(name, 600)).await;
         assert_eq!(answer.status, StatusCode::OK);
-        assert_eq!(answer.json()["created"], 300, "{verdicts:?}");
+        assert_eq!(answer.json()["created"], 600, "{verdicts:?}");
         assert_eq!(store.left(), 0, "{verdicts:?}");
     }
 }
@@ -57,21 +57,23 @@ async fn an_import_that_the_store_stops_says_through_which_line_all_is_durable()
         let (world, store) = scripted();
         let bearer = world.customer("acme", &["all"]).await.bearer;
         store.expect(&[None, Some(refusal), None]);
-        let answer = import(&world, &bearer, &lines("device", 600)).await;
+        let answer = import(&world, &bearer, &lines("device", 1_200)).await;
         assert_eq!(answer.status.as_u16(), status);
         let told = answer.json();
         assert_eq!(told["statusCode"], status);
-        assert_eq!(told["through"], 256, "{told}");
+        assert_eq!(told["through"], 512, "{told}");
         // The third batch was on its way: what it made counts, and lies behind a gap.
         let created = told["created"].as_u64().unwrap();
-        assert!([256, 344].contains(&created), "{told}");
+        assert!([512, 688].contains(&created), "{told}");
         assert_eq!(told["lines"], created);
-        assert!(is_known(&store, "device-255").await);
-        assert!(!is_known(&store, "device-256").await);
-        let again = import(&world, &bearer, &lines("device", 600)).await.json();
+        assert!(is_known(&store, "device-511").await);
+        assert!(!is_known(&store, "device-512").await);
+        let again = import(&world, &bearer, &lines("device", 1_200))
+            .await
+            .json();
         assert_eq!(
             (&again["unchanged"], &again["created"]),
-            (&json!(created), &json!(600 - created))
+            (&json!(created), &json!(1_200 - created))
         );
     }
 }
