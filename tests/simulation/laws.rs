@@ -51,6 +51,8 @@ pub(crate) struct Judge {
     deeds: HashMap<(usize, AttemptKey), Deeds>,
     /// The exchange with each device that has not ended as far as the wire shows.
     open: Vec<Option<OpenExchange>>,
+    /// Whether there is a machine of each device.
+    is_alive: Vec<bool>,
     /// What was heard of each device.
     ears: Vec<Ear>,
     /// How many requests of each status a device has, by counting them.
@@ -147,6 +149,7 @@ impl Judge {
             attempts: HashMap::new(),
             deeds: HashMap::new(),
             open: (0..devices).map(|_| None).collect(),
+            is_alive: vec![false; devices],
             ears: (0..devices).map(|_| Ear::default()).collect(),
             recount: vec![[0; Status::ALL.len()]; devices],
             failed: vec![0; devices],
@@ -350,6 +353,11 @@ impl Judge {
         self.ears[who].told = None;
     }
 
+    /// The machine of a device is no more, wherever it was.
+    pub(crate) fn moved_out(&mut self, who: usize) {
+        self.is_alive[who] = false;
+    }
+
     /// A device is brought back from this.
     pub(crate) fn restored(
         &mut self,
@@ -361,7 +369,8 @@ impl Judge {
         self.ears[who].machine_since_ms = at_ms;
         let registration = restored.record.registration.as_ref();
         self.ways
-            .rebound(who, registration.and(restored.record.peer));
+            .restored(who, registration.and(restored.record.peer));
+        homes::a_device_has_one_machine(self, who)?;
         homes::nobody_comes_back_as_he_was(who, restored, durable)?;
         let pending: Vec<ActionId> = restored.pending.iter().map(|action| action.id).collect();
         promises::a_restored_device_knows_what_it_owes(who, &pending, durable)
@@ -371,6 +380,7 @@ impl Judge {
     pub(crate) fn crashed(&mut self, durable: &Durable) -> Verdict {
         self.undurable.clear();
         self.ways.crashed();
+        self.is_alive.fill(false);
         self.open.iter_mut().for_each(|open| *open = None);
         self.ears.iter_mut().for_each(|ear| ear.told = None);
         promises::a_202_survives_a_crash(self, durable)?;

@@ -1,9 +1,11 @@
 //! Does the design hold in a world where everything goes wrong?
 //!
-//! A deterministic world: the real machines, devices that sleep, roam, reboot and misbehave, a
-//! network that loses, repeats, delays and reorders, a disk that forgets what was not durable,
-//! crashes and panics at any event. The laws are checked at every event. From time to time the
-//! world heals, and must come to rest.
+//! A deterministic world: the real machines and routers in a service of one to five arbiters,
+//! devices that sleep, roam, reboot and misbehave, a network that loses, repeats, delays and
+//! reorders, mailboxes that are late or full, a disk that answers late and forgets what was not
+//! durable, crashes and panics at any event, devices that speak while others are still brought
+//! back. The laws are checked at every event. From time to time the world heals, and must come to
+//! rest.
 //!
 //! `SIMULATION_SEED=7 SIMULATION_EVENTS=100000 cargo test --test simulation` sees one world again,
 //! or for longer.

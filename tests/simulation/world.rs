@@ -179,6 +179,7 @@ impl World {
     fn watch(&mut self) {
         let (service, durable) = (&self.service, &self.disk.durable);
         let verdict = homes::a_device_lives_once_and_at_home(service, durable.devices())
+            .and_then(|()| homes::a_removed_device_is_gone(service, durable))
             .and_then(|()| homes::whoever_was_live_is_back(service, durable))
             .and_then(|()| {
                 let held = service.datagrams_held();

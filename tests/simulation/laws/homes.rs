@@ -2,11 +2,19 @@
 
 use engine::device::record::Restored;
 
-use super::{Verdict, hold};
+use super::{Judge, Verdict, hold};
 use crate::disk::Durable;
 use crate::service::Service;
 
-/// A device is nowhere but at its home, so there is one machine of it in the whole process.
+/// While there is a machine of a device, no other is made in the whole process.
+pub(super) fn a_device_has_one_machine(judge: &mut Judge, who: usize) -> Verdict {
+    let was_alive = std::mem::replace(&mut judge.is_alive[who], true);
+    hold("a_device_lives_once_and_at_home", !was_alive, || {
+        format!("device {who} comes back and was not away")
+    })
+}
+
+/// A device is nowhere but at its home.
 pub(crate) fn a_device_lives_once_and_at_home(service: &Service, devices: usize) -> Verdict {
     for arbiter in service.arbiters() {
         for who in (0..devices).filter(|who| arbiter.looks_after(*who)) {
@@ -17,6 +25,15 @@ pub(crate) fn a_device_lives_once_and_at_home(service: &Service, devices: usize)
         }
     }
     Ok(())
+}
+
+/// A device that was removed has no machine.
+pub(crate) fn a_removed_device_is_gone(service: &Service, durable: &Durable) -> Verdict {
+    let mut alive = (0..durable.devices()).filter(|who| service.machine(*who).is_some());
+    let removed = alive.find(|who| !durable.exists(*who));
+    hold("a_removed_device_is_gone", removed.is_none(), || {
+        format!("device {removed:?} was removed and lives")
+    })
 }
 
 /// Once an arbiter has started, every live device at home there is back, and stays as long as it

@@ -1,6 +1,6 @@
 //! Laws about the ways of datagrams between arbiters: each ends once, soon, and where it should.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::peer::Peer;
 use engine::registry::Fate;
@@ -15,6 +15,9 @@ pub(crate) struct Ways {
     underway: BTreeMap<u64, Underway>,
     /// Where each device said last that it is.
     behind: Vec<Option<Behind>>,
+    /// Where devices were whose actors fell over before it was saved that they were there: what
+    /// comes from there may still be taken for theirs, and often is.
+    fell: BTreeSet<(Peer, usize)>,
     claims: u64,
 }
 
@@ -51,6 +54,7 @@ impl Ways {
             arbiters: u16::try_from(arbiters).expect("a world has few arbiters"),
             underway: BTreeMap::new(),
             behind: (0..devices).map(|_| None).collect(),
+            fell: BTreeSet::new(),
             claims: 0,
         }
     }
@@ -145,13 +149,24 @@ impl Ways {
         behind.is_some_and(|behind| behind.claim == claim && !behind.is_shared)
     }
 
+    /// A device is brought back, and is where it was when that was saved last.
+    pub(super) fn restored(&mut self, who: usize, to: Option<Peer>) {
+        let before = self.behind[who].as_ref().map(|behind| behind.peer);
+        if before != to {
+            self.fell.extend(before.map(|peer| (peer, who)));
+        }
+        self.rebound(who, to);
+    }
+
     /// A device says where it is.
     pub(crate) fn rebound(&mut self, who: usize, to: Option<Peer>) {
         let before = self.behind[who].take();
         let Some(peer) = to else {
             return;
         };
-        let mut is_shared = false;
+        self.fell.remove(&(peer, who));
+        let first = (peer, usize::MIN);
+        let mut is_shared = self.fell.range(first..=(peer, usize::MAX)).next().is_some();
         for other in self.behind.iter_mut().flatten() {
             if other.peer == peer {
                 (other.is_shared, is_shared) = (true, true);
@@ -174,6 +189,7 @@ impl Ways {
     /// What was in the process is gone.
     pub(super) fn crashed(&mut self) {
         self.underway.clear();
+        self.fell.clear();
         self.behind.iter_mut().for_each(|behind| *behind = None);
     }
 
@@ -191,7 +207,8 @@ fn reaches(law: &'static str, meant: Meant, who: usize, end: End) -> Verdict {
     let is_right = match end {
         End::Handled { who: by } => by == who,
         End::Lost { who: by, .. } => by == who,
-        End::Turned(Fate::Crowded | Fate::Overloaded) => true,
+        End::Turned(Fate::Crowded) => true,
+        End::Turned(Fate::Overloaded) => matches!(meant, Meant::Named { .. }),
         End::Turned(
             Fate::Malformed(_)
             | Fate::UnknownOption

@@ -102,6 +102,10 @@ pub(crate) enum Act {
         who: usize,
         restored: Box<Restored>,
     },
+    /// The machine of a device is no more.
+    MovedOut {
+        who: usize,
+    },
     Fell {
         who: usize,
         parked: bool,

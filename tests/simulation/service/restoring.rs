@@ -22,10 +22,21 @@ pub(super) struct Starting {
 
 impl Arbiter {
     /// Lets a device move out.
-    pub(super) fn move_out(&mut self, who: usize) {
-        self.residents[who] = Resident::Away;
+    pub(super) fn move_out(&mut self, who: usize, turn: &mut Turn<'_>) {
+        self.let_go(who, turn);
         if let Some(starting) = &mut self.starting {
             starting.left.insert(who);
+        }
+    }
+
+    /// Ends the actor of a device if there is one; returns what waited for it.
+    fn let_go(&mut self, who: usize, turn: &mut Turn<'_>) -> VecDeque<Input> {
+        match std::mem::replace(&mut self.residents[who], Resident::Away) {
+            Resident::Live(live) => {
+                turn.acts.push(Act::MovedOut { who });
+                live.mailbox
+            }
+            Resident::Away | Resident::Restoring { .. } | Resident::Parked => VecDeque::new(),
         }
     }
 
@@ -114,7 +125,7 @@ impl Arbiter {
         match found {
             Ok(Some(restored)) => self.start_device(who, restored, waiting, turn),
             Ok(None) => {
-                self.move_out(who);
+                self.move_out(who, turn);
                 refuse_all(who, waiting, Loss::Unknown, turn);
             }
             Err(Unread) => {
@@ -146,11 +157,11 @@ impl Arbiter {
             self.rebind(who, None, bound);
         }
         self.take_next(who, turn);
-        self.move_out_if_idle(who);
+        self.move_out_if_idle(who, turn);
     }
 
     fn restore_soon(&mut self, who: usize, turn: &mut Turn<'_>) {
-        self.move_out(who);
+        self.move_out(who, turn);
         self.soon.insert(who);
         turn.acts.push(Act::RestoreSoon { who });
     }
@@ -183,9 +194,7 @@ impl Arbiter {
                 reply: Reply::Unserved,
             });
         }
-        let before = std::mem::replace(&mut self.residents[who], Resident::Away);
-        if let Resident::Live(live) = before {
-            refuse_all(who, live.mailbox, Loss::Abandoned, turn);
-        }
+        let waiting = self.let_go(who, turn);
+        refuse_all(who, waiting, Loss::Abandoned, turn);
     }
 }

@@ -110,21 +110,21 @@ impl Arbiter {
         };
         if live.is_retired {
             let mailbox = std::mem::take(&mut live.mailbox);
-            self.move_out(who);
+            self.move_out(who, turn);
             super::resident::refuse_all(who, mailbox, Loss::Unknown, turn);
         } else {
             live.arm(who, turn);
-            self.move_out_if_idle(who);
+            self.move_out_if_idle(who, turn);
         }
     }
 
-    pub(super) fn move_out_if_idle(&mut self, who: usize) {
+    pub(super) fn move_out_if_idle(&mut self, who: usize, turn: &mut Turn<'_>) {
         if let Resident::Live(live) = &self.residents[who]
             && live.open.is_none()
             && live.device.is_idle()
             && live.mailbox.is_empty()
         {
-            self.move_out(who);
+            self.move_out(who, turn);
         }
     }
 

@@ -33,7 +33,11 @@ impl World {
             0 => {
                 self.ask(who, Question::Retire);
             }
-            1..4 => self.ask_something(who),
+            1 => {
+                let for_ms = i64::from(self.chance.below(2_000));
+                self.fill_the_disk_for(for_ms);
+            }
+            2..5 => self.ask_something(who),
             _ => self.indulge(who),
         }
     }

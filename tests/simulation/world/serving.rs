@@ -142,6 +142,7 @@ impl World {
                 self.queue.push(at_ms, Event::Due { at, who, run });
             }
             Act::Restored { who, restored } => self.restored(at, who, &restored),
+            Act::MovedOut { who } => self.judge.moved_out(who),
             Act::Fell { who, parked } => {
                 self.census.panics += 1;
                 self.census.parked += u64::from(parked);
