@@ -14,6 +14,7 @@ use std::process::ExitCode;
 
 use harness::clock::Clock;
 use harness::load::worker::Job;
+use serde_json::Value;
 
 use self::api::Api;
 use self::options::{Options, Scenario};
@@ -28,13 +29,12 @@ pub fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         None => getrandom::u64()?,
     };
     options.seed = Some(seed);
-    let report = measure(&options, Clock::start().now_ms())?;
-    print!("{report}");
+    let reports = measure(&options, Clock::start().now_ms())?;
     if let Some(path) = &options.report {
-        let text = format!("{:#}\n", report.json());
+        let text = format!("{:#}\n", json(&reports));
         fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     }
-    let missed = report.missed();
+    let missed: Vec<_> = reports.iter().flat_map(Report::missed).collect();
     for missed in &missed {
         eprintln!("signalbox: {missed}");
     }
@@ -44,7 +44,16 @@ pub fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     }
 }
 
-fn measure(options: &Options, started_at_ms: i64) -> Result<Report, Box<dyn Error>> {
+/// The report of the only round, or a list of those of each.
+fn json(reports: &[Report]) -> Value {
+    match reports {
+        [report] => report.json(),
+        reports => reports.iter().map(Report::json).collect(),
+    }
+}
+
+/// A report of each round, printed as soon as it is there.
+fn measure(options: &Options, started_at_ms: i64) -> Result<Vec<Report>, Box<dyn Error>> {
     let mut stage = Stage::open(options)?;
     let api = options.api.as_ref().zip(options.token.as_ref());
     let api = api.map(|(base, token)| Api::at(base, token)).transpose()?;
@@ -58,7 +67,7 @@ fn measure(options: &Options, started_at_ms: i64) -> Result<Report, Box<dyn Erro
         let reasons = Phase::of(&registration).reasons();
         return Err(format!("the server registered none of the devices: {reasons}").into());
     }
-    let mut report = Report {
+    let mut prepared = Report {
         options: options.clone(),
         started_at_ms,
         imported,
@@ -68,9 +77,25 @@ fn measure(options: &Options, started_at_ms: i64) -> Result<Report, Box<dyn Erro
         actions: None,
     };
     if options.scenario != Scenario::Register {
-        report.preparation = Some(Phase::of(&registration));
+        prepared.preparation = Some(Phase::of(&registration));
     }
-    match (options.scenario, &api) {
+    let mut reports = Vec::new();
+    for _ in 0..options.rounds {
+        let report = perform(&mut stage, api.as_ref(), options, prepared.clone())?;
+        print!("{report}");
+        reports.push(report);
+    }
+    Ok(reports)
+}
+
+/// Measures registered devices once.
+fn perform(
+    stage: &mut Stage,
+    api: Option<&Api>,
+    options: &Options,
+    mut report: Report,
+) -> Result<Report, Box<dyn Error>> {
+    match (options.scenario, api) {
         (Scenario::Register, _) => {}
         (Scenario::Update, _) => {
             let pace = stage::pace(options);
@@ -80,7 +105,7 @@ fn measure(options: &Options, started_at_ms: i64) -> Result<Report, Box<dyn Erro
             report.measurement = Phase::of(&updates);
         }
         (Scenario::Actions, Some(api)) => {
-            let (calls, ends) = actions::measure(&mut stage, api, options)?;
+            let (calls, ends) = actions::measure(stage, api, options)?;
             report.measurement = calls;
             report.actions = Some(ends);
         }
