@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -25,52 +26,74 @@ const REGISTRATIONS_PER_S: u32 = 1_000;
 pub(crate) enum Scenario {
     /// Every device registers.
     Register,
-    /// Registered devices update their registrations for so long.
-    Update(Duration),
-    /// A caller with this token asks registered devices for so long.
-    Actions(Duration, String),
+    /// Registered devices update their registrations.
+    Update(Rounds),
+    /// A caller with this token asks registered devices.
+    Actions(Rounds, String),
 }
 
-/// What a load came to.
+/// How often something is measured, and how long each time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rounds {
+    /// How often.
+    pub(crate) count: u32,
+    /// How long.
+    pub(crate) each: Duration,
+}
+
+/// What one round of a load came to.
 pub(crate) struct Outcome {
     /// Its own report.
     report: Value,
-    /// The service's processor time in the seconds before the load told its outcome.
-    samples: Vec<(Instant, f64)>,
+    /// The service's processor time during all rounds.
+    samples: Rc<[(Instant, f64)]>,
     told_at: Instant,
 }
 
-impl Outcome {
-    /// Applies a load of so many devices, and waits for its end.
-    pub(crate) fn of(service: &Service, devices: u32, scenario: &Scenario) -> Result<Self, Stop> {
-        let path = report_path();
-        fs::remove_file(&path).ok();
-        let mut load = Process::start(&command(service, devices, scenario))?;
-        let deadline = Instant::now() + patience(devices, scenario);
-        let mut samples = Vec::new();
-        let word = scenario.word();
-        let told_at = loop {
-            samples.push((Instant::now(), service.processor_s()?));
-            let look = (Instant::now() + LOOK).min(deadline);
-            match load.hear_until(look, |line: &Line| told(word, line))? {
-                Some(at) => break at,
-                None if Instant::now() < deadline => {}
-                None => return Err(load.disappointed("did not tell its outcome in time")),
-            }
-        };
+/// Applies a load of so many devices, and waits for its end; gives the outcome of each round.
+pub(crate) fn apply(
+    service: &Service,
+    devices: u32,
+    scenario: &Scenario,
+    mut tell: impl FnMut(),
+) -> Result<Vec<Outcome>, Stop> {
+    let path = report_path();
+    fs::remove_file(&path).ok();
+    let mut load = Process::start(&command(service, devices, scenario))?;
+    let deadline = Instant::now() + patience(devices, scenario);
+    let (mut samples, mut told) = (Vec::new(), Vec::new());
+    while told.len() < scenario.rounds() as usize {
+        if Instant::now() > deadline {
+            return Err(load.disappointed("did not tell its outcome in time"));
+        }
         samples.push((Instant::now(), service.processor_s()?));
-        load.finish(deadline)?;
-        let text = fs::read_to_string(&path).map_err(|error| unread(&error.to_string()))?;
-        let report = serde_json::from_str(&text).map_err(|error| unread(&error.to_string()))?;
-        let outcome = Self {
-            report,
-            samples,
-            told_at,
-        };
-        outcome.check(devices)?;
-        Ok(outcome)
+        let heard = load.hear_until(Instant::now() + LOOK, |line| scenario.told(line))?;
+        if let Some(at) = heard {
+            told.push(at);
+            tell();
+        }
     }
+    samples.push((Instant::now(), service.processor_s()?));
+    load.finish(deadline)?;
+    let text = fs::read_to_string(&path).map_err(|error| unread(&error.to_string()))?;
+    let reports = reports(&text)?;
+    if reports.len() != told.len() {
+        return Err(unread("it does not have a report of each round"));
+    }
+    let samples: Rc<[(Instant, f64)]> = samples.into();
+    let outcome = |(report, told_at)| Outcome {
+        report,
+        samples: Rc::clone(&samples),
+        told_at,
+    };
+    let outcomes: Vec<Outcome> = reports.into_iter().zip(told).map(outcome).collect();
+    outcomes
+        .iter()
+        .try_for_each(|outcome| outcome.check(devices))?;
+    Ok(outcomes)
+}
 
+impl Outcome {
     /// A number of the report, by the names that lead to it.
     pub(crate) fn number(&self, names: &[&str]) -> Result<f64, Stop> {
         let found = names
@@ -110,6 +133,19 @@ impl Scenario {
             Self::Actions(..) => "actions",
         }
     }
+
+    fn rounds(&self) -> u32 {
+        match self {
+            Self::Register => 1,
+            Self::Update(rounds) | Self::Actions(rounds, _) => rounds.count,
+        }
+    }
+
+    /// When a round began to tell its outcome: `update: 1000 devices, ..`.
+    fn told(&self, line: &Line) -> Option<Instant> {
+        let rest = line.text.strip_prefix(self.word())?;
+        rest.starts_with(": ").then_some(line.at)
+    }
 }
 
 fn command(service: &Service, devices: u32, scenario: &Scenario) -> Command {
@@ -118,12 +154,15 @@ fn command(service: &Service, devices: u32, scenario: &Scenario) -> Command {
     command.args(["--devices", &devices.to_string()]);
     command.args(["--scenario", scenario.word(), "--report"]);
     command.arg(report_path());
-    let time = |time: &Duration| format!("{}ms", time.as_millis());
+    let measure = |command: &mut Command, Rounds { count, each }: &Rounds| {
+        command.args(["--duration", &format!("{}ms", each.as_millis())]);
+        command.args(["--rounds", &count.to_string()]);
+    };
     match scenario {
         Scenario::Register => {}
-        Scenario::Update(measured) => drop(command.args(["--duration", &time(measured)])),
-        Scenario::Actions(measured, token) => {
-            command.args(["--duration", &time(measured)]);
+        Scenario::Update(rounds) => measure(&mut command, rounds),
+        Scenario::Actions(rounds, token) => {
+            measure(&mut command, rounds);
             command.args(["--api", &format!("http://{}", service.http)]);
             command.args(["--token", token]);
         }
@@ -139,15 +178,20 @@ fn patience(devices: u32, scenario: &Scenario) -> Duration {
     let registering = Duration::from_secs((devices / REGISTRATIONS_PER_S).into());
     let measured = match scenario {
         Scenario::Register => Duration::ZERO,
-        Scenario::Update(measured) | Scenario::Actions(measured, _) => *measured,
+        Scenario::Update(rounds) | Scenario::Actions(rounds, _) => {
+            (rounds.each + PATIENCE) * rounds.count
+        }
     };
     PATIENCE + registering + measured
 }
 
-/// When the load began to tell its outcome: `update: 1000 devices, ..`.
-fn told(word: &str, line: &Line) -> Option<Instant> {
-    let rest = line.text.strip_prefix(word)?;
-    rest.starts_with(": ").then_some(line.at)
+/// The report of the only round, or a list of those of each.
+fn reports(text: &str) -> Result<Vec<Value>, Stop> {
+    let mut all: Value = serde_json::from_str(text).map_err(|error| unread(&error.to_string()))?;
+    Ok(match all.as_array_mut() {
+        Some(reports) => std::mem::take(reports),
+        None => vec![all],
+    })
 }
 
 /// A time between two looks lies on the straight line between them.
@@ -173,7 +217,7 @@ fn unread(why: &str) -> Stop {
 
 #[cfg(test)]
 mod tests {
-    use super::{Outcome, at, told};
+    use super::{Outcome, Rounds, Scenario, at, reports};
     use crate::bench::process::Line;
     use serde_json::json;
     use std::time::{Duration, Instant};
@@ -189,7 +233,7 @@ mod tests {
         assert_eq!(at(&[], begun), 0.0);
         let outcome = Outcome {
             report: json!({ "measurement": { "seconds": 5.0, "answered": 1_000 } }),
-            samples,
+            samples: samples.into(),
             told_at: after(20),
         };
         assert_eq!(outcome.processor_us().unwrap(), 1_000.0);
@@ -207,8 +251,21 @@ mod tests {
             at: Instant::now(),
             text: text.to_owned(),
         };
-        assert!(told("update", &line("update: 7 devices, 7 registered")).is_some());
-        assert!(told("update", &line("updating 5 s: 100 answered")).is_none());
-        assert!(told("register", &line("registered")).is_none());
+        let each = Duration::from_secs(1);
+        let update = Scenario::Update(Rounds { count: 2, each });
+        assert!(
+            update
+                .told(&line("update: 7 devices, 7 registered"))
+                .is_some()
+        );
+        assert!(update.told(&line("updating 5 s: 100 answered")).is_none());
+        assert!(Scenario::Register.told(&line("registered")).is_none());
+    }
+
+    #[test]
+    fn one_round_has_a_report_and_several_a_list() {
+        assert_eq!(reports("{\"a\": 1}").unwrap(), [json!({ "a": 1 })]);
+        assert_eq!(reports("[{}, {}]").unwrap().len(), 2);
+        assert!(reports("[{}").is_err());
     }
 }

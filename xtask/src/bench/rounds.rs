@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::bench::data::Data;
 use crate::bench::fleet::Owner;
-use crate::bench::load::{Outcome, Scenario};
+use crate::bench::load::{self, Outcome, Scenario};
 use crate::bench::options::Options;
 use crate::bench::report::{Figure, Fleet};
 use crate::bench::service::{Cache, Service};
@@ -46,8 +46,8 @@ impl<'a> Rounds<'a> {
             fleet: Fleet::of(devices),
         };
         let stand = rounds.set_up()?;
-        rounds.repeat("updates", |rounds| rounds.updates(&stand))?;
-        rounds.repeat("actions", |rounds| rounds.actions(&stand))?;
+        rounds.updates(&stand)?;
+        rounds.actions(&stand)?;
         rounds.repeat("idleness", |rounds| rounds.idleness(&stand.service))?;
         let Stand { service, data, .. } = stand;
         service.stop()?;
@@ -77,13 +77,14 @@ impl<'a> Rounds<'a> {
         let (service, _) = Service::start(data.path(), Cache::Default)?;
         let owner = Owner::make(&service)?;
         self.note(Figure::ImportS, owner.import(&service, devices)?);
-        let load = Outcome::of(&service, devices, &Scenario::Register)?;
-        self.note(Figure::RegisterS, load.number(&["measurement", "seconds"])?);
-        self.note(
-            Figure::RegistrationsPerS,
-            load.number(&["measurement", "ratePerSecond"])?,
-        );
-        self.note(Figure::Errors, load.number(&["errorCount"])?);
+        let figures: [(Figure, &[&str]); 3] = [
+            (Figure::RegisterS, &["measurement", "seconds"]),
+            (Figure::RegistrationsPerS, &["measurement", "ratePerSecond"]),
+            (Figure::Errors, &["errorCount"]),
+        ];
+        for load in load::apply(&service, devices, &Scenario::Register, || ())? {
+            self.note_each(&load, &figures)?;
+        }
         thread::sleep(SETTLED_AFTER);
         self.note(Figure::RegisteredMib, service.resident_bytes()? / MIB);
         Ok(Stand {
@@ -94,34 +95,51 @@ impl<'a> Rounds<'a> {
     }
 
     fn updates(&mut self, stand: &Stand) -> Result<(), Stop> {
-        let scenario = Scenario::Update(self.options.measured_for);
-        let load = Outcome::of(&stand.service, self.fleet.devices, &scenario)?;
-        self.note(Figure::UpdateProcessorUs, load.processor_us()?);
-        self.note_each(
-            &load,
-            &[
-                (Figure::UpdatesPerS, &["measurement", "ratePerSecond"]),
-                (Figure::UpdateP50Ms, &["measurement", "latencyMs", "p50"]),
-                (Figure::UpdateP99Ms, &["measurement", "latencyMs", "p99"]),
-                (Figure::Errors, &["errorCount"]),
-            ],
-        )
+        let figures: [(Figure, &[&str]); 4] = [
+            (Figure::UpdatesPerS, &["measurement", "ratePerSecond"]),
+            (Figure::UpdateP50Ms, &["measurement", "latencyMs", "p50"]),
+            (Figure::UpdateP99Ms, &["measurement", "latencyMs", "p99"]),
+            (Figure::Errors, &["errorCount"]),
+        ];
+        let scenario = Scenario::Update(self.measured());
+        for load in self.apply("updates", stand, &scenario)? {
+            self.note(Figure::UpdateProcessorUs, load.processor_us()?);
+            self.note_each(&load, &figures)?;
+        }
+        Ok(())
     }
 
     fn actions(&mut self, stand: &Stand) -> Result<(), Stop> {
+        let figures: [(Figure, &[&str]); 5] = [
+            (Figure::ActionsPerS, &["measurement", "ratePerSecond"]),
+            (Figure::ActionP50Ms, &["measurement", "latencyMs", "p50"]),
+            (Figure::ActionP99Ms, &["measurement", "latencyMs", "p99"]),
+            (Figure::ActionP999Ms, &["measurement", "latencyMs", "p999"]),
+            (Figure::Errors, &["errorCount"]),
+        ];
         let token = stand.owner.token(&stand.service)?;
-        let scenario = Scenario::Actions(self.options.measured_for, token);
-        let load = Outcome::of(&stand.service, self.fleet.devices, &scenario)?;
-        self.note_each(
-            &load,
-            &[
-                (Figure::ActionsPerS, &["measurement", "ratePerSecond"]),
-                (Figure::ActionP50Ms, &["measurement", "latencyMs", "p50"]),
-                (Figure::ActionP99Ms, &["measurement", "latencyMs", "p99"]),
-                (Figure::ActionP999Ms, &["measurement", "latencyMs", "p999"]),
-                (Figure::Errors, &["errorCount"]),
-            ],
-        )
+        let scenario = Scenario::Actions(self.measured(), token);
+        for load in self.apply("actions", stand, &scenario)? {
+            self.note_each(&load, &figures)?;
+        }
+        Ok(())
+    }
+
+    fn apply(&self, what: &str, stand: &Stand, scenario: &Scenario) -> Result<Vec<Outcome>, Stop> {
+        let of = self.options.rounds;
+        let mut ended = 0;
+        self.tell(&format!("{what}, the fleet registers"), 0, of);
+        load::apply(&stand.service, self.fleet.devices, scenario, || {
+            ended += 1;
+            self.tell(&format!("{what}, ended"), ended, of);
+        })
+    }
+
+    fn measured(&self) -> load::Rounds {
+        load::Rounds {
+            count: self.options.rounds,
+            each: self.options.measured_for,
+        }
     }
 
     fn idleness(&mut self, service: &Service) -> Result<(), Stop> {
