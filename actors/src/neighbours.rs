@@ -15,7 +15,7 @@ use crate::registry::Registry;
 #[derive(Default, Message)]
 #[rtype(result = "()")]
 pub(crate) struct Post {
-    pub(crate) parcels: Vec<Box<Parcel>>,
+    pub(crate) parcels: Vec<Parcel>,
     pub(crate) hints: Vec<Hint>,
 }
 
@@ -46,7 +46,7 @@ impl Neighbours {
     }
 
     /// Keeps a datagram for a neighbour until the end of the turn.
-    pub(crate) fn forward(&mut self, to: ArbiterId, parcel: Box<Parcel>) {
+    pub(crate) fn forward(&mut self, to: ArbiterId, parcel: Parcel) {
         if let Some(post) = self.outgoing.get_mut(to.index()) {
             post.parcels.push(parcel);
             self.waiting = true;

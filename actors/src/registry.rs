@@ -273,7 +273,7 @@ impl Handler<Post> for Registry {
             self.router().take_hint(hint);
         }
         for parcel in post.parcels {
-            let (route, hint) = self.router().take_in(*parcel);
+            let (route, hint) = self.router().take_in(parcel);
             self.follow(route, ctx);
             if let Some(hint) = hint {
                 self.neighbours.tell(hint);

@@ -51,7 +51,7 @@ pub enum Route {
     /// To the device at a location whose home is here.
     At(Location, Datagram),
     /// To another arbiter.
-    Elsewhere(ArbiterId, Box<Parcel>),
+    Elsewhere(ArbiterId, Parcel),
     /// To nobody: no device is behind its peer.
     Nobody(Datagram),
 }
@@ -164,7 +164,7 @@ impl Router {
             whose: Whose::Peers { unasked },
             heard_by,
         };
-        (Route::Elsewhere(next, Box::new(parcel)), None)
+        (Route::Elsewhere(next, parcel), None)
     }
 
     /// Remembers here, or has it remembered where the datagram was heard, whose the peer is.
@@ -186,7 +186,7 @@ impl Router {
             whose,
             heard_by: self.here,
         };
-        Route::Elsewhere(home, Box::new(parcel))
+        Route::Elsewhere(home, parcel)
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) enum Wanted {
 /// What one arbiter hands another.
 #[derive(Debug, Default)]
 pub(crate) struct Post {
-    pub(crate) parcels: Vec<(u64, Box<Parcel>)>,
+    pub(crate) parcels: Vec<(u64, Parcel)>,
     pub(crate) hints: Vec<Hint>,
 }
 
@@ -202,7 +202,7 @@ impl Arbiter {
             self.router.take_hint(hint);
         }
         for (number, parcel) in post.parcels {
-            let (route, hint) = self.router.take_in(*parcel);
+            let (route, hint) = self.router.take_in(parcel);
             self.follow(number, route, turn);
             if let Some(hint) = hint {
                 self.outgoing.entry(hint.to).or_default().hints.push(hint);

@@ -78,7 +78,7 @@ impl Process {
                     steps += 1;
                     assert!(steps <= self.homes.count(), "no datagram goes in circles");
                     at = next;
-                    let (onward, hint) = self.routers[next.index()].take_in(*parcel);
+                    let (onward, hint) = self.routers[next.index()].take_in(parcel);
                     if let Some(hint) = hint {
                         assert_eq!(hint.to, heard_by);
                         self.routers[hint.to.index()].take_hint(hint);
