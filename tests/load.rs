@@ -49,6 +49,14 @@ fn devices_are_imported_registered_updated_and_asked() {
     assert!(sent > DEVICES, "only {sent} updates in a second");
     check(&updated, sent);
 
+    let rounds = ["--duration", "200ms", "--rounds", "2"];
+    let rounds = stage.load(&[&["--scenario", "update"], &rounds[..]].concat());
+    let rounds = rounds.passed();
+    assert_eq!(rounds.as_array().map(Vec::len), Some(2));
+    for round in rounds.as_array().unwrap() {
+        check(round, round["measurement"]["sent"].as_u64().unwrap());
+    }
+
     let rate = ["--scenario", "update", "--rate", "400", "--duration", "1s"];
     let rate = [&rate[..], &["--workers", "2"], &LOSSY].concat();
     let updated = stage.load(&rate).passed();

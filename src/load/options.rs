@@ -45,10 +45,10 @@ pub enum RequestMode {
 
 /// Loads a server with simulated devices and callers, and measures it
 ///
-/// Drives any LwM2M server. Every device has an address of its own; README and docs/load.md say
-/// what the numbers mean.
+/// Drives any LwM2M server. Every device has an address of its own. docs/load.md says what the
+/// numbers mean.
 #[derive(Clone, Debug, PartialEq, Parser)]
-#[command(name = "signalbox load", no_binary_name = false)]
+#[command(name = "signalbox load")]
 pub struct Options {
     /// Where the server hears devices
     #[arg(long, value_name = "coap://HOST[:PORT]", value_parser = target)]
