@@ -23,7 +23,8 @@ const STILL_FOR: Duration = Duration::from_secs(2);
 /// Measures and prints.
 pub(crate) async fn run(devices: u32) {
     let clock = Clock::new();
-    let store: Arc<dyn Store> = Arc::new(Made::new(devices, clock.now()));
+    let made = Arc::new(Made::new(devices, clock.now()));
+    let store: Arc<dyn Store> = Arc::clone(&made) as Arc<dyn Store>;
     let kept = KeptFor {
         actions_ms: ACTION_RETENTION_MS,
         entries_ms: LOG_RETENTION_MS,
@@ -38,15 +39,15 @@ pub(crate) async fn run(devices: u32) {
     let socket = socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
     let before = resident();
     let arbiters = Arbiters::start(parts, vec![socket], &logging);
-    settle().await;
+    settle(&made).await;
     show("actor, restored", before, devices);
     arbiters.stop().await;
 }
 
-/// Waits until nothing more comes.
-async fn settle() {
+/// Waits until all devices are back and nothing more comes.
+async fn settle(made: &Made) {
     let (mut most, mut since) = (0, Instant::now());
-    while since.elapsed() < STILL_FOR {
+    while !made.is_told() || since.elapsed() < STILL_FOR {
         time::sleep(Duration::from_millis(100)).await;
         let now = resident();
         if now > most {

@@ -1,6 +1,7 @@
 //! Which store does the fleet live in? One that makes registered devices up as they are asked for.
 
 use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::action::Action;
 use engine::admin_log::entry::Entry;
@@ -23,6 +24,8 @@ pub(crate) struct Made {
     /// The devices by key.
     numbers: Vec<(DeviceKey, u32)>,
     now: Timestamp,
+    /// The last page was asked for.
+    is_told: AtomicBool,
 }
 
 impl Made {
@@ -31,7 +34,16 @@ impl Made {
         let key = |number| (fleet::profile(number).key(), number);
         let mut numbers: Vec<_> = (0..devices).map(key).collect();
         numbers.sort_unstable();
-        Self { numbers, now }
+        Self {
+            numbers,
+            now,
+            is_told: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether all devices were asked for.
+    pub(crate) fn is_told(&self) -> bool {
+        self.is_told.load(Ordering::Relaxed)
     }
 
     fn find(&self, key: DeviceKey) -> Option<u32> {
@@ -66,6 +78,7 @@ impl Store for Made {
             .map(|(key, number)| (*key, kept::restored(*number, self.now)))
             .collect();
         let next = rest.next().map(|(key, _)| *key);
+        self.is_told.fetch_or(next.is_none(), Ordering::Relaxed);
         tell(RestoredPage { devices, next })
     }
 
