@@ -20,6 +20,9 @@ use crate::{kept, resident, show};
 /// The fleet is back when the process stopped growing for so long.
 const STILL_FOR: Duration = Duration::from_secs(2);
 
+/// How often to look.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
 /// Measures and prints.
 pub(crate) async fn run(devices: u32) {
     let clock = Clock::new();
@@ -46,9 +49,10 @@ pub(crate) async fn run(devices: u32) {
 
 /// Waits until all devices are back and nothing more comes.
 async fn settle(made: &Made) {
+    let mut looks = time::interval(LOOK_EVERY);
     let (mut most, mut since) = (0, Instant::now());
     while !made.is_told() || since.elapsed() < STILL_FOR {
-        time::sleep(Duration::from_millis(100)).await;
+        looks.tick().await;
         let now = resident();
         if now > most {
             (most, since) = (now, Instant::now());

@@ -22,7 +22,8 @@ pub(crate) fn rules() -> Rules {
     Rules::new(Limits::default(), patience, NameTrust::AddressRequired)
 }
 
-/// What is kept of a device that registered half a day ago, its object list a copy of its own as a store reads it.
+/// What is kept of a device with half a day of its lifetime left; its list of objects is a copy of
+/// its own, as a store reads it.
 pub(crate) fn restored(number: u32, now: Timestamp) -> Restored {
     let address = SocketAddr::new(IpAddr::V4(fleet::address(number)), 5_683);
     let registration = Registration {
