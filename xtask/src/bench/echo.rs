@@ -3,13 +3,15 @@
 //! `cargo bench --bench spine -- updates` measures both in turns and prints a table; this reads
 //! it.
 
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::bench::figures::number;
 use crate::bench::process::Process;
-use crate::steps::{Stop, cargo};
+use crate::steps::{Stop, cargo, shown};
 
 /// How long one fleet may take, set-up and all.
 const PATIENCE: Duration = Duration::from_secs(1_200);
@@ -29,14 +31,29 @@ pub(crate) struct Comparison {
     rows: Vec<Row>,
 }
 
+/// Builds the bench and tells where its program is: whoever runs it through cargo cannot end it.
+pub(crate) fn build() -> Result<PathBuf, Stop> {
+    let mut bench = cargo();
+    bench.args(["bench", "--locked", "--bench", "spine", "--no-run"]);
+    bench.arg("--message-format=json-render-diagnostics");
+    let output = bench
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| Stop::Failed(format!("cannot start cargo: {error}")))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    match text.lines().find_map(executable) {
+        Some(path) if output.status.success() => Ok(path),
+        _ => Err(Stop::Failed(format!("{} made no program", shown(&bench)))),
+    }
+}
+
 impl Comparison {
-    /// Runs the bench for these fleets.
-    pub(crate) fn run(fleets: &[u32]) -> Result<Self, Stop> {
+    /// Runs the bench's program for these fleets.
+    pub(crate) fn run(program: &Path, fleets: &[u32]) -> Result<Self, Stop> {
         let fleets: Vec<String> = fleets.iter().map(u32::to_string).collect();
         let patience = PATIENCE * u32::try_from(fleets.len()).unwrap_or(u32::MAX);
-        let mut bench = cargo();
-        bench.args(["bench", "--locked", "--quiet", "--bench", "spine", "--"]);
-        bench.args(["updates", &fleets.join(",")]);
+        let mut bench = Command::new(program);
+        bench.args(["--bench", "updates", &fleets.join(",")]);
         let mut process = Process::start(&bench)?;
         let lines = process.finish(Instant::now() + patience)?;
         let rows: Vec<Row> = lines.iter().filter_map(|line| row(line)).collect();
@@ -87,6 +104,13 @@ impl Comparison {
     }
 }
 
+/// The program of the bench, if that is the artifact cargo tells of.
+fn executable(line: &str) -> Option<PathBuf> {
+    let told: Value = serde_json::from_str(line).ok()?;
+    let is_bench = told["reason"] == "compiler-artifact" && told["target"]["name"] == "spine";
+    is_bench.then(|| Some(told["executable"].as_str()?.into()))?
+}
+
 /// `| 1000 | bare echo | 224295 (220821–237506) | 4.41 (4.18–4.49) | 98 % |`
 fn row(line: &str) -> Option<Row> {
     let mut cells = line.strip_prefix('|')?.split('|').map(str::trim);
@@ -106,7 +130,20 @@ fn median(cell: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Comparison, row};
+    use super::{Comparison, executable, row};
+    use serde_json::json;
+
+    #[test]
+    fn cargo_tells_where_the_program_is() {
+        let artifact = |name: &str| {
+            let target = json!({ "name": name });
+            let reason = "compiler-artifact";
+            json!({ "reason": reason, "target": target, "executable": "/a/b" }).to_string()
+        };
+        assert_eq!(executable(&artifact("spine")), Some("/a/b".into()));
+        assert_eq!(executable(&artifact("store")), None);
+        assert_eq!(executable("not json"), None);
+    }
 
     #[test]
     fn a_table_is_read_and_its_growth_told() {

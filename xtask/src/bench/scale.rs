@@ -2,10 +2,10 @@
 //! of each fleet, and writes the table down.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::bench::echo::Comparison;
+use crate::bench::echo::{self, Comparison};
 use crate::bench::options::{Options, Program, Yardstick};
 use crate::bench::place::Place;
 use crate::bench::report::{Fleet, Report};
@@ -21,21 +21,28 @@ pub(crate) fn run(options: &Options) -> Result<(), Stop> {
     look_for_programs()?;
     let mut place = Place::here();
     match options.program {
-        Program::OfTree => step("release builds", || build(options.yardstick))?,
+        Program::OfTree => step("the release build", || {
+            steps::run(cargo().args(["build", "--locked", "--release", "--bin", "signalbox"]))
+        })?,
         Program::AsItIs => place.words.push_str(", a program built earlier"),
     }
+    let bench = match options.yardstick {
+        // Now, so that no compiler runs beside what is measured.
+        Yardstick::Echo => Some(step("the bench of updates", echo::build)?),
+        Yardstick::None => None,
+    };
     let begun_at = Instant::now();
     let fleets = step("fleets", || {
         let fleets = options.fleets.iter();
         let measured = fleets.map(|devices| Rounds::of(*devices, options, begun_at));
         measured.collect::<Result<Vec<Fleet>, Stop>>()
     })?;
-    let comparison = match options.yardstick {
-        Yardstick::Echo => Some(step("updates against a bare echo", || {
-            Comparison::run(&options.fleets)
-        })?),
-        Yardstick::None => None,
+    let compare = |bench: PathBuf| {
+        step("updates against a bare echo", || {
+            Comparison::run(&bench, &options.fleets)
+        })
     };
+    let comparison = bench.map(compare).transpose()?;
     let errors: f64 = fleets.iter().map(Fleet::errors).sum();
     let report = Report {
         place,
@@ -63,17 +70,6 @@ fn look_for_programs() -> Result<(), Stop> {
     Err(Stop::Missing(format!(
         "measuring needs Linux with these programs of util-linux and procps: {missing}"
     )))
-}
-
-fn build(yardstick: Yardstick) -> Result<(), Stop> {
-    steps::run(cargo().args(["build", "--locked", "--release", "--bin", "signalbox"]))?;
-    match yardstick {
-        Yardstick::None => Ok(()),
-        // Now, so that no compiler runs beside what is measured.
-        Yardstick::Echo => {
-            steps::run(cargo().args(["bench", "--locked", "--bench", "spine", "--no-run"]))
-        }
-    }
 }
 
 fn write(report: &Report, out: &Path) -> Result<(), Stop> {
