@@ -136,9 +136,11 @@ impl Device {
         if !self.is_at(location, datagram.peer) {
             return self.answer(m, datagram, Code::NOT_FOUND, out);
         }
+        let from = self.bound_peer();
         self.move_to(datagram.peer);
         self.record.last_seen_at = Some(m.now());
-        self.end_registration(m, "the device deregistered before it answered", out);
+        let why = "the device deregistered before it answered";
+        self.end_registration(m, from, why, out);
         self.linger(m.now().plus_ms(FAREWELL_MS));
         self.answer(m, datagram, Code::DELETED, out);
     }
@@ -147,12 +149,18 @@ impl Device {
         let due = |registration: &Registration| registration.expires_at <= m.now();
         if self.record.registration.as_ref().is_some_and(due) {
             let why = "the registration of the device expired before it answered";
-            self.end_registration(m, why, out);
+            self.end_registration(m, self.bound_peer(), why, out);
         }
     }
 
-    fn end_registration(&mut self, m: &mut Moment, why: &str, out: &mut Effects) {
-        let from = self.bound_peer();
+    /// Ends the registration of a device that was behind `from`.
+    fn end_registration(
+        &mut self,
+        m: &mut Moment,
+        from: Option<Peer>,
+        why: &str,
+        out: &mut Effects,
+    ) {
         self.record.registration = None;
         self.save_record(m.now(), out);
         self.attempt_unanswered(m, why, out);

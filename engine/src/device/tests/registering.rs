@@ -292,6 +292,18 @@ fn deregistering_ends_the_registration() {
 }
 
 #[test]
+fn a_device_that_deregisters_from_elsewhere_leaves_the_peer_it_was_behind() {
+    let mut bench = Bench::registered();
+    let message = bench.deregistering();
+    let expected = all([
+        recorded("unregistered, seen at 5000 from 10.0.0.1:6000"),
+        vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
+        vec!["send 10.0.0.1:6000: ACK 2.02 to 102".to_owned()],
+    ]);
+    assert_eq!(bench.at(5 * S).hears("10.0.0.1:6000", &message), expected);
+}
+
+#[test]
 fn deregistering_a_registration_that_is_gone_is_not_found() {
     let mut bench = Bench::registered();
     let old = bench.deregistering();
