@@ -151,6 +151,11 @@ impl<'t> Overlay<'t> {
         self.writes.is_empty()
     }
 
+    /// How many rows are to be written.
+    pub(super) fn len(&self) -> usize {
+        self.writes.len()
+    }
+
     /// What is to be written, as one.
     pub(super) fn into_batch(self) -> Batch {
         let mut batch = Batch::default();
