@@ -1,7 +1,7 @@
 //! How the service starts, in order, and stops, in reverse.
 //!
-//! Store, logging actor, arbiters with their sockets, web actor; a stop drains the web actor, ends
-//! the arbiters, and closes the store last. Nothing that was accepted is
+//! Store, logging actor, arbiters with their sockets, web actor; a stop drains the web actor
+//! and lets the arbiters rest; the store needs no closing. Nothing that was accepted is
 //! lost by a stop that is cut short: it only takes a restart longer to notice.
 
 use std::io;
@@ -124,14 +124,15 @@ impl Service {
         }
     }
 
-    /// Stops the service: no new caller, no new datagram, then what is under way, then the store.
+    /// Stops the service: no new caller, no new datagram, then what is under way. Everything that
+    /// was said is durable then, and the process may end.
     pub async fn stop(self) {
         info!("stopping");
         self.state.set_draining();
         if self.web.send(Drain).await.is_err() {
             warn!("the web actor was gone");
         }
-        self.arbiters.stop().await;
+        self.arbiters.rest().await;
         info!("stopped");
     }
 }

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use actix::{Addr, MailboxError};
 use actix_rt::Arbiter;
+use engine::change::Batch;
 use engine::registry::homes::Homes;
 use tracing::warn;
 
 use crate::devices::Devices;
 use crate::home::HomeParts;
 use crate::logging::Logging;
-use crate::registry::{Deafen, Leave, Meet, Registry};
+use crate::registry::{Deafen, Finish, Leave, Meet, Registry};
 
 /// The arbiters of a process.
 pub struct Arbiters {
@@ -57,12 +58,28 @@ impl Arbiters {
         self.arbiters.iter()
     }
 
-    /// Stops listening to devices, lets them end what they are at, and ends the threads.
-    pub async fn stop(self) {
-        // All are deaf before the first leaves: what one heard may be another's.
+    /// Ends what devices are at: from then on none is heard or woken, and what they decided
+    /// before is durable and said.
+    ///
+    /// The devices stay in memory. To take a million of them down takes longer than to bring them
+    /// back, and the end of the process frees them at once.
+    pub async fn rest(&self) {
+        // All are deaf before the first finishes: what one heard may be another's.
         for registry in &*self.registries {
             told_or_gone(registry.send(Deafen).await);
         }
+        // The store is asked in turn: what was committed before has its receipt now.
+        if let Err(error) = self.parts.store.commit(Batch::default()).await {
+            warn!(%error, "what was under way may not be durable");
+        }
+        for registry in &*self.registries {
+            told_or_gone(registry.send(Finish).await);
+        }
+    }
+
+    /// Rests, frees the devices and ends the threads, for a process that goes on.
+    pub async fn stop(self) {
+        self.rest().await;
         for (registry, arbiter) in self.registries.iter().zip(self.arbiters) {
             told_or_gone(registry.send(Leave).await);
             arbiter.stop();

@@ -65,7 +65,8 @@ pub struct Registry {
     tally: Tally,
     meters: Meters,
     inbox: Inbox,
-    arrivals: Option<actix::SpawnHandle>,
+    /// What it heeds: its socket and its deadlines.
+    heeded: Vec<actix::SpawnHandle>,
     /// Until every device is back.
     starting: Option<Starting>,
 }
@@ -93,7 +94,7 @@ impl Registry {
                 tally: Tally::default(),
                 meters: Meters::of(place.0),
                 inbox: Inbox::new(),
-                arrivals: None,
+                heeded: Vec::new(),
                 starting: None,
             }
         })
@@ -254,11 +255,12 @@ impl Handler<Meet> for Registry {
 
     fn handle(&mut self, Meet(registries): Meet, ctx: &mut Context<Self>) {
         self.neighbours = Neighbours::new(registries);
-        self.arrivals = Some(ctx.add_stream(self.home.socket.arrivals()));
-        ctx.add_stream(Alarm::new(
+        let arrivals = ctx.add_stream(self.home.socket.arrivals());
+        let alarm = ctx.add_stream(Alarm::new(
             self.home.deadlines.clone(),
             self.home.clock.clone(),
         ));
+        self.heeded = vec![arrivals, alarm];
         ctx.run_interval(TELL_EVERY, |registry, _| registry.tally.tell());
         ctx.run_interval(PUBLISH_EVERY, |registry, _| registry.publish());
         self.restore_all(ctx);
@@ -373,19 +375,35 @@ impl Handler<Ended> for Registry {
     }
 }
 
-/// Stops listening to devices; questions are still answered.
+/// Heeds no datagram and no deadline any more, and brings nobody back unasked; questions are
+/// still answered.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub struct Deafen;
+pub(crate) struct Deafen;
 
 impl Handler<Deafen> for Registry {
     type Result = MessageResult<Deafen>;
 
     fn handle(&mut self, _: Deafen, ctx: &mut Context<Self>) -> MessageResult<Deafen> {
-        if let Some(arrivals) = self.arrivals.take() {
-            ctx.cancel_future(arrivals);
+        for stream in self.heeded.drain(..) {
+            ctx.cancel_future(stream);
         }
+        self.starting = None;
         self.tally.tell();
+        MessageResult(())
+    }
+}
+
+/// Lets everything leave that devices have said.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Finish;
+
+impl Handler<Finish> for Registry {
+    type Result = MessageResult<Finish>;
+
+    fn handle(&mut self, _: Finish, _: &mut Context<Self>) -> MessageResult<Finish> {
+        self.home.outbox.empty();
         MessageResult(())
     }
 }
@@ -393,13 +411,12 @@ impl Handler<Deafen> for Registry {
 /// Ends the registry and its devices.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub struct Leave;
+pub(crate) struct Leave;
 
 impl Handler<Leave> for Registry {
     type Result = MessageResult<Leave>;
 
     fn handle(&mut self, _: Leave, ctx: &mut Context<Self>) -> MessageResult<Leave> {
-        self.home.outbox.empty();
         ctx.stop();
         MessageResult(())
     }
