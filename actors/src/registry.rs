@@ -65,6 +65,8 @@ pub struct Registry {
     tally: Tally,
     meters: Meters,
     inbox: Inbox,
+    /// What is in the batch under way; kept for its memory.
+    batch: Vec<(Peer, Sorted)>,
     /// What it heeds: its socket and its deadlines.
     heeded: Vec<actix::SpawnHandle>,
     /// Until every device is back.
@@ -94,19 +96,35 @@ impl Registry {
                 tally: Tally::default(),
                 meters: Meters::of(place.0),
                 inbox: Inbox::new(),
+                batch: Vec::new(),
                 heeded: Vec::new(),
                 starting: None,
             }
         })
     }
 
-    /// Takes a datagram of the batch heard last.
-    fn take_datagram(&mut self, index: usize, ctx: &mut Context<Self>) {
-        if let Some((peer, bytes)) = self.inbox.datagram(index) {
-            trace!(%peer, length = bytes.len(), "datagram");
-            let sorted = registry::sort(peer, bytes);
+    /// Takes the batch heard last: first all of it is read and its devices are looked for, then
+    /// each is handed what is its own.
+    fn take_batch(&mut self, ctx: &mut Context<Self>) {
+        let mut batch = std::mem::take(&mut self.batch);
+        for index in 0..self.inbox.len() {
+            if let Some((peer, bytes)) = self.inbox.datagram(index) {
+                trace!(%peer, length = bytes.len(), "datagram");
+                batch.push((peer, registry::sort(peer, bytes)));
+            }
+        }
+        let located = batch.iter().filter_map(|(_, sorted)| match sorted {
+            Sorted::ToLocation(location, _) => Some(location.device),
+            Sorted::ToEndpoint(..)
+            | Sorted::ToPeer(_)
+            | Sorted::Answered { .. }
+            | Sorted::Ignored(_) => None,
+        });
+        self.residents.bring_near(located);
+        for (peer, sorted) in batch.drain(..) {
             self.dispatch(peer, sorted, ctx);
         }
+        self.batch = batch;
     }
 
     fn dispatch(&mut self, peer: Peer, sorted: Sorted, ctx: &mut Context<Self>) {
@@ -290,7 +308,7 @@ impl StreamHandler<Arrived> for Registry {
         match self.inbox.fill(&self.home.socket) {
             Ok(()) => {
                 self.meters.received.add(self.inbox.len());
-                (0..self.inbox.len()).for_each(|index| self.take_datagram(index, ctx));
+                self.take_batch(ctx);
             }
             // An ICMP error of an earlier send comes up here; it concerns one peer.
             Err(error) => debug!(%error, "the socket reported an error"),
