@@ -30,8 +30,6 @@ impl Post {
 pub(crate) struct Neighbours {
     registries: Arc<[Addr<Registry>]>,
     outgoing: Vec<Post>,
-    /// Whether anything is to leave: most turns end without.
-    waiting: bool,
 }
 
 impl Neighbours {
@@ -41,7 +39,6 @@ impl Neighbours {
         Self {
             registries,
             outgoing,
-            waiting: false,
         }
     }
 
@@ -49,7 +46,6 @@ impl Neighbours {
     pub(crate) fn forward(&mut self, to: ArbiterId, parcel: Parcel) {
         if let Some(post) = self.outgoing.get_mut(to.index()) {
             post.parcels.push(parcel);
-            self.waiting = true;
         }
     }
 
@@ -57,16 +53,12 @@ impl Neighbours {
     pub(crate) fn tell(&mut self, hint: Hint) {
         if let Some(post) = self.outgoing.get_mut(hint.to.index()) {
             post.hints.push(hint);
-            self.waiting = true;
         }
     }
 
     /// Lets everything leave; returns how many datagrams found no place, as they might in the
     /// network, whose repetitions make up for both.
     pub(crate) fn flush(&mut self) -> u64 {
-        if !std::mem::take(&mut self.waiting) {
-            return 0;
-        }
         let mut lost = 0;
         for (registry, post) in self.registries.iter().zip(&mut self.outgoing) {
             if post.is_empty() {
