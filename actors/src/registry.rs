@@ -233,15 +233,25 @@ impl Registry {
 
     /// Hands an input to a device, bringing it back first if need be.
     fn hand(&mut self, key: DeviceKey, input: Input, ctx: &mut Context<Self>) {
-        if self.residents.get(key).is_none() {
-            self.restore(key, ctx);
-        }
         let handed = match self.residents.get(key) {
             Some(resident) => resident.hand(input),
-            None => Err(Crowded(input)),
+            None => self.hand_after_restore(key, input, ctx),
         };
         if let Err(Crowded(input)) = handed {
             self.turn_away(key, input);
+        }
+    }
+
+    fn hand_after_restore(
+        &mut self,
+        key: DeviceKey,
+        input: Input,
+        ctx: &mut Context<Self>,
+    ) -> Result<(), Crowded> {
+        self.restore(key, ctx);
+        match self.residents.get(key) {
+            Some(resident) => resident.hand(input),
+            None => Err(Crowded(input)),
         }
     }
 
