@@ -6,6 +6,7 @@
 
 pub mod conformance;
 mod key;
+pub mod layer;
 mod record;
 pub mod sealed;
 mod sled;

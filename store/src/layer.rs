@@ -1,0 +1,117 @@
+//! A store on top of another: what it does not do itself, the one below does.
+
+use std::ops::RangeInclusive;
+
+use engine::action::Action;
+use engine::admin_log::entry::Entry;
+use engine::change::{Batch, Name};
+use engine::customer::{AccessToken, Client, Customer, SecretDigest};
+use engine::device::record::{DeviceRecord, Restored};
+use engine::directory::import::Known;
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey};
+use engine::profile::Profile;
+use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
+use engine::setting::Setting;
+
+use crate::{Answer, Pressure, Receipt, RestoredPage, Retention, Store, Swept};
+
+/// A store that changes how another commits and answers all else as that one does: every layer is
+/// a [`Store`].
+pub trait Layer: Send + Sync {
+    /// The store below.
+    fn below(&self) -> &dyn Store;
+
+    /// Makes a batch durable, as [`Store::commit`] does.
+    fn commit(&self, batch: Batch) -> Receipt;
+
+    /// Whether new work is welcome, as [`Store::pressure`] says.
+    fn pressure(&self) -> Pressure {
+        self.below().pressure()
+    }
+}
+
+impl<L: Layer> Store for L {
+    fn commit(&self, batch: Batch) -> Receipt {
+        Layer::commit(self, batch)
+    }
+
+    fn take_over(&self) -> Answer<u64> {
+        self.below().take_over()
+    }
+
+    fn pressure(&self) -> Pressure {
+        Layer::pressure(self)
+    }
+
+    fn customer(&self, id: CustomerId) -> Answer<Option<Customer>> {
+        self.below().customer(id)
+    }
+
+    fn customers(&self, page: PageWanted) -> Answer<Page<Customer>> {
+        self.below().customers(page)
+    }
+
+    fn client(&self, id: ClientId) -> Answer<Option<Client>> {
+        self.below().client(id)
+    }
+
+    fn clients_of(&self, customer: CustomerId) -> Answer<Vec<Client>> {
+        self.below().clients_of(customer)
+    }
+
+    fn token(&self, digest: SecretDigest) -> Answer<Option<(AccessToken, Client)>> {
+        self.below().token(digest)
+    }
+
+    fn settings_of(&self, customer: CustomerId) -> Answer<Vec<Setting>> {
+        self.below().settings_of(customer)
+    }
+
+    fn profile(&self, device: DeviceKey) -> Answer<Option<Profile>> {
+        self.below().profile(device)
+    }
+
+    fn bearer(&self, name: Name) -> Answer<Option<DeviceKey>> {
+        self.below().bearer(name)
+    }
+
+    fn known(&self, names: Vec<Name>) -> Answer<Known> {
+        self.below().known(names)
+    }
+
+    fn device_at(&self, prefix: [u8; 8]) -> Answer<Option<DeviceKey>> {
+        self.below().device_at(prefix)
+    }
+
+    fn devices_of(&self, customer: CustomerId, page: PageWanted) -> Answer<Page<Profile>> {
+        self.below().devices_of(customer, page)
+    }
+
+    fn record(&self, device: DeviceKey) -> Answer<Option<DeviceRecord>> {
+        self.below().record(device)
+    }
+
+    fn restored(&self, device: DeviceKey) -> Answer<Option<Restored>> {
+        self.below().restored(device)
+    }
+
+    fn restored_page(&self, keys: RangeInclusive<DeviceKey>, max: u32) -> Answer<RestoredPage> {
+        self.below().restored_page(keys, max)
+    }
+
+    fn action(&self, id: ActionId) -> Answer<Option<Action>> {
+        self.below().action(id)
+    }
+
+    fn actions(&self, filter: ActionFilter, page: PageWanted) -> Answer<Page<Action>> {
+        self.below().actions(filter, page)
+    }
+
+    fn entries(&self, filter: LogFilter, page: PageWanted) -> Answer<Page<Entry>> {
+        self.below().entries(filter, page)
+    }
+
+    fn sweep(&self, retention: Retention, max: u32) -> Answer<Swept> {
+        self.below().sweep(retention, max)
+    }
+}
