@@ -5,12 +5,13 @@
 //! byte, which no id contains. Ids sort by the time of their making (UUID version 7, RFC 9562
 //! section 5.7): their first six bytes are the milliseconds.
 
+pub(crate) mod action;
+pub(crate) mod device;
 pub(crate) mod log;
 pub(crate) mod token;
 
-use engine::action::{Protocol, Status};
 use engine::change::{Counter, Name};
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceId, DeviceKey, Shard};
+use engine::ids::{ClientId, CustomerId, Shard};
 use engine::moment::Timestamp;
 use engine::setting::SettingName;
 
@@ -186,135 +187,13 @@ pub(crate) fn name(name: &Name) -> Key {
     match name {
         Name::Customer(id) => customer(id),
         Name::Client(id) => client(id),
-        Name::Device(key) => device(*key),
+        Name::Device(key) => device::device(*key),
         Name::Iccid(iccid) => device_name(1, iccid.as_str()),
         Name::Imsi(imsi) => device_name(2, imsi.as_str()),
         Name::Msisdn(msisdn) => device_name(3, msisdn.as_str()),
         Name::Endpoint(endpoint) => device_name(4, endpoint.as_str()),
         Name::PskIdentity(identity) => device_name(5, identity),
     }
-}
-
-/// A device.
-pub(crate) fn device(key: DeviceKey) -> Key {
-    append(devices(), key.as_bytes())
-}
-
-/// What the keys of devices begin with.
-pub(crate) fn devices() -> Key {
-    Builder::of(Table::Device).end()
-}
-
-/// What the keys of the devices with this first half begin with.
-pub(crate) fn devices_at(prefix: [u8; 8]) -> Key {
-    Builder::of(Table::Device).bytes(&prefix).end()
-}
-
-/// That a customer has a device.
-pub(crate) fn device_of(customer: &CustomerId, device: &DeviceId) -> Key {
-    append(devices_of(customer), device.as_str().as_bytes())
-}
-
-/// What the keys of a customer's devices begin with.
-pub(crate) fn devices_of(customer: &CustomerId) -> Key {
-    Builder::of(Table::DeviceOfCustomer)
-        .text(customer.as_str())
-        .end()
-}
-
-/// What a device's actor saved of it.
-pub(crate) fn record(device: DeviceKey) -> Key {
-    append(records(), device.as_bytes())
-}
-
-/// What the keys of all that was saved of devices begin with.
-pub(crate) fn records() -> Key {
-    Builder::of(Table::Record).end()
-}
-
-/// That a device has a registration.
-pub(crate) fn registered(device: DeviceKey) -> Key {
-    append(all_registered(), device.as_bytes())
-}
-
-/// What the keys of registered devices begin with.
-pub(crate) fn all_registered() -> Key {
-    Builder::of(Table::Registered).end()
-}
-
-/// That a device has a request that is not final.
-pub(crate) fn pending(device: DeviceKey, action: ActionId) -> Key {
-    append(pending_of(device), action.as_bytes())
-}
-
-/// What the keys of a device's requests that are not final begin with.
-pub(crate) fn pending_of(device: DeviceKey) -> Key {
-    append(all_pending(), device.as_bytes())
-}
-
-/// What the keys of all requests that are not final begin with.
-pub(crate) fn all_pending() -> Key {
-    Builder::of(Table::Pending).end()
-}
-
-/// An action request.
-pub(crate) fn action(id: ActionId) -> Key {
-    Builder::of(Table::Action).bytes(id.as_bytes()).end()
-}
-
-/// That a customer has an action request of a protocol in a status.
-pub(crate) fn action_of_customer(
-    customer: &CustomerId,
-    protocol: Protocol,
-    status: Status,
-    id: ActionId,
-) -> Key {
-    append(
-        actions_of_customer(customer, protocol, status),
-        id.as_bytes(),
-    )
-}
-
-/// What the keys of a customer's action requests of a protocol in a status begin with.
-pub(crate) fn actions_of_customer(
-    customer: &CustomerId,
-    protocol: Protocol,
-    status: Status,
-) -> Key {
-    Builder::of(Table::ActionOfCustomer)
-        .text(customer.as_str())
-        .byte(code::of_protocol(protocol))
-        .byte(code::of_status(status))
-        .end()
-}
-
-/// That a device has an action request of a protocol in a status.
-pub(crate) fn action_of_device(
-    device: DeviceKey,
-    protocol: Protocol,
-    status: Status,
-    id: ActionId,
-) -> Key {
-    append(actions_of_device(device, protocol, status), id.as_bytes())
-}
-
-/// What the keys of a device's action requests of a protocol in a status begin with.
-pub(crate) fn actions_of_device(device: DeviceKey, protocol: Protocol, status: Status) -> Key {
-    Builder::of(Table::ActionOfDevice)
-        .bytes(device.as_bytes())
-        .byte(code::of_protocol(protocol))
-        .byte(code::of_status(status))
-        .end()
-}
-
-/// That an action request is final.
-pub(crate) fn final_action(id: ActionId) -> Key {
-    append(final_actions(), id.as_bytes())
-}
-
-/// What the keys of final action requests begin with; their order is that of creation.
-pub(crate) fn final_actions() -> Key {
-    Builder::of(Table::Final).end()
 }
 
 /// A further piece of a value that is too large for one row.
@@ -386,6 +265,8 @@ fn device_name(kind: u8, text: &str) -> Key {
 
 #[cfg(test)]
 mod tests {
+    use engine::ids::{ActionId, DeviceKey};
+
     use super::*;
 
     fn customer_id(text: &str) -> CustomerId {
@@ -418,11 +299,11 @@ mod tests {
     #[test]
     fn a_window_of_ids_takes_both_its_ends() {
         let mut m = engine::moment::Moment::new(ms(1_000), 7);
-        let id = append(final_actions(), m.uuid().as_bytes());
+        let id = append(action::final_actions(), m.uuid().as_bytes());
         let within = |from, until| {
             let (first, end) = (
-                ids_from(final_actions(), ms(from)),
-                ids_after(final_actions(), ms(until)),
+                ids_from(action::final_actions(), ms(from)),
+                ids_after(action::final_actions(), ms(until)),
             );
             first <= id && id < end
         };
@@ -442,10 +323,10 @@ mod tests {
         let prefixes = [
             customers(),
             clients_of(&acme),
-            devices_of(&acme),
-            all_registered(),
-            all_pending(),
-            final_actions(),
+            device::devices_of(&acme),
+            device::all_registered(),
+            action::all_pending(),
+            action::final_actions(),
             log::by_age(),
             log::removed(),
         ];
@@ -453,9 +334,9 @@ mod tests {
             customer(&acme),
             counter(&Counter::Devices(acme.clone())),
             customers_counted(),
-            registered(device),
-            pending(device, ActionId::from_bytes([0xff; 16])),
-            final_action(ActionId::from_bytes([0xff; 16])),
+            device::registered(device),
+            action::pending(device, ActionId::from_bytes([0xff; 16])),
+            action::final_action(ActionId::from_bytes([0xff; 16])),
             log::removed_of(&acme),
         ];
         for key in &keys {

@@ -48,13 +48,15 @@ pub(super) fn remove_action(rows: &mut Overlay<'_>, indexed: &Indexed<'_>) -> Re
         protocol,
         status,
     } = *indexed;
-    rows.erase(key::action(id))?;
-    rows.remove(key::action_of_customer(customer, protocol, status, id));
-    rows.remove(key::action_of_device(device, protocol, status, id));
+    rows.erase(key::action::action(id))?;
+    rows.remove(key::action::action_of_customer(
+        customer, protocol, status, id,
+    ));
+    rows.remove(key::action::action_of_device(device, protocol, status, id));
     if status.is_pending() {
-        rows.remove(key::pending(device, id));
+        rows.remove(key::action::pending(device, id));
     } else {
-        rows.remove(key::final_action(id));
+        rows.remove(key::action::final_action(id));
     }
     let customer = customer.clone();
     let of_customer = Counter::CustomerActions {
@@ -135,17 +137,17 @@ fn take(step: Step, rows: &mut Overlay<'_>) -> Result<(), Fault> {
 
 /// Removes a device as it is by now: its names may have changed since whoever removes it looked.
 fn remove_device(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault> {
-    let Some(value) = kv::load(rows, &key::device(device))? else {
+    let Some(value) = kv::load(rows, &key::device::device(device))? else {
         return Ok(());
     };
     let profile = record::profile::read_profile(&value)?;
     for name in shared_names(&profile) {
         rows.remove(key::name(&name));
     }
-    rows.erase(key::device(device))?;
-    rows.remove(key::device_of(&profile.customer, &profile.device));
-    rows.erase(key::record(device))?;
-    rows.remove(key::registered(device));
+    rows.erase(key::device::device(device))?;
+    rows.remove(key::device::device_of(&profile.customer, &profile.device));
+    rows.erase(key::device::record(device))?;
+    rows.remove(key::device::registered(device));
     remove_actions(&profile.customer, device, rows)
 }
 
@@ -156,7 +158,7 @@ fn remove_actions(
 ) -> Result<(), Fault> {
     for protocol in Protocol::ALL {
         for status in Status::ALL {
-            let prefix = key::actions_of_device(device, protocol, status);
+            let prefix = key::action::actions_of_device(device, protocol, status);
             for key in rows.keys(&prefix, usize::MAX)? {
                 let id = key::last_id(&key).ok_or(Unreadable::Damaged("an index of actions"))?;
                 let id = ActionId::from_bytes(id);

@@ -95,7 +95,7 @@ impl Check {
         match expect {
             Expect::Free(name) => Self::Absent(key::name(name)),
             Expect::Taken(name) => Self::Present(key::name(name)),
-            Expect::Status { action, is } => Self::Status(key::action(*action), *is),
+            Expect::Status { action, is } => Self::Status(key::action::action(*action), *is),
         }
     }
 }
@@ -167,7 +167,7 @@ impl Steps {
 
     /// A device's key is made of its customer and its id, which never change.
     fn put_device(&mut self, was: Option<&Profile>, profile: &Profile) {
-        let key = key::device(profile.key());
+        let key = key::device::device(profile.key());
         let value = record::profile::write_profile(profile);
         match was {
             None => self.insert(key, &value),
@@ -180,7 +180,10 @@ impl Steps {
         for name in shared_names(profile) {
             self.put(key::name(&name), &bearer);
         }
-        self.put(key::device_of(&profile.customer, &profile.device), &bearer);
+        self.put(
+            key::device::device_of(&profile.customer, &profile.device),
+            &bearer,
+        );
     }
 
     fn free_names(&mut self, profile: &Profile) {
@@ -190,8 +193,11 @@ impl Steps {
     }
 
     fn put_record(&mut self, device: DeviceKey, record: &DeviceRecord) {
-        self.replace(key::record(device), &record::device::write_device(record));
-        let registered = key::registered(device);
+        self.replace(
+            key::device::record(device),
+            &record::device::write_device(record),
+        );
+        let registered = key::device::registered(device);
         match record.registration {
             Some(_) => self.mark(registered),
             None => self.0.push(Step::Unmark(registered.into())),
@@ -201,8 +207,8 @@ impl Steps {
     fn put_action(&mut self, was: Option<Status>, action: &Action) {
         let value = record::action::write_action(action);
         match was {
-            None => self.insert(key::action(action.id), &value),
-            Some(_) => self.replace(key::action(action.id), &value),
+            None => self.insert(key::action::action(action.id), &value),
+            Some(_) => self.replace(key::action::action(action.id), &value),
         }
         if was == Some(action.status) {
             return;
@@ -215,8 +221,8 @@ impl Steps {
         }
         self.put(index_of_customer(action, action.status), &[]);
         self.put(index_of_device(action, action.status), &[]);
-        let pending = key::pending(action.device, action.id);
-        let done = key::final_action(action.id);
+        let pending = key::action::pending(action.device, action.id);
+        let done = key::action::final_action(action.id);
         match (was.map(Status::is_pending), action.status.is_pending()) {
             (None, true) => self.put(pending, &[]),
             (None, false) => self.put(done, &[]),
@@ -274,9 +280,9 @@ pub(super) fn shared_names(profile: &Profile) -> impl Iterator<Item = Name> {
 }
 
 fn index_of_customer(action: &Action, status: Status) -> Key {
-    key::action_of_customer(&action.customer, action.protocol(), status, action.id)
+    key::action::action_of_customer(&action.customer, action.protocol(), status, action.id)
 }
 
 fn index_of_device(action: &Action, status: Status) -> Key {
-    key::action_of_device(action.device, action.protocol(), status, action.id)
+    key::action::action_of_device(action.device, action.protocol(), status, action.id)
 }

@@ -70,7 +70,7 @@ fn sweep_actions(
     max: usize,
     rows: &mut Overlay<'_>,
 ) -> Result<usize, Fault> {
-    let first = key::final_actions();
+    let first = key::action::final_actions();
     let end = key::ids_from(first.clone(), retention.actions_before);
     let due = rows.keys_between(&first, &end, max)?;
     for final_action in &due {
@@ -147,7 +147,7 @@ fn remove_entry(key: &[u8], rows: &mut Overlay<'_>) -> Result<(), Fault> {
 }
 
 fn load_action(id: ActionId, rows: &Overlay<'_>) -> Result<Option<Action>, Fault> {
-    match kv::load(rows, &key::action(id))? {
+    match kv::load(rows, &key::action::action(id))? {
         Some(value) => Ok(Some(record::action::read_action(&value)?)),
         None => Ok(None),
     }

@@ -20,7 +20,7 @@ use crate::sled::fault::Fault;
 
 /// An action request.
 pub(in crate::sled) fn action(db: &Db, id: ActionId) -> Result<Option<Action>, Fault> {
-    load(db, &key::action(id), read_action)
+    load(db, &key::action::action(id), read_action)
 }
 
 /// A page of the action requests that pass a filter.
@@ -73,8 +73,8 @@ fn counter(filter: &ActionFilter, protocol: Protocol, status: Status) -> Key {
 
 fn index(filter: &ActionFilter, protocol: Protocol, status: Status) -> Key {
     match filter.device {
-        Some(device) => key::actions_of_device(device, protocol, status),
-        None => key::actions_of_customer(&filter.customer, protocol, status),
+        Some(device) => key::action::actions_of_device(device, protocol, status),
+        None => key::action::actions_of_customer(&filter.customer, protocol, status),
     }
 }
 

@@ -17,14 +17,16 @@ use crate::sled::fault::Fault;
 
 /// A device.
 pub(in crate::sled) fn profile(db: &Db, device: DeviceKey) -> Result<Option<Profile>, Fault> {
-    load(db, &key::device(device), read_profile)
+    load(db, &key::device::device(device), read_profile)
 }
 
 /// The device that bears a name.
 pub(in crate::sled) fn bearer(db: &Db, name: &Name) -> Result<Option<DeviceKey>, Fault> {
     match name {
         Name::Customer(_) | Name::Client(_) => Ok(None),
-        Name::Device(device) => Ok(db.contains_key(key::device(*device))?.then_some(*device)),
+        Name::Device(device) => Ok(db
+            .contains_key(key::device::device(*device))?
+            .then_some(*device)),
         Name::Iccid(_)
         | Name::Imsi(_)
         | Name::Msisdn(_)
@@ -35,7 +37,7 @@ pub(in crate::sled) fn bearer(db: &Db, name: &Name) -> Result<Option<DeviceKey>,
 
 /// The device whose key begins so.
 pub(in crate::sled) fn device_at(db: &Db, prefix: [u8; 8]) -> Result<Option<DeviceKey>, Fault> {
-    match rows_of(db, &key::devices_at(prefix)).keys().next() {
+    match rows_of(db, &key::device::devices_at(prefix)).keys().next() {
         Some(found) => Ok(Some(device_in(key::last_id(&found?))?)),
         None => Ok(None),
     }
@@ -52,7 +54,7 @@ pub(in crate::sled) fn devices_of(
     if page.skip() < total {
         let skip = usize::try_from(page.skip()).unwrap_or(usize::MAX);
         let size = usize::try_from(page.size).unwrap_or(usize::MAX);
-        let rows = rows_of(db, &key::devices_of(customer));
+        let rows = rows_of(db, &key::device::devices_of(customer));
         for bearer in rows.values().skip(skip).take(size) {
             items.extend(profile(db, read_bearer(&bearer?)?)?);
         }
@@ -62,7 +64,7 @@ pub(in crate::sled) fn devices_of(
 
 /// What a device's actor saved of it.
 pub(in crate::sled) fn record(db: &Db, device: DeviceKey) -> Result<Option<DeviceRecord>, Fault> {
-    load(db, &key::record(device), read_device)
+    load(db, &key::device::record(device), read_device)
 }
 
 /// Everything needed to bring a device back.
@@ -72,7 +74,7 @@ pub(in crate::sled) fn restored(db: &Db, device: DeviceKey) -> Result<Option<Res
     };
     let record = record(db, device)?.unwrap_or_default();
     let mut pending = Vec::new();
-    for of_device in rows_of(db, &key::pending_of(device)).keys() {
+    for of_device in rows_of(db, &key::action::pending_of(device)).keys() {
         let id = key::last_id(&of_device?).ok_or(Unreadable::Damaged("an index of actions"))?;
         let action = actions::action(db, ActionId::from_bytes(id))?;
         pending.extend(action.filter(|action| action.status.is_pending()));

@@ -65,8 +65,8 @@ struct Live {
 impl Live {
     fn within(db: &Db, keys: &RangeInclusive<DeviceKey>) -> Result<Self, Fault> {
         Ok(Self {
-            registered: Column::within(db, key::all_registered(), keys)?,
-            pending: Column::within(db, key::all_pending(), keys)?,
+            registered: Column::within(db, key::device::all_registered(), keys)?,
+            pending: Column::within(db, key::action::all_pending(), keys)?,
         })
     }
 
@@ -106,8 +106,8 @@ impl<'a> Belongings<'a> {
     fn within(db: &'a Db, keys: &RangeInclusive<DeviceKey>) -> Result<Self, Fault> {
         Ok(Self {
             db,
-            profiles: Column::within(db, key::devices(), keys)?,
-            records: Column::within(db, key::records(), keys)?,
+            profiles: Column::within(db, key::device::devices(), keys)?,
+            records: Column::within(db, key::device::records(), keys)?,
             others: LikeOthers::default(),
             bytes: 0,
         })
@@ -249,7 +249,10 @@ mod tests {
         let mut keys = meters.map(|meter| meter.key());
         keys.sort();
         let opened = open::open(&options).unwrap();
-        opened.db.insert(key::record(keys[1]), b"\x01?").unwrap();
+        opened
+            .db
+            .insert(key::device::record(keys[1]), b"\x01?")
+            .unwrap();
 
         let page = restored_page(&opened.db, &(keys[0]..=keys[2]), 2).unwrap();
         let found: Vec<_> = page.devices.iter().map(|(key, _)| *key).collect();
