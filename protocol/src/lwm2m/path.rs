@@ -1,5 +1,9 @@
 //! Which object, instance or resource is meant? (LwM2M Core 1.1 section 7.3, "/3/0/1")
 
+pub mod bytes;
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -155,6 +159,28 @@ impl Path {
         self.segments.into_iter().take(self.level as usize + 1)
     }
 
+    /// Addresses what lies directly below under the number; nothing lies below a resource instance.
+    pub fn child(&self, id: u16) -> Option<Self> {
+        let level = next_level(Some(self.level))?;
+        let mut segments = self.segments;
+        segments[level as usize] = id;
+        Some(Self { segments, level })
+    }
+
+    /// Addresses the resource the path is or lies in, if it reaches that deep.
+    pub fn to_resource(&self) -> Option<Self> {
+        let [object, instance, resource, _] = self.segments;
+        (self.level >= Level::Resource).then_some(Self::resource(object, instance, resource))
+    }
+
+    /// Tells whether the other path is this one or lies below it.
+    pub fn contains(&self, other: Self) -> bool {
+        self.level <= other.level
+            && self
+                .segments()
+                .eq(other.segments().take(self.segments().len()))
+    }
+
     fn at(&self, level: Level) -> Option<u16> {
         (self.level >= level).then_some(self.segments[level as usize])
     }
@@ -198,120 +224,4 @@ fn parse_segment(segment: &str) -> Result<u16, InvalidPath> {
         return Err(InvalidPath::InvalidSegment);
     }
     segment.parse().map_err(|_| InvalidPath::InvalidSegment)
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::{Strategy, any, prop_assert_eq, prop_oneof, proptest};
-
-    use super::{InvalidPath, Level, Path};
-
-    #[test]
-    fn each_level_reads_and_prints_as_itself() {
-        let cases = [
-            ("/3", Path::object(3), Level::Object),
-            ("/3/0", Path::instance(3, 0), Level::Instance),
-            (
-                "/3303/0/5700",
-                Path::resource(3303, 0, 5700),
-                Level::Resource,
-            ),
-            (
-                "/65535/65535/65535/65535",
-                Path::resource_instance(65535, 65535, 65535, 65535),
-                { Level::ResourceInstance },
-            ),
-        ];
-        for (text, path, level) in cases {
-            assert_eq!(Path::parse(text), Ok(path));
-            assert_eq!(path.to_string(), text);
-            assert_eq!(path.level(), level);
-        }
-    }
-
-    #[test]
-    fn anything_but_the_strict_form_is_refused() {
-        let cases = [
-            ("", InvalidPath::NoLeadingSlash),
-            ("3/0", InvalidPath::NoLeadingSlash),
-            (" /3", InvalidPath::NoLeadingSlash),
-            ("/", InvalidPath::InvalidSegment),
-            ("//3", InvalidPath::InvalidSegment),
-            ("/3/", InvalidPath::InvalidSegment),
-            ("/3//0", InvalidPath::InvalidSegment),
-            ("/03", InvalidPath::InvalidSegment),
-            ("/00", InvalidPath::InvalidSegment),
-            ("/+3", InvalidPath::InvalidSegment),
-            ("/-3", InvalidPath::InvalidSegment),
-            ("/3 ", InvalidPath::InvalidSegment),
-            ("/3a", InvalidPath::InvalidSegment),
-            ("/٣", InvalidPath::InvalidSegment),
-            ("/65536", InvalidPath::InvalidSegment),
-            ("/99999999999999999999", InvalidPath::InvalidSegment),
-            ("/3/0/1/2/4", InvalidPath::TooDeep),
-        ];
-        for (text, reason) in cases {
-            assert_eq!(Path::parse(text), Err(reason), "{text:?}");
-        }
-    }
-
-    #[test]
-    fn segments_of_a_message_become_a_path() {
-        assert_eq!(
-            Path::from_segments(["3", "0", "9"]),
-            Ok(Path::resource(3, 0, 9))
-        );
-        assert_eq!(Path::from_segments([]), Err(InvalidPath::InvalidSegment));
-        assert_eq!(
-            Path::from_segments(["rd", "x"]),
-            Err(InvalidPath::InvalidSegment)
-        );
-        assert_eq!(Path::from_segments(["1"; 5]), Err(InvalidPath::TooDeep));
-    }
-
-    #[test]
-    fn getters_answer_only_what_the_path_reaches() {
-        let resource = Path::resource(3, 0, 9);
-        assert_eq!(resource.object_id(), 3);
-        assert_eq!(resource.instance_id(), Some(0));
-        assert_eq!(resource.resource_id(), Some(9));
-        assert_eq!(resource.resource_instance_id(), None);
-        assert_eq!(Path::object(3).instance_id(), None);
-        assert!(resource.is_resource() && !resource.is_instance() && !resource.is_object());
-        assert!(Path::resource_instance(3, 0, 6, 1).is_resource_instance());
-        assert_eq!(resource.segments().collect::<Vec<_>>(), [3, 0, 9]);
-        assert_eq!(resource.segments().len(), 3);
-    }
-
-    #[test]
-    fn a_parent_sorts_before_its_children_and_they_before_its_siblings() {
-        let sorted = ["/3", "/3/0", "/3/0/0", "/3/0/0/0", "/3/0/1", "/3/1", "/4"];
-        let paths: Vec<Path> = sorted.iter().map(|text| text.parse().unwrap()).collect();
-        assert!(paths.is_sorted());
-        assert!(paths.windows(2).all(|pair| pair[0] != pair[1]));
-    }
-
-    proptest! {
-        #[test]
-        fn every_path_survives_its_text(path in any_path()) {
-            prop_assert_eq!(Path::parse(&path.to_string()), Ok(path));
-        }
-
-        #[test]
-        fn any_text_is_read_or_refused(text in "[/0-9a-z+-]{0,24}|\\PC{0,40}") {
-            if let Ok(path) = Path::parse(&text) {
-                prop_assert_eq!(path.to_string(), text);
-            }
-        }
-    }
-
-    fn any_path() -> impl Strategy<Value = Path> {
-        prop_oneof![
-            any::<u16>().prop_map(Path::object),
-            any::<(u16, u16)>().prop_map(|(o, i)| Path::instance(o, i)),
-            any::<(u16, u16, u16)>().prop_map(|(o, i, r)| Path::resource(o, i, r)),
-            any::<(u16, u16, u16, u16)>()
-                .prop_map(|(o, i, r, ri)| Path::resource_instance(o, i, r, ri)),
-        ]
-    }
 }
