@@ -9,6 +9,7 @@ pub mod content;
 pub mod exchange;
 pub mod malformed;
 pub mod message;
+pub mod observe;
 pub mod option;
 pub mod recent;
 pub mod token;
