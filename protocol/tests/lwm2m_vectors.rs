@@ -159,6 +159,32 @@ fn our_requests_are_byte_for_byte_those_of_a_real_server() {
 }
 
 #[test]
+fn our_observations_are_byte_for_byte_those_of_a_real_server() {
+    let mut starts = 0;
+    let mut ends = 0;
+    for (message, bytes) in recorded() {
+        let (Some(observe), Some(path), Code::GET) =
+            (message.observe(), path_of(&message), message.code)
+        else {
+            continue;
+        };
+        let label = Label {
+            message_id: message.message_id,
+            token: message.token,
+        };
+        let ours = if observe == 0 {
+            starts += 1;
+            operation::observe(label, "", path, message.accept())
+        } else {
+            ends += 1;
+            operation::cancel_observation(label, "", path, message.accept())
+        };
+        assert_eq!(ours.encode(), bytes, "{path}");
+    }
+    assert_eq!((starts, ends), (3, 1));
+}
+
+#[test]
 fn a_text_write_carries_what_a_real_server_writes() {
     let written = payload::encode_resource(&Value::parse(DataType::String, "+04:00").unwrap());
     let recorded = recorded().into_iter().any(|(message, _)| {

@@ -1,4 +1,5 @@
-//! Which CoAP request asks a device to read, write or execute? (LwM2M Core 1.1 sections 6.3, 7.3)
+//! Which CoAP request asks a device to read, write, execute or observe? (LwM2M Core 1.1 sections
+//! 6.3, 6.4 and 7.3, RFC 7641 section 3)
 
 use super::model::{Instances, Resource};
 use super::path::Path;
@@ -6,6 +7,12 @@ use crate::coap::code::Code;
 use crate::coap::content::ContentFormat;
 use crate::coap::message::{Kind, Message, MessageId};
 use crate::coap::token::Token;
+
+/// Observe in a request that starts an observation.
+const REGISTER: u32 = 0;
+
+/// Observe in a request that ends one.
+const DEREGISTER: u32 = 1;
 
 /// Names an exchange with a device: what its answer will be known by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +30,26 @@ pub fn read(label: Label, root: &str, path: Path, accept: Option<ContentFormat>)
         Some(format) => message.with_accept(format),
         None => message,
     }
+}
+
+/// Asks for the value at a path and to be told whenever it changes.
+///
+/// Each notification carries the label's token; under a token in use, the observation is renewed.
+pub fn observe(label: Label, root: &str, path: Path, accept: Option<ContentFormat>) -> Message {
+    read(label, root, path, accept).with_observe(REGISTER)
+}
+
+/// Asks for the value at a path and to be told of it no more.
+///
+/// The label carries the observation's token and a message id of its own; path and format are
+/// those the observation was started with (RFC 7641 section 3.6).
+pub fn cancel_observation(
+    label: Label,
+    root: &str,
+    path: Path,
+    accept: Option<ContentFormat>,
+) -> Message {
+    read(label, root, path, accept).with_observe(DEREGISTER)
 }
 
 /// Replaces the value at a path.
@@ -72,7 +99,7 @@ fn request(label: Label, code: Code, root: &str, path: Path) -> Message {
 
 #[cfg(test)]
 mod tests {
-    use super::{Label, execute, read, write, write_target};
+    use super::{Label, cancel_observation, execute, observe, read, write, write_target};
     use crate::coap::code::Code;
     use crate::coap::content::ContentFormat;
     use crate::coap::message::{Kind, Message, MessageId};
@@ -104,6 +131,31 @@ mod tests {
         let any_format = read(label(), "", Path::object(3), None);
         assert_eq!(path_of(&any_format), ["3"]);
         assert_eq!(any_format.accept(), None);
+    }
+
+    #[test]
+    fn an_observation_is_a_read_that_stays() {
+        let path = Path::resource(3303, 0, 5700);
+        let accept = Some(ContentFormat::TEXT);
+        let start = observe(label(), "/lwm2m", path, accept);
+        assert_eq!(start.observe(), Some(0));
+        assert_eq!(start, read(label(), "/lwm2m", path, accept).with_observe(0));
+    }
+
+    #[test]
+    fn the_end_of_an_observation_differs_from_its_start_in_observe_and_message_id() {
+        let path = Path::instance(3303, 0);
+        let later = Label {
+            message_id: MessageId(8),
+            ..label()
+        };
+        let end = cancel_observation(later, "", path, Some(ContentFormat::LWM2M_TLV));
+        assert_eq!((end.kind, end.code), (Kind::Confirmable, Code::GET));
+        assert_eq!((end.observe(), end.token), (Some(1), label().token));
+
+        let start = observe(later, "", path, Some(ContentFormat::LWM2M_TLV));
+        assert_ne!(start, end);
+        assert_eq!(start.with_observe(1), end);
     }
 
     #[test]
