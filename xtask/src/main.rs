@@ -17,7 +17,8 @@ use crate::steps::Stop;
 const USAGE: &str = "\
 cargo xtask COMMAND
 
-  prepare   installs what the interop tests need: a Python environment, libcoap's programs
+  prepare   installs what the interop tests need: libcoap's programs, a Python environment, a
+            device on Leshan
   test      prepares, then runs every test of the project
   ci        formatting, lints, documentation, then every test
   bench     measures what takes more than one program: `bench scale`, fleets up to a million

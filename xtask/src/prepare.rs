@@ -1,17 +1,18 @@
 //! What do the interop tests need, and how does it get there?
 //!
-//! Two foreign CoAP stacks and a reader of metrics: libcoap's programs from the system's packages,
-//! aiocoap and Prometheus' own client in a Python environment under `target/interop`. A machine
-//! that has them is left alone in a moment.
+//! Three foreign CoAP stacks and a reader of metrics: libcoap's programs from the system's
+//! packages; aiocoap and Prometheus' own client in a Python environment, and a device on Eclipse
+//! Leshan that Maven builds, both under `target/interop`. A machine that has them is left alone in
+//! a moment.
 
-use std::path::PathBuf;
-use std::process::Command;
+mod leshan;
+mod python;
 
 use crate::machine::{self, Need, has_program, succeeds};
-use crate::steps::{self, Stop, root, step};
+use crate::steps::{Stop, step};
 
 // Debian builds libcoap's programs once per TLS library and names them so; others build one.
-const NEEDS: [Need; 4] = [
+const NEEDS: [Need; 6] = [
     Need {
         what: "Python 3.10 or newer as python3",
         package: "python3",
@@ -45,66 +46,28 @@ const NEEDS: [Need; 4] = [
                 .any(has_program)
         },
     },
+    Need {
+        what: "a JDK, Java 17 or newer",
+        package: "default-jdk-headless",
+        is_met: leshan::has_compiler,
+    },
+    Need {
+        what: "Maven as mvn",
+        package: "maven",
+        is_met: || succeeds("mvn", &["--version"]),
+    },
 ];
 
 /// Installs what is missing; does nothing where all is there.
 pub(crate) fn run() -> Result<(), Stop> {
     machine::meet(&NEEDS)?;
-    let environment = Environment::of_interop();
-    if environment.is_ready() {
-        return Ok(());
+    let environment = python::Environment::of_interop();
+    if !environment.is_ready() {
+        step("Python environment", || environment.make())?;
     }
-    step("Python environment", || environment.make())
-}
-
-/// The Python environment of the interop tests.
-struct Environment {
-    folder: PathBuf,
-    requirements: PathBuf,
-}
-
-impl Environment {
-    fn of_interop() -> Self {
-        Self {
-            folder: root().join("target/interop/venv"),
-            requirements: root().join("tests/interop/requirements.txt"),
-        }
+    let device = leshan::Device::of_interop();
+    if !device.is_ready() {
+        step("device on Leshan", || device.build())?;
     }
-
-    /// Whether it was made from these very requirements and its Python still runs.
-    fn is_ready(&self) -> bool {
-        let wanted = std::fs::read(&self.requirements).ok();
-        let made_from = std::fs::read(self.stamp()).ok();
-        wanted.is_some()
-            && wanted == made_from
-            && succeeds(self.python(), &["-c", "import aiocoap, prometheus_client"])
-    }
-
-    /// Makes it anew. The stamp comes last: a half-made environment is made again.
-    fn make(&self) -> Result<(), Stop> {
-        let mut venv = Command::new("python3");
-        steps::run(venv.args(["-m", "venv", "--clear"]).arg(&self.folder))?;
-        let mut pip = Command::new(self.python());
-        pip.args(["-m", "pip", "install", "--quiet", "--no-input"]);
-        pip.args(["--disable-pip-version-check", "--requirement"])
-            .arg(&self.requirements);
-        steps::run(&mut pip)?;
-        std::fs::copy(&self.requirements, self.stamp())
-            .map_err(|error| Stop::Failed(format!("cannot mark the environment: {error}")))?;
-        if self.is_ready() {
-            return Ok(());
-        }
-        Err(Stop::Failed(format!(
-            "the Python environment in {} was made but cannot import what it should",
-            self.folder.display()
-        )))
-    }
-
-    fn python(&self) -> PathBuf {
-        self.folder.join("bin/python")
-    }
-
-    fn stamp(&self) -> PathBuf {
-        self.folder.join("made-from.txt")
-    }
+    Ok(())
 }

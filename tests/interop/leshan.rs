@@ -1,0 +1,358 @@
+//! Does a device on Eclipse Leshan register, answer, obey, come back and leave?
+//!
+//! The device is `leshan/src/LeshanDevice.java`: it tells what happens to it as a line of words.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::vocabulary::caller::{API, Caller, text};
+use crate::vocabulary::lwm2m::{execute, outcome, read, when_active, write};
+use crate::vocabulary::poll::until;
+use crate::vocabulary::program::Program;
+use crate::vocabulary::service::Service;
+
+#[test]
+fn a_registration_is_shown_with_all_it_says() {
+    let world = World::new("127.0.9.40");
+    let mut device = world.device(ID, &["--lifetime", "600"]);
+    let location = device.hear("registered");
+    assert!(location.starts_with("/rd/"), "{location}");
+    let shown = world.inspector();
+    assert_eq!(shown["presence"]["state"], "AWAKE", "{shown}");
+    let registration = &shown["registration"];
+    assert_eq!(registration["version"], "1.1", "{shown}");
+    assert_eq!(registration["lifetime"], 600, "{shown}");
+    assert_eq!(registration["binding"], "U", "{shown}");
+    assert_eq!(registration["queueMode"], false, "{shown}");
+    let objects = json!([
+        { "id": 1, "instances": [0] },
+        { "id": 3, "version": "1.2", "instances": [0] },
+        { "id": 3303, "version": "1.1", "instances": [0] },
+        { "id": 3311, "instances": [0] },
+    ]);
+    assert_eq!(registration["objects"], objects, "{shown}");
+}
+
+#[test]
+fn a_sleeper_says_that_it_sleeps() {
+    let world = World::new("127.0.9.41");
+    let mut device = world.device(ID, &["--queue-mode", "yes"]);
+    device.hear("registered");
+    let shown = world.inspector();
+    assert_eq!(shown["registration"]["queueMode"], true, "{shown}");
+    assert_eq!(world.value_of("/3/0/0"), "Lamp Works", "it is awake yet");
+}
+
+#[test]
+fn a_stranger_is_refused() {
+    let world = World::new("127.0.9.42");
+    let mut stranger = world.device("nobody-knows-me", &[]);
+    assert_eq!(stranger.hear("register-failed"), "403");
+}
+
+#[test]
+fn values_of_every_type_are_read_as_they_are() {
+    let world = World::new("127.0.9.43");
+    let mut device = world.registered();
+    for (address, payload) in [
+        ("/3/0/0", "Lamp Works"),
+        ("/3/0/9", "80"),
+        ("/3303/0/5700", "21.5"),
+        ("/3311/0/5850", "false"),
+        ("/3311/0/5851", "40"),
+    ] {
+        assert_eq!(world.value_of(address), payload, "{address}");
+    }
+    device.say("set /3303/0/5700 -3.25");
+    assert_eq!(device.hear("set"), "/3303/0/5700");
+    assert_eq!(world.value_of("/3303/0/5700"), "-3.25");
+}
+
+#[test]
+fn a_written_value_reaches_the_device_and_is_read_back() {
+    let world = World::new("127.0.9.44");
+    let mut device = world.registered();
+    for (address, data) in [
+        ("/3311/0/5850", "true"),
+        ("/3311/0/5851", "75"),
+        ("/3/0/15", "Asia/Tokyo"),
+    ] {
+        let action = world.caller.perform(ID, &write(address, data));
+        assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
+        assert_eq!(device.hear("wrote"), format!("{address} {data}"));
+        assert_eq!(world.value_of(address), data);
+    }
+}
+
+#[test]
+fn an_executed_resource_runs_once_with_its_arguments() {
+    let world = World::new("127.0.9.45");
+    let mut device = world.registered();
+    let mut reboot = execute("/3/0/4");
+    reboot["data"] = json!("0='soon',7");
+    let action = world.caller.perform(ID, &reboot);
+    assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
+    assert_eq!(device.hear("executed"), "/3/0/4 0='soon',7");
+    assert_eq!(world.value_of("/3/0/0"), "Lamp Works");
+    assert_eq!(device.told("executed"), 1);
+}
+
+#[test]
+fn what_the_device_has_not_or_forbids_fails_with_its_code() {
+    let world = World::new("127.0.9.46");
+    let mut device = world.registered();
+    for (body, code) in [
+        (read("/3/0/10"), "404"),
+        (read("/3303/7/5700"), "404"),
+        (read("/3/0/4"), "405"),
+        (write("/3303/0/5700", "1.5"), "405"),
+        (execute("/3311/0/5850"), "405"),
+    ] {
+        let action = world.caller.perform(ID, &body);
+        assert_eq!(outcome(&action), ("FAILED", code), "{action}");
+        assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
+    }
+    assert_eq!(device.told("wrote"), 0);
+    assert_eq!(device.told("executed"), 0);
+}
+
+#[test]
+fn what_waits_leaves_oldest_first_with_the_next_update() {
+    let world = World::new("127.0.9.47");
+    let mut device = world.registered();
+    let dimmed = ["10", "20", "30"];
+    let ids = dimmed.map(|data| {
+        let body = when_active(write("/3311/0/5851", data));
+        world.caller.create_action(ID, &body)
+    });
+    for id in &ids {
+        assert_eq!(world.caller.action(id)["status"], "SCHEDULED");
+    }
+    assert_eq!(device.told("wrote"), 0, "it has not spoken yet");
+    device.say("update");
+    for (id, data) in ids.iter().zip(dimmed) {
+        let action = world.caller.final_action(id);
+        assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
+        assert_eq!(device.hear("wrote"), format!("/3311/0/5851 {data}"));
+    }
+}
+
+#[test]
+fn an_update_the_service_asks_for_wakes_what_waits() {
+    let world = World::new("127.0.9.48");
+    let mut device = world.registered();
+    let waiting = when_active(write("/3311/0/5850", "true"));
+    let waiting = world.caller.create_action(ID, &waiting);
+    let trigger = world.caller.perform(ID, &execute("/1/0/8"));
+    assert_eq!(outcome(&trigger), ("SUCCEEDED", "204"), "{trigger}");
+    device.hear("updated");
+    let action = world.caller.final_action(&waiting);
+    assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
+}
+
+#[test]
+fn what_an_update_changes_is_shown() {
+    let world = World::new("127.0.9.49");
+    let mut device = world.registered();
+    let action = world.caller.perform(ID, &write("/1/0/1", "1200"));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
+    device.hear("updated");
+    assert_eq!(world.inspector()["registration"]["lifetime"], 1200);
+    device.say("create /3303/1");
+    device.hear("updated");
+    let shown = world.inspector();
+    let thermometers = json!({ "id": 3303, "version": "1.1", "instances": [0, 1] });
+    assert_eq!(shown["registration"]["objects"][2], thermometers, "{shown}");
+    assert_eq!(world.value_of("/3303/1/5701"), "Cel");
+}
+
+#[test]
+fn a_device_that_comes_back_from_another_port_is_found_there() {
+    let world = World::new("127.0.9.50");
+    let mut device = world.registered();
+    let before = world.inspector();
+    let waiting = when_active(write("/3311/0/5850", "true"));
+    let waiting = world.caller.create_action(ID, &waiting);
+    device.say("register");
+    device.hear("registered");
+    let action = world.caller.final_action(&waiting);
+    assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
+    let after = world.inspector();
+    assert_ne!(
+        after["presence"]["address"], before["presence"]["address"],
+        "{after}"
+    );
+    assert_eq!(world.value_of("/3311/0/5850"), "true");
+}
+
+#[test]
+fn a_device_leaves_and_returns_as_often_as_it_likes() {
+    let world = World::new("127.0.9.51");
+    let mut device = world.registered();
+    for _ in 0..3 {
+        device.say("deregister");
+        device.hear("deregistered");
+        let shown = world.inspector();
+        assert_eq!(shown["presence"]["state"], "UNREGISTERED", "{shown}");
+        assert_eq!(shown["registration"], Value::Null, "{shown}");
+        let refused = world.caller.try_action(ID, &read("/3/0/0")).expect(409);
+        assert_eq!(
+            refused["errors"][0]["code"], "DEVICE_NOT_REGISTERED",
+            "{refused}"
+        );
+        device.say("register");
+        device.hear("registered");
+        assert_eq!(world.value_of("/3/0/0"), "Lamp Works");
+    }
+    let first = |message: &String| message == "Lifecycle[DeviceFirstTimeRegistered]";
+    let messages = world.caller.log_messages();
+    assert_eq!(messages.into_iter().filter(first).count(), 1);
+}
+
+#[test]
+fn a_device_that_falls_silent_is_gone_when_its_lifetime_is_over() {
+    let world = World::new("127.0.9.52");
+    let mut device = world.device(ID, &["--lifetime", "2"]);
+    device.hear("registered");
+    device.program.kill();
+    let shown = until("the end of the lifetime", || {
+        let shown = world.inspector();
+        shown["registration"].is_null().then_some(shown)
+    });
+    assert_eq!(shown["presence"]["state"], "UNREGISTERED", "{shown}");
+    let mut device = world.registered();
+    assert_eq!(world.value_of("/3/0/0"), "Lamp Works");
+    assert_eq!(device.told("register-failed"), 0);
+}
+
+#[test]
+fn a_device_whose_registration_is_forgotten_registers_anew() {
+    let world = World::new("127.0.9.53");
+    let mut device = world.registered();
+    let path = format!("{API}/devices/{ID}");
+    assert_eq!(world.caller.request("DELETE", &path).status, 204);
+    world.caller.create_device(ID, &world.address);
+    device.say("update");
+    assert_eq!(device.hear("update-failed"), "404");
+    device.hear("registered");
+    assert_eq!(world.value_of("/3/0/0"), "Lamp Works");
+}
+
+#[test]
+fn a_registration_survives_that_the_service_is_killed() {
+    let mut world = World::new("127.0.9.54");
+    let mut device = world.registered();
+    let waiting = when_active(execute("/3/0/4"));
+    let waiting = world.caller.create_action(ID, &waiting);
+    world.service.kill();
+    world.service.start_again();
+    world.caller.follow(&world.service);
+    device.say("update");
+    device.hear("updated");
+    let action = world.caller.final_action(&waiting);
+    assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
+    device.say("update");
+    device.hear("updated");
+    assert_eq!(world.value_of("/3/0/0"), "Lamp Works");
+    assert_eq!(device.told("executed"), 1, "sent once");
+    assert_eq!(device.told("registered"), 1, "once, before the kill");
+}
+
+const ID: &str = "8944000000000000002";
+
+/// A service, a caller of its API and one device it knows.
+struct World {
+    service: Service,
+    caller: Caller,
+    address: String,
+}
+
+impl World {
+    fn new(address: &str) -> Self {
+        let service = Service::start();
+        let caller = Caller::of_new_customer(&service, "Lamp Works");
+        caller.create_device(ID, address);
+        Self {
+            service,
+            caller,
+            address: address.to_owned(),
+        }
+    }
+
+    /// The device the service knows, once it is registered.
+    fn registered(&self) -> Device {
+        let mut device = self.device(ID, &[]);
+        device.hear("registered");
+        device
+    }
+
+    fn device(&self, endpoint: &str, arguments: &[&str]) -> Device {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let folder = root.join("target/interop/leshan");
+        assert!(
+            folder.exists(),
+            "`cargo xtask prepare` makes {}",
+            folder.display()
+        );
+        let folder = folder.display();
+        let mut command = Command::new("java");
+        command.args(QUICK_START);
+        command.args(["-cp", &format!("{folder}/classes:{folder}/lib/*")]);
+        command.args(["LeshanDevice", "--endpoint", endpoint]);
+        command.args(["--bind", &self.address, "--server"]);
+        command.arg(format!("coap://{}", self.service.coap));
+        Device {
+            program: Program::start(command.args(arguments)),
+        }
+    }
+
+    /// The device as the inspector shows it.
+    fn inspector(&self) -> Value {
+        let path = format!("{API}/devices/{ID}");
+        self.caller.request("GET", &path).expect(200)
+    }
+
+    /// What a read of the device answers now.
+    fn value_of(&self, address: &str) -> String {
+        let action = self.caller.perform(ID, &read(address));
+        assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+        text(&action["resultData"]["payload"])
+    }
+}
+
+/// A Java machine for a life of seconds, which says what its libraries warn of.
+const QUICK_START: [&str; 5] = [
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-Xmx64m",
+    "-Djava.net.preferIPv4Stack=true",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+];
+
+/// A running `LeshanDevice`.
+struct Device {
+    program: Program,
+}
+
+impl Device {
+    fn say(&mut self, command: &str) {
+        self.program.say(command);
+    }
+
+    /// What belongs to the next event of this name; others are passed over.
+    fn hear(&mut self, event: &str) -> String {
+        self.program.hear(event, |line| {
+            let (name, details) = line.split_once(' ').unwrap_or((line, ""));
+            (name == event).then(|| details.to_owned())
+        })
+    }
+
+    /// How many events of this name it has told of since it started.
+    fn told(&mut self, event: &str) -> usize {
+        let told = self.program.printed().iter();
+        told.filter(|line| line.split(' ').next() == Some(event))
+            .count()
+    }
+}

@@ -1,0 +1,140 @@
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.net.InetAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+import org.eclipse.californium.core.observe.ObserveRelation;
+import org.eclipse.californium.core.server.resources.Resource;
+import org.eclipse.californium.core.server.resources.ResourceObserverAdapter;
+import org.eclipse.leshan.client.LeshanClient;
+import org.eclipse.leshan.client.LeshanClientBuilder;
+import org.eclipse.leshan.client.engine.DefaultRegistrationEngineFactory;
+import org.eclipse.leshan.client.resource.LwM2mObjectEnabler;
+import org.eclipse.leshan.client.resource.ObjectEnabler;
+import org.eclipse.leshan.client.servers.LwM2mServer;
+import org.eclipse.leshan.core.node.LwM2mObjectInstance;
+import org.eclipse.leshan.core.node.LwM2mPath;
+import org.eclipse.leshan.core.request.CreateRequest;
+import org.eclipse.leshan.transport.californium.client.endpoint.CaliforniumClientEndpointsProvider;
+
+/**
+ * A LwM2M device on Eclipse Leshan: registers, serves a few objects, tells what happens to it.
+ *
+ * <p>Arguments: {@code --server coap://HOST:PORT --bind ADDRESS --endpoint NAME [--lifetime
+ * SECONDS] [--queue-mode yes]}; with {@code --check yes} it is made and not started. Each line on
+ * standard output is one event:
+ *
+ * <pre>
+ * registered LOCATION      register-failed CODE
+ * updated                  update-failed CODE
+ * deregistered             deregister-failed CODE
+ * wrote PATH VALUE         executed PATH ARGUMENTS
+ * set PATH
+ * observed PATH            unobserved PATH
+ * </pre>
+ *
+ * <p>Each line on standard input is one command:
+ *
+ * <pre>
+ * set PATH VALUE           gives a resource another value; a multiple one gives its instance 0
+ * create PATH              adds an instance of an object
+ * update                   sends a registration update
+ * register                 goes silent without a word, then registers from another port
+ * deregister               sends a de-registration
+ * </pre>
+ *
+ * <p>It ends without a word when the input does.
+ */
+final class LeshanDevice {
+    private static final String LIFETIME_S = "300";
+
+    private final LeshanClient client;
+
+    private LeshanDevice(Map<String, String> options) throws IOException {
+        InetAddress address = InetAddress.getByName(options.get("--bind"));
+        CaliforniumClientEndpointsProvider endpoints =
+                new CaliforniumClientEndpointsProvider.Builder().setClientAddress(address).build();
+        DefaultRegistrationEngineFactory engine = new DefaultRegistrationEngineFactory();
+        engine.setQueueMode(options.containsKey("--queue-mode"));
+        long lifetimeSeconds = Long.parseLong(options.getOrDefault("--lifetime", LIFETIME_S));
+        client = new LeshanClientBuilder(options.get("--endpoint"))
+                .setObjects(Objects.of(options.get("--server"), lifetimeSeconds))
+                .setEndpointsProviders(endpoints).setRegistrationEngineFactory(engine).build();
+        client.addObserver(new Registrar());
+        for (Resource object : endpoints.getCoapServer().getRoot().getChildren()) {
+            object.addObserver(new Observations());
+        }
+    }
+
+    public static void main(String[] arguments) throws IOException {
+        LeshanDevice device = new LeshanDevice(options(arguments));
+        if (List.of(arguments).contains("--check")) {
+            Runtime.getRuntime().halt(0);
+        }
+        device.client.start();
+        InputStreamReader input = new InputStreamReader(System.in, StandardCharsets.UTF_8);
+        BufferedReader commands = new BufferedReader(input);
+        for (String line = commands.readLine(); line != null; line = commands.readLine()) {
+            device.obey(line.split(" ", 3));
+        }
+        Runtime.getRuntime().halt(0);
+    }
+
+    private void obey(String[] words) {
+        switch (words[0]) {
+            case "set" -> set(new LwM2mPath(words[1]), words[2]);
+            case "create" -> create(new LwM2mPath(words[1]));
+            case "update" -> client.triggerRegistrationUpdate();
+            case "register" -> {
+                client.stop(false);
+                client.start();
+            }
+            case "deregister" -> client.stop(true);
+            default -> throw new IllegalArgumentException("no such command: " + words[0]);
+        }
+    }
+
+    private void set(LwM2mPath path, String text) {
+        ObjectEnabler object = (ObjectEnabler) object(path);
+        Instance instance = (Instance) object.getInstance(path.getObjectInstanceId());
+        instance.set(path.getResourceId(), text);
+    }
+
+    private void create(LwM2mPath path) {
+        LwM2mObjectInstance instance = new LwM2mObjectInstance(path.getObjectInstanceId());
+        object(path).create(LwM2mServer.SYSTEM, new CreateRequest(path.getObjectId(), instance));
+    }
+
+    private LwM2mObjectEnabler object(LwM2mPath path) {
+        return client.getObjectTree().getObjectEnabler(path.getObjectId());
+    }
+
+    private static Map<String, String> options(String[] arguments) {
+        Map<String, String> options = new HashMap<>();
+        for (int at = 0; at + 1 < arguments.length; at += 2) {
+            options.put(arguments[at], arguments[at + 1]);
+        }
+        return options;
+    }
+
+    /** Tells who began and ended to observe, as Californium sees it. */
+    private static final class Observations extends ResourceObserverAdapter {
+        @Override
+        public void addedObserveRelation(ObserveRelation relation) {
+            Told.event("observed", path(relation));
+        }
+
+        @Override
+        public void removedObserveRelation(ObserveRelation relation) {
+            Told.event("unobserved", path(relation));
+        }
+
+        private static String path(ObserveRelation relation) {
+            return "/" + relation.getExchange().getRequest().getOptions().getUriPathString();
+        }
+    }
+}

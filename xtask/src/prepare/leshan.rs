@@ -1,0 +1,122 @@
+//! Is the device on Eclipse Leshan built, from the very sources that are there?
+//!
+//! Maven brings Leshan from Maven Central into its own repository (`~/.m2`), compiles our few
+//! files against it and puts both under `target/interop/leshan`.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::machine::succeeds;
+use crate::steps::{self, Stop, root};
+
+const JAVA_MIN: u32 = 17;
+
+/// Whether there is a Java compiler that is new enough.
+pub(super) fn has_compiler() -> bool {
+    let output = Command::new("javac").arg("-version").output();
+    output.is_ok_and(|output| {
+        let said = String::from_utf8_lossy(&output.stdout);
+        java_version(&said).is_some_and(|version| version >= JAVA_MIN)
+    })
+}
+
+/// The device of the interop tests that is made of Leshan.
+pub(super) struct Device {
+    project: PathBuf,
+    folder: PathBuf,
+}
+
+impl Device {
+    /// Under the build's folder, from the tests' sources.
+    pub(super) fn of_interop() -> Self {
+        Self {
+            project: root().join("tests/interop/leshan"),
+            folder: root().join("target/interop/leshan"),
+        }
+    }
+
+    /// Whether it was built from these very sources, and still runs.
+    pub(super) fn is_ready(&self) -> bool {
+        let wanted = self.sources().ok();
+        let built_from = std::fs::read(self.stamp()).ok();
+        wanted.is_some() && wanted == built_from && self.runs()
+    }
+
+    /// Builds it anew. The stamp comes last: a half-built device is built again.
+    pub(super) fn build(&self) -> Result<(), Stop> {
+        let sources = self
+            .sources()
+            .map_err(|error| Stop::Failed(format!("cannot read the device's sources: {error}")))?;
+        if self.folder.exists() {
+            std::fs::remove_dir_all(&self.folder)
+                .map_err(|error| Stop::Failed(format!("cannot clear the old device: {error}")))?;
+        }
+        let mut maven = Command::new("mvn");
+        maven.args(["--quiet", "--batch-mode", "--file"]);
+        maven.arg(self.project.join("pom.xml"));
+        maven.args(["dependency:copy-dependencies", "compiler:compile"]);
+        steps::run(&mut maven)?;
+        std::fs::write(self.stamp(), sources)
+            .map_err(|error| Stop::Failed(format!("cannot mark the device: {error}")))?;
+        if self.is_ready() {
+            return Ok(());
+        }
+        Err(Stop::Failed(format!(
+            "the device in {} was built but does not run",
+            self.folder.display()
+        )))
+    }
+
+    /// What it is built from, as one text.
+    fn sources(&self) -> std::io::Result<Vec<u8>> {
+        let listed = std::fs::read_dir(self.project.join("src"))?;
+        let mut files = listed
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<std::io::Result<Vec<PathBuf>>>()?;
+        files.sort_unstable();
+        files.push(self.project.join("pom.xml"));
+        let texts = files.iter().map(std::fs::read);
+        Ok(texts.collect::<std::io::Result<Vec<Vec<u8>>>>()?.concat())
+    }
+
+    /// Whether a device can be made of it; none is started.
+    fn runs(&self) -> bool {
+        let folder = self.folder.display();
+        let parts = format!("{folder}/classes:{folder}/lib/*");
+        let whereabouts = ["--server", "coap://127.0.0.1", "--bind", "127.0.0.1"];
+        let mut words = vec!["-cp", &parts, "LeshanDevice", "--endpoint", "check"];
+        words.extend(whereabouts);
+        words.extend(["--check", "yes"]);
+        succeeds("java", &words)
+    }
+
+    fn stamp(&self) -> PathBuf {
+        self.folder.join("built-from.txt")
+    }
+}
+
+/// The first number of `javac 17.0.15`; before 9 it was 1.
+fn java_version(said: &str) -> Option<u32> {
+    let number = said.trim().strip_prefix("javac ")?;
+    let end = number.find(|letter: char| !letter.is_ascii_digit());
+    number[..end.unwrap_or(number.len())].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::java_version;
+
+    #[test]
+    fn the_version_of_a_compiler_is_its_first_number() {
+        for (said, version) in [
+            ("javac 17.0.15\n", Some(17)),
+            ("javac 21\n", Some(21)),
+            ("javac 22-ea\n", Some(22)),
+            ("javac 1.8.0_402\n", Some(1)),
+            ("", None),
+            ("gcj 4.8\n", None),
+        ] {
+            assert_eq!(java_version(said), version, "{said:?}");
+        }
+    }
+}
