@@ -31,6 +31,7 @@ fn a_registration_is_shown_with_all_it_says() {
         { "id": 3, "version": "1.2", "instances": [0] },
         { "id": 3303, "version": "1.1", "instances": [0] },
         { "id": 3311, "instances": [0] },
+        { "id": 3442, "instances": [0] },
     ]);
     assert_eq!(registration["objects"], objects, "{shown}");
 }
@@ -53,7 +54,7 @@ fn a_stranger_is_refused() {
 }
 
 #[test]
-fn values_of_every_type_are_read_as_they_are() {
+fn values_are_read_as_the_device_has_them() {
     let world = World::new("127.0.9.43");
     let mut device = world.registered();
     for (address, payload) in [
@@ -68,6 +69,51 @@ fn values_of_every_type_are_read_as_they_are() {
     device.say("set /3303/0/5700 -3.25");
     assert_eq!(device.hear("set"), "/3303/0/5700");
     assert_eq!(world.value_of("/3303/0/5700"), "-3.25");
+}
+
+#[test]
+fn a_value_of_every_type_is_read_written_and_read_back() {
+    let world = World::new("127.0.9.55");
+    let _device = world.registered();
+    for (resource, first, data) in [
+        (110, "initial value", "späte Änderung"),
+        (120, "1024", "-9000000000"),
+        (125, "9223372036854775808", "18446744073709551615"),
+        (130, "3.14159", "-0.125"),
+        (140, "true", "false"),
+        (150, "ASNFZ4mrze8=", "AAH/"),
+        (160, "2000-01-01T00:00:00Z", "2026-02-28T23:59:59Z"),
+        (170, "3:0", "3303:1"),
+        (180, "</3442>", "</3>,</3303/0>"),
+    ] {
+        let address = format!("/3442/0/{resource}");
+        assert_eq!(world.value_of(&address), first, "{address}");
+        let action = world.caller.perform(ID, &write(&address, data));
+        assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
+        assert_eq!(world.value_of(&address), data, "{address}");
+    }
+}
+
+#[test]
+fn an_empty_value_is_a_value() {
+    let world = World::new("127.0.9.56");
+    let _device = world.registered();
+    let clear = world.caller.perform(ID, &execute("/3442/0/2"));
+    assert_eq!(outcome(&clear), ("SUCCEEDED", "204"), "{clear}");
+    for (resource, empty) in [
+        (110, ""),
+        (120, "0"),
+        (125, "0"),
+        (130, "0"),
+        (140, "false"),
+        (150, ""),
+        (160, "1970-01-01T00:00:00Z"),
+        (170, "65535:65535"),
+        (180, ""),
+    ] {
+        let address = format!("/3442/0/{resource}");
+        assert_eq!(world.value_of(&address), empty, "{address}");
+    }
 }
 
 #[test]
