@@ -1,14 +1,25 @@
-//! How does one resource's value travel in a payload? (LwM2M Core 1.1 section 7.4)
+//! How do the values of resources travel in a payload? (LwM2M Core 1.1 section 7.4)
 //!
 //! Chooses between the formats; each format's bytes are its own file's.
 
 pub mod opaque;
+#[cfg(test)]
+mod tests;
 pub mod text;
+pub mod tlv;
+
+use std::collections::BTreeMap;
 
 use thiserror::Error;
 
 use crate::coap::content::ContentFormat;
+use crate::lwm2m::model::{Instances, Resource};
+use crate::lwm2m::path::Path;
 use crate::lwm2m::value::{DataType, Value};
+
+/// What was read at and below a path: the values of resources and of resource instances, in the
+/// order of the tree. A resource has either one value or several instances, never both.
+pub type Reading = BTreeMap<Path, Value>;
 
 /// Opaque as numbered by drafts of LwM2M 1.0.
 const LEGACY_OPAQUE: ContentFormat = ContentFormat(1544);
@@ -19,9 +30,15 @@ pub enum Undecodable {
     /// The payload is in a format this codec has no reader for.
     #[error("payloads in Content-Format {0} are not supported")]
     UnsupportedFormat(ContentFormat),
+    /// The payload holds one value, and was to hold those of an object or an instance.
+    #[error("payloads in Content-Format {0} hold one value only")]
+    OneValue(ContentFormat),
     /// The payload is not what its format and the resource's type demand.
     #[error(transparent)]
     Malformed(#[from] Malformed),
+    /// The payload is not TLV, or not that of what was asked for.
+    #[error("the TLV payload is malformed: {0}")]
+    MalformedTlv(#[from] tlv::Malformed),
 }
 
 /// Tells that bytes are not a value of the resource's type.
@@ -47,6 +64,35 @@ pub fn format_of(data_type: DataType) -> ContentFormat {
     }
 }
 
+/// Returns the format to ask for when a path is read or observed; none if that is best left to the
+/// device.
+///
+/// One value is asked for as text or as bytes, which every device has and few announce. Several
+/// are asked for as TLV under its registered number, unless the device announces formats and TLV
+/// only under the number of the drafts, or not at all.
+pub fn accept_for(
+    path: Path,
+    resource: Option<&Resource>,
+    announced: &[u16],
+) -> Option<ContentFormat> {
+    if holds_one_value(path, resource) {
+        return resource.and_then(Resource::data_type).map(format_of);
+    }
+    let announces = |format: &ContentFormat| announced.contains(&format.0);
+    if announced.is_empty() {
+        Some(ContentFormat::LWM2M_TLV)
+    } else {
+        let readable = [ContentFormat::LWM2M_TLV, ContentFormat::LEGACY_TLV];
+        readable.into_iter().find(announces)
+    }
+}
+
+/// Tells whether a path holds one value, as far as the model knows.
+fn holds_one_value(path: Path, resource: Option<&Resource>) -> bool {
+    let multiple = resource.is_some_and(|resource| resource.instances() == Instances::Multiple);
+    path.is_resource_instance() || (path.is_resource() && !multiple)
+}
+
 /// Writes a value for a device: bytes as they are, everything else as text.
 pub fn encode_resource(value: &Value) -> (ContentFormat, Vec<u8>) {
     match value {
@@ -62,7 +108,34 @@ pub fn encode_resource(value: &Value) -> (ContentFormat, Vec<u8>) {
     }
 }
 
-/// Reads the value of one resource that a device answered.
+/// Reads what a device answered when a path was read, or notifies of one.
+///
+/// Every path of the reading is the one asked for or lies below it. A missing format means text or
+/// bytes for a resource, as [`decode_resource`] says, and TLV for what holds several values: nothing
+/// else could have been asked for.
+pub fn decode(
+    format: Option<ContentFormat>,
+    path: Path,
+    payload: &[u8],
+    type_of: impl Fn(Path) -> Option<DataType>,
+) -> Result<Reading, Undecodable> {
+    let in_resource = path.to_resource().is_some();
+    match format {
+        Some(ContentFormat::LWM2M_TLV | ContentFormat::LEGACY_TLV) => {
+            Ok(tlv::decode(path, payload, type_of)?)
+        }
+        None if !in_resource => Ok(tlv::decode(path, payload, type_of)?),
+        Some(format) if holds_one_value_only(format) && !in_resource => {
+            Err(Undecodable::OneValue(format))
+        }
+        Some(_) | None => {
+            let value = decode_resource(format, payload, type_of(path))?;
+            Ok(Reading::from([(path, value)]))
+        }
+    }
+}
+
+/// Reads the value of one resource that a device answered as text or as bytes.
 ///
 /// A missing format means text, as devices of the 1.0 era leave it out; it means bytes where the
 /// model says the resource is opaque, for such a device has no reason to dress bytes up. A resource
@@ -91,87 +164,19 @@ pub fn decode_resource(
     Ok(value)
 }
 
+fn holds_one_value_only(format: ContentFormat) -> bool {
+    [
+        ContentFormat::TEXT,
+        ContentFormat::LEGACY_TEXT,
+        ContentFormat::OCTET_STREAM,
+        LEGACY_OPAQUE,
+    ]
+    .contains(&format)
+}
+
 fn text_or_bytes(payload: &[u8]) -> Value {
     match std::str::from_utf8(payload) {
         Ok(text) => Value::String(text.to_owned()),
         Err(_) => Value::Opaque(payload.to_vec()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::collection::vec;
-    use proptest::prelude::{any, prop_assert, proptest};
-
-    use super::{Malformed, Undecodable, decode_resource, encode_resource};
-    use crate::coap::content::ContentFormat;
-    use crate::lwm2m::value::{DataType, Value};
-
-    #[test]
-    fn bytes_travel_as_they_are_and_the_rest_as_text() {
-        let opaque = encode_resource(&Value::Opaque(vec![0, 255]));
-        assert_eq!(opaque, (ContentFormat::OCTET_STREAM, vec![0, 255]));
-        let boolean = encode_resource(&Value::Boolean(true));
-        assert_eq!(boolean, (ContentFormat::TEXT, b"1".to_vec()));
-    }
-
-    #[test]
-    fn an_answer_without_format_follows_the_model() {
-        let text = |kind| decode_resource(None, b"AQI=", kind);
-        assert_eq!(
-            text(Some(DataType::String)),
-            Ok(Value::String("AQI=".into()))
-        );
-        assert_eq!(
-            text(Some(DataType::Opaque)),
-            Ok(Value::Opaque(b"AQI=".to_vec()))
-        );
-        assert_eq!(text(None), Ok(Value::String("AQI=".into())));
-        assert_eq!(
-            decode_resource(None, &[0xff], None),
-            Ok(Value::Opaque(vec![0xff]))
-        );
-    }
-
-    #[test]
-    fn an_answer_with_format_follows_the_format() {
-        let opaque = Some(DataType::Opaque);
-        for text in [ContentFormat::TEXT, ContentFormat::LEGACY_TEXT] {
-            assert_eq!(
-                decode_resource(Some(text), b"AQI=", opaque),
-                Ok(Value::Opaque(vec![1, 2]))
-            );
-        }
-        for bytes in [ContentFormat::OCTET_STREAM, ContentFormat(1544)] {
-            let read = decode_resource(Some(bytes), b"AQI=", opaque);
-            assert_eq!(read, Ok(Value::Opaque(b"AQI=".to_vec())));
-            assert_eq!(
-                decode_resource(Some(bytes), b"a", None),
-                Ok(Value::Opaque(b"a".to_vec()))
-            );
-        }
-        let unfit = decode_resource(Some(ContentFormat::TEXT), b"warm", Some(DataType::Float));
-        let malformed = Malformed {
-            data_type: DataType::Float,
-        };
-        assert_eq!(unfit, Err(Undecodable::Malformed(malformed)));
-    }
-
-    #[test]
-    fn a_format_without_reader_is_named() {
-        for format in [40, 60, 110, 112, 1542, 1543, 11542, 11543, 11544, 65535].map(ContentFormat)
-        {
-            for data_type in [None, Some(DataType::Integer), Some(DataType::Opaque)] {
-                let read = decode_resource(Some(format), b"1", data_type);
-                assert_eq!(read, Err(Undecodable::UnsupportedFormat(format)));
-            }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn a_payload_of_unknown_type_always_becomes_a_value(payload in vec(any::<u8>(), 0..64)) {
-            prop_assert!(decode_resource(None, &payload, None).is_ok());
-        }
     }
 }

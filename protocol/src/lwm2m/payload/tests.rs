@@ -1,0 +1,212 @@
+//! Is each payload read in the format it is in, and asked for in one we read?
+
+use proptest::collection::vec;
+use proptest::prelude::{any, prop_assert, proptest};
+
+use super::{
+    Malformed, Reading, Undecodable, accept_for, decode, decode_resource, encode_resource,
+};
+use crate::coap::content::ContentFormat;
+use crate::lwm2m::model::{self, Resource};
+use crate::lwm2m::path::Path;
+use crate::lwm2m::payload::tlv;
+use crate::lwm2m::value::{DataType, Value};
+use crate::lwm2m::version::Version;
+
+const BATTERY_LEVEL: Path = Path::resource(3, 0, 9);
+const POWER_SOURCES: Path = Path::resource(3, 0, 6);
+const SINGLE_VALUED: [Option<ContentFormat>; 5] = [
+    None,
+    Some(ContentFormat::TEXT),
+    Some(ContentFormat::LEGACY_TEXT),
+    Some(ContentFormat::OCTET_STREAM),
+    Some(ContentFormat(1544)),
+];
+const TLV: [ContentFormat; 2] = [ContentFormat::LWM2M_TLV, ContentFormat::LEGACY_TLV];
+
+#[test]
+fn bytes_travel_as_they_are_and_the_rest_as_text() {
+    let opaque = encode_resource(&Value::Opaque(vec![0, 255]));
+    assert_eq!(opaque, (ContentFormat::OCTET_STREAM, vec![0, 255]));
+    let boolean = encode_resource(&Value::Boolean(true));
+    assert_eq!(boolean, (ContentFormat::TEXT, b"1".to_vec()));
+}
+
+#[test]
+fn an_answer_without_format_follows_the_model() {
+    let text = |kind| decode_resource(None, b"AQI=", kind);
+    assert_eq!(
+        text(Some(DataType::String)),
+        Ok(Value::String("AQI=".into()))
+    );
+    assert_eq!(
+        text(Some(DataType::Opaque)),
+        Ok(Value::Opaque(b"AQI=".to_vec()))
+    );
+    assert_eq!(text(None), Ok(Value::String("AQI=".into())));
+    assert_eq!(
+        decode_resource(None, &[0xff], None),
+        Ok(Value::Opaque(vec![0xff]))
+    );
+}
+
+#[test]
+fn an_answer_with_format_follows_the_format() {
+    let opaque = Some(DataType::Opaque);
+    for text in [ContentFormat::TEXT, ContentFormat::LEGACY_TEXT] {
+        assert_eq!(
+            decode_resource(Some(text), b"AQI=", opaque),
+            Ok(Value::Opaque(vec![1, 2]))
+        );
+    }
+    for bytes in [ContentFormat::OCTET_STREAM, ContentFormat(1544)] {
+        let read = decode_resource(Some(bytes), b"AQI=", opaque);
+        assert_eq!(read, Ok(Value::Opaque(b"AQI=".to_vec())));
+        assert_eq!(
+            decode_resource(Some(bytes), b"a", None),
+            Ok(Value::Opaque(b"a".to_vec()))
+        );
+    }
+    let unfit = decode_resource(Some(ContentFormat::TEXT), b"warm", Some(DataType::Float));
+    let malformed = Malformed {
+        data_type: DataType::Float,
+    };
+    assert_eq!(unfit, Err(Undecodable::Malformed(malformed)));
+}
+
+#[test]
+fn a_format_without_reader_is_named() {
+    for format in [40, 60, 110, 112, 1542, 1543, 11542, 11543, 11544, 65535].map(ContentFormat) {
+        for data_type in [None, Some(DataType::Integer), Some(DataType::Opaque)] {
+            let read = decode_resource(Some(format), b"1", data_type);
+            assert_eq!(read, Err(Undecodable::UnsupportedFormat(format)));
+        }
+    }
+}
+
+#[test]
+fn a_resource_is_read_in_any_format_of_one_value() {
+    for format in SINGLE_VALUED {
+        for path in [BATTERY_LEVEL, Path::resource_instance(3, 0, 7, 1)] {
+            let read = decode(format, path, b"100", type_of);
+            assert_eq!(read, Ok(Reading::from([(path, Value::Integer(100))])));
+        }
+    }
+    let unfit = decode(None, BATTERY_LEVEL, b"full", type_of);
+    let malformed = Malformed {
+        data_type: DataType::Integer,
+    };
+    assert_eq!(unfit, Err(Undecodable::Malformed(malformed)));
+}
+
+#[test]
+fn tlv_is_read_under_its_number_and_that_of_the_drafts() {
+    let one = Reading::from([(BATTERY_LEVEL, Value::Integer(100))]);
+    for format in TLV {
+        for path in [BATTERY_LEVEL, Path::instance(3, 0), Path::object(3)] {
+            let read = decode(Some(format), path, &[0xc1, 9, 100], type_of);
+            assert_eq!(read, Ok(one.clone()), "{path}");
+        }
+        let cut_off = decode(Some(format), BATTERY_LEVEL, &[0xc1, 9], type_of);
+        let malformed = Undecodable::MalformedTlv(tlv::Malformed::CutOff);
+        assert_eq!(cut_off, Err(malformed));
+    }
+}
+
+#[test]
+fn an_instance_without_format_is_tlv() {
+    let read = decode(None, Path::instance(3, 0), &[0xc1, 9, 100], type_of);
+    assert_eq!(
+        read,
+        Ok(Reading::from([(BATTERY_LEVEL, Value::Integer(100))]))
+    );
+}
+
+#[test]
+fn an_instance_is_more_than_one_value() {
+    for path in [Path::instance(3, 0), Path::object(3)] {
+        for format in SINGLE_VALUED.into_iter().flatten() {
+            let read = decode(Some(format), path, b"100", type_of);
+            assert_eq!(read, Err(Undecodable::OneValue(format)));
+        }
+    }
+}
+
+#[test]
+fn a_format_without_reader_is_named_at_every_level() {
+    for format in [40, 60, 110, 112, 1543, 11543, 11544, 65535].map(ContentFormat) {
+        for path in [POWER_SOURCES, Path::instance(3, 0), Path::object(3)] {
+            let read = decode(Some(format), path, b"1", type_of);
+            assert_eq!(read, Err(Undecodable::UnsupportedFormat(format)));
+        }
+    }
+}
+
+#[test]
+fn a_failure_says_what_was_wrong() {
+    let failure = |path, payload: &[u8]| {
+        let read = decode(Some(ContentFormat::LWM2M_TLV), path, payload, type_of);
+        read.unwrap_err().to_string()
+    };
+    assert_eq!(
+        failure(BATTERY_LEVEL, &[0xc1, 10, 100]),
+        "the TLV payload is malformed: it tells of /3/0/10, which was not asked for"
+    );
+    assert_eq!(
+        failure(BATTERY_LEVEL, &[0xc0, 9]),
+        "the TLV payload is malformed: the value of /3/0/9 is not of type INTEGER"
+    );
+}
+
+#[test]
+fn one_value_is_asked_for_as_text_or_bytes_whatever_is_announced() {
+    let announcements = [&[][..], &[11542], &[60, 110, 112, 11542, 11543], &[112]];
+    for announced in announcements {
+        let text = Some(ContentFormat::TEXT);
+        assert_eq!(accept(BATTERY_LEVEL, announced), text);
+        assert_eq!(accept(Path::resource_instance(3, 0, 6, 0), announced), text);
+        let package = accept(Path::resource(5, 0, 0), announced);
+        assert_eq!(package, Some(ContentFormat::OCTET_STREAM));
+        let unknown = Path::resource(42_000, 0, 1);
+        assert_eq!(accept(unknown, announced), None);
+    }
+}
+
+#[test]
+fn several_values_are_asked_for_as_tlv_unless_only_others_are_announced() {
+    let cases: [(&[u16], Option<ContentFormat>); 6] = [
+        (&[], Some(ContentFormat::LWM2M_TLV)),
+        (
+            &[60, 110, 112, 11542, 11543],
+            Some(ContentFormat::LWM2M_TLV),
+        ),
+        (&[1542, 11542], Some(ContentFormat::LWM2M_TLV)),
+        (&[0, 1542], Some(ContentFormat::LEGACY_TLV)),
+        (&[110], None),
+        (&[0, 112], None),
+    ];
+    for (announced, expected) in cases {
+        for path in [POWER_SOURCES, Path::instance(3, 0), Path::object(3)] {
+            assert_eq!(accept(path, announced), expected, "{path} {announced:?}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_payload_of_unknown_type_always_becomes_a_value(payload in vec(any::<u8>(), 0..64)) {
+        prop_assert!(decode_resource(None, &payload, None).is_ok());
+    }
+}
+
+fn accept(path: Path, announced: &[u16]) -> Option<ContentFormat> {
+    accept_for(path, resource_at(path), announced)
+}
+
+fn type_of(path: Path) -> Option<DataType> {
+    resource_at(path)?.data_type()
+}
+
+fn resource_at(path: Path) -> Option<&'static Resource> {
+    model::resource(path.object_id(), Version::new(1, 1), path.resource_id()?)
+}

@@ -1,0 +1,233 @@
+//! How do the values of an object, an instance or a resource travel together? (LwM2M Core 1.1
+//! section 7.4.3, application/vnd.oma.lwm2m+tlv)
+//!
+//! An entry holds a value or further entries, three levels at most:
+//!
+//! ```text
+//! object instance > multiple resource > resource instance
+//!                 > resource
+//! ```
+//!
+//! Entries are relative to what was asked for, and devices differ in which levels they leave out.
+//! Each level is understood with and without those above it, as long as it lies within the path.
+
+mod entry;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+use thiserror::Error;
+
+use self::entry::{Entry, Kind, entries};
+use super::Reading;
+use crate::lwm2m::model::{self, Instances};
+use crate::lwm2m::path::Path;
+use crate::lwm2m::value::{DataType, Value};
+
+/// Bounds the values of one payload: far above any real device, low enough that a payload of empty
+/// entries, two bytes each, does not grow to many times its size. A longer one is refused.
+pub const VALUES_MAX: usize = 4096;
+
+/// Tells why bytes are not the TLV that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Malformed {
+    /// An entry reaches behind the end of what it stands in.
+    #[error("an entry is cut off")]
+    CutOff,
+    /// An entry stands where there can be none of its kind.
+    #[error("an entry stands where there can be none of its kind")]
+    Misplaced,
+    /// An entry is about something that was not asked for.
+    #[error("it tells of {0}, which was not asked for")]
+    Elsewhere(Path),
+    /// A resource is given both as one value and as several.
+    #[error("it gives {0} both as one value and as several")]
+    Ambiguous(Path),
+    /// The bytes of a value are not of its type.
+    #[error("the value of {path} is not of type {data_type}")]
+    Value {
+        /// Where the value belongs.
+        path: Path,
+        /// The type it should have been of.
+        data_type: DataType,
+    },
+    /// There are more values than allowed.
+    #[error("it has more than {VALUES_MAX} values")]
+    TooMany,
+}
+
+/// Reads the values at and below a path; of repeated ones the last counts.
+///
+/// A value whose type is not known is bytes: a number looks like text as often as not. An object
+/// instance or a multiple resource may be empty, and leaves no trace.
+pub fn decode(
+    path: Path,
+    payload: &[u8],
+    type_of: impl Fn(Path) -> Option<DataType>,
+) -> Result<Reading, Malformed> {
+    let mut decoder = Decoder {
+        asked: path,
+        type_of,
+        reading: Reading::new(),
+        values_left: VALUES_MAX,
+    };
+    for entry in entries(payload) {
+        decoder.read_outermost(entry?)?;
+    }
+    decoder.finish()
+}
+
+/// Writes the values at and below a path as a request for that path carries them; what lies
+/// elsewhere, or is no value of a resource, is left out.
+///
+/// # Panics
+///
+/// If a value is longer than 16 MiB.
+pub fn encode(path: Path, values: &Reading) -> Vec<u8> {
+    let within: Vec<(Path, &Value)> = values
+        .iter()
+        .filter(|(at, _)| path.contains(**at) && at.to_resource().is_some())
+        .map(|(at, value)| (*at, value))
+        .collect();
+    let mut out = Vec::new();
+    if path.is_object() {
+        write_instances(&within, &mut out);
+    } else if path.is_resource_instance() {
+        write_values(Kind::ResourceInstance, &within, &mut out);
+    } else {
+        write_resources(&within, &mut out);
+    }
+    out
+}
+
+struct Decoder<F> {
+    asked: Path,
+    type_of: F,
+    reading: Reading,
+    values_left: usize,
+}
+
+impl<F: Fn(Path) -> Option<DataType>> Decoder<F> {
+    fn read_outermost(&mut self, entry: Entry<'_>) -> Result<(), Malformed> {
+        match entry.kind {
+            Kind::ObjectInstance => {
+                let instance = Path::instance(self.asked.object_id(), entry.id);
+                self.check_way(instance)?;
+                for inner in entries(entry.value) {
+                    self.read_resource(instance, inner?)?;
+                }
+                Ok(())
+            }
+            Kind::MultipleResource | Kind::Resource => {
+                self.read_resource(self.implied_instance()?, entry)
+            }
+            Kind::ResourceInstance => {
+                let resource = self.asked.to_resource().ok_or(Malformed::Misplaced)?;
+                self.read_value(resource, entry)
+            }
+        }
+    }
+
+    fn read_resource(&mut self, instance: Path, entry: Entry<'_>) -> Result<(), Malformed> {
+        match entry.kind {
+            Kind::Resource => self.read_value(instance, entry),
+            Kind::MultipleResource => {
+                let resource = child(instance, entry.id)?;
+                self.check_way(resource)?;
+                for inner in entries(entry.value) {
+                    let inner = inner?;
+                    if inner.kind != Kind::ResourceInstance {
+                        return Err(Malformed::Misplaced);
+                    }
+                    self.read_value(resource, inner)?;
+                }
+                Ok(())
+            }
+            Kind::ObjectInstance | Kind::ResourceInstance => Err(Malformed::Misplaced),
+        }
+    }
+
+    fn read_value(&mut self, parent: Path, entry: Entry<'_>) -> Result<(), Malformed> {
+        let path = child(parent, entry.id)?;
+        if !self.asked.contains(path) {
+            return Err(Malformed::Elsewhere(path));
+        }
+        self.values_left = self.values_left.checked_sub(1).ok_or(Malformed::TooMany)?;
+        let data_type = (self.type_of)(path).unwrap_or(DataType::Opaque);
+        let value =
+            value::decode(entry.value, data_type).ok_or(Malformed::Value { path, data_type })?;
+        self.reading.insert(path, value);
+        Ok(())
+    }
+
+    /// Holds that an entry of further entries leads to what was asked for.
+    fn check_way(&self, path: Path) -> Result<(), Malformed> {
+        if self.asked.contains(path) || path.contains(self.asked) {
+            Ok(())
+        } else {
+            Err(Malformed::Elsewhere(path))
+        }
+    }
+
+    /// Returns the instance that resources without one belong to. Some devices leave it out when a
+    /// whole object is read; that has one meaning only if the object has one instance at most.
+    fn implied_instance(&self) -> Result<Path, Malformed> {
+        let object = self.asked.object_id();
+        let newest = model::versions(object).last();
+        match self.asked.instance_id() {
+            Some(instance) => Ok(Path::instance(object, instance)),
+            None if newest.is_none_or(|known| known.instances() == Instances::Single) => {
+                Ok(Path::instance(object, 0))
+            }
+            None => Err(Malformed::Misplaced),
+        }
+    }
+
+    fn finish(self) -> Result<Reading, Malformed> {
+        // Sorted, a resource stands right before its instances.
+        let paths = self.reading.keys();
+        let mut pairs = paths.clone().zip(paths.skip(1));
+        match pairs.find(|(one, next)| one.contains(**next)) {
+            Some((resource, _)) => Err(Malformed::Ambiguous(*resource)),
+            None => Ok(self.reading),
+        }
+    }
+}
+
+fn child(parent: Path, id: u16) -> Result<Path, Malformed> {
+    parent.child(id).ok_or(Malformed::Misplaced)
+}
+
+fn write_instances(values: &[(Path, &Value)], out: &mut Vec<u8>) {
+    for of_one in values.chunk_by(|(one, _), (next, _)| one.instance_id() == next.instance_id()) {
+        let mut resources = Vec::new();
+        write_resources(of_one, &mut resources);
+        let id = of_one.first().and_then(|(path, _)| path.instance_id());
+        write(Kind::ObjectInstance, id, &resources, out);
+    }
+}
+
+fn write_resources(values: &[(Path, &Value)], out: &mut Vec<u8>) {
+    for of_one in values.chunk_by(|(one, _), (next, _)| one.to_resource() == next.to_resource()) {
+        let is_single = |(path, _): &(Path, &Value)| path.is_resource();
+        let (single, multiple) = of_one.split_at(of_one.partition_point(is_single));
+        write_values(Kind::Resource, single, out);
+        if let Some((first, _)) = multiple.first() {
+            let mut instances = Vec::new();
+            write_values(Kind::ResourceInstance, multiple, &mut instances);
+            write(Kind::MultipleResource, first.resource_id(), &instances, out);
+        }
+    }
+}
+
+fn write_values(kind: Kind, values: &[(Path, &Value)], out: &mut Vec<u8>) {
+    for (path, value) in values {
+        write(kind, path.segments().last(), &value::encode(value), out);
+    }
+}
+
+fn write(kind: Kind, id: Option<u16>, value: &[u8], out: &mut Vec<u8>) {
+    let id = id.expect("a value lies in a resource, and so in an instance");
+    Entry { kind, id, value }.write(out);
+}
