@@ -3,6 +3,9 @@
 
 use super::model::{Instances, Resource};
 use super::path::Path;
+use super::payload::{self, Reading};
+use super::value::Value;
+use super::version::EnablerVersion;
 use crate::coap::code::Code;
 use crate::coap::content::ContentFormat;
 use crate::coap::message::{Kind, Message, MessageId};
@@ -21,6 +24,17 @@ pub struct Label {
     pub message_id: MessageId,
     /// Pairs the answer with the request.
     pub token: Token,
+}
+
+/// Says where a write goes and what it carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedWrite {
+    /// The path the request is about.
+    pub target: Path,
+    /// The format the payload is in.
+    pub format: ContentFormat,
+    /// The value, or a list that holds it.
+    pub payload: Vec<u8>,
 }
 
 /// Asks for the value at a path, in the given format if there is one to prefer.
@@ -76,6 +90,35 @@ pub fn execute(label: Label, root: &str, path: Path, arguments: &str) -> Message
         .with_payload(arguments)
 }
 
+/// Decides how a single value is written to a path on a device of the given release.
+///
+/// LwM2M 1.0 has no path for the instance of a multiple resource, so that there the resource as a
+/// whole is replaced by a list of one. A resource instance a caller names is written as named: what
+/// cannot be addressed, the device refuses, whereas a list would replace the other instances too.
+pub fn plan_write(
+    enabler: EnablerVersion,
+    path: Path,
+    resource: Option<&Resource>,
+    value: &Value,
+) -> PlannedWrite {
+    let target = write_target(path, resource);
+    match enabler {
+        EnablerVersion::V1_0 if target != path => PlannedWrite {
+            target: path,
+            format: ContentFormat::LWM2M_TLV,
+            payload: payload::tlv::encode(path, &Reading::from([(target, value.clone())])),
+        },
+        EnablerVersion::V1_0 | EnablerVersion::V1_1 | EnablerVersion::V1_2 => {
+            let (format, payload) = payload::encode_resource(value);
+            PlannedWrite {
+                target,
+                format,
+                payload,
+            }
+        }
+    }
+}
+
 /// Returns the path a single value is written to: of a multiple resource that is instance 0, for
 /// the resource as a whole takes only a list of instances.
 pub fn write_target(path: Path, resource: Option<&Resource>) -> Path {
@@ -99,14 +142,24 @@ fn request(label: Label, code: Code, root: &str, path: Path) -> Message {
 
 #[cfg(test)]
 mod tests {
-    use super::{Label, cancel_observation, execute, observe, read, write, write_target};
+    use super::{
+        Label, PlannedWrite, cancel_observation, execute, observe, plan_write, read, write,
+        write_target,
+    };
     use crate::coap::code::Code;
     use crate::coap::content::ContentFormat;
     use crate::coap::message::{Kind, Message, MessageId};
     use crate::coap::token::Token;
     use crate::lwm2m::model;
     use crate::lwm2m::path::Path;
-    use crate::lwm2m::version::Version;
+    use crate::lwm2m::value::Value;
+    use crate::lwm2m::version::{EnablerVersion, Version};
+
+    const RELEASES: [EnablerVersion; 3] = [
+        EnablerVersion::V1_0,
+        EnablerVersion::V1_1,
+        EnablerVersion::V1_2,
+    ];
 
     #[test]
     fn a_read_gets_the_path_in_the_wanted_format() {
@@ -202,6 +255,69 @@ mod tests {
         let unknown = Path::resource(65000, 0, 1);
         assert_eq!(target(unknown), unknown);
         assert_eq!(target(Path::instance(3, 0)), Path::instance(3, 0));
+    }
+
+    #[test]
+    fn a_multiple_resource_is_replaced_by_a_list_where_its_instances_have_no_path() {
+        let path = Path::resource(11, 0, 8);
+        let value = Value::String("a".into());
+        let list = PlannedWrite {
+            target: path,
+            format: ContentFormat::LWM2M_TLV,
+            payload: vec![0x83, 8, 0x41, 0, b'a'],
+        };
+        assert_eq!(planned(EnablerVersion::V1_0, path, &value), list);
+        let one = PlannedWrite {
+            target: Path::resource_instance(11, 0, 8, 0),
+            format: ContentFormat::TEXT,
+            payload: b"a".to_vec(),
+        };
+        for release in [EnablerVersion::V1_1, EnablerVersion::V1_2] {
+            assert_eq!(planned(release, path, &value), one);
+        }
+    }
+
+    #[test]
+    fn any_other_value_is_written_as_text_or_bytes_whatever_the_release() {
+        let bytes = Value::Opaque(vec![0, 1]);
+        let text = Value::Integer(300);
+        let cases: [(Path, &Value, ContentFormat, &[u8]); 4] = [
+            (Path::resource(1, 0, 1), &text, ContentFormat::TEXT, b"300"),
+            (
+                Path::resource_instance(11, 0, 8, 3),
+                &text,
+                ContentFormat::TEXT,
+                b"300",
+            ),
+            (
+                Path::resource(65_000, 0, 1),
+                &text,
+                ContentFormat::TEXT,
+                b"300",
+            ),
+            (
+                Path::resource(5, 0, 0),
+                &bytes,
+                ContentFormat::OCTET_STREAM,
+                &[0, 1],
+            ),
+        ];
+        for (path, value, format, payload) in cases {
+            for release in RELEASES {
+                let expected = PlannedWrite {
+                    target: path,
+                    format,
+                    payload: payload.to_vec(),
+                };
+                assert_eq!(planned(release, path, value), expected);
+            }
+        }
+    }
+
+    fn planned(release: EnablerVersion, path: Path, value: &Value) -> PlannedWrite {
+        let resource = path.resource_id().unwrap();
+        let resource = model::resource(path.object_id(), Version::new(1, 0), resource);
+        plan_write(release, path, resource, value)
     }
 
     fn label() -> Label {

@@ -124,6 +124,8 @@ mod tests {
     use super::{Entry, Kind, entries};
     use crate::lwm2m::payload::tlv::Malformed;
 
+    type Parts = (Kind, u16, Vec<u8>);
+
     const KINDS: [Kind; 4] = [
         Kind::ObjectInstance,
         Kind::ResourceInstance,
@@ -195,7 +197,7 @@ mod tests {
         }
     }
 
-    fn any_entry() -> impl Strategy<Value = (Kind, u16, Vec<u8>)> {
+    fn any_entry() -> impl Strategy<Value = Parts> {
         let kind = proptest::sample::select(KINDS.to_vec());
         let length = prop_oneof![0..=9_usize, 250..260_usize, Just(65535), Just(65536)];
         let value = (any::<u8>(), length).prop_map(|(byte, length)| vec![byte; length]);
@@ -208,7 +210,7 @@ mod tests {
         out
     }
 
-    fn read(bytes: &[u8]) -> Vec<Result<(Kind, u16, Vec<u8>), Malformed>> {
+    fn read(bytes: &[u8]) -> Vec<Result<Parts, Malformed>> {
         let own = |entry: Entry<'_>| (entry.kind, entry.id, entry.value.to_vec());
         entries(bytes).map(|entry| entry.map(own)).collect()
     }
