@@ -7,12 +7,13 @@ use std::fs;
 use std::path::Path as FilePath;
 
 use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
 use protocol::lwm2m::links::ObjectLinks;
 use protocol::lwm2m::model;
 use protocol::lwm2m::operation::{self, Label};
 use protocol::lwm2m::path::Path;
-use protocol::lwm2m::payload::{self, Undecodable};
+use protocol::lwm2m::payload::{self, Reading, Undecodable};
 use protocol::lwm2m::registration::{Register, Update};
 use protocol::lwm2m::value::{DataType, Value};
 use protocol::lwm2m::version::EnablerVersion;
@@ -107,6 +108,51 @@ fn every_recorded_text_and_byte_answer_becomes_its_value() {
         expected.map(|(path, value)| (path.to_owned(), value))
     );
     assert_eq!(values[2].1.to_text(), "2026-11-21T11:34:34Z");
+}
+
+#[test]
+fn every_recorded_tlv_answer_and_notification_becomes_its_values() {
+    let recorded = recorded();
+    let answers: Vec<&Message> = recorded
+        .iter()
+        .map(|(message, _)| message)
+        .filter(|message| message.code == Code::CONTENT)
+        .filter(|message| message.content_format() == Some(ContentFormat::LWM2M_TLV))
+        .collect();
+    let counts: Vec<(String, usize)> = answers
+        .into_iter()
+        .map(|answer| {
+            let mut others = recorded.iter().map(|(message, _)| message);
+            let request =
+                others.find(|other| other.code == Code::GET && other.token == answer.token);
+            let path = request
+                .and_then(path_of)
+                .expect("each answer has its request");
+            let format = answer.content_format();
+            let values = payload::decode(format, path, &answer.payload, type_of).unwrap();
+            (path.to_string(), values.len())
+        })
+        .collect();
+    let expected = [("/3/0", 20), ("/3/0/6", 1), ("/3/0", 16)]
+        .into_iter()
+        .chain([("/3/0/13", 1); 5])
+        .chain([("/3/0", 20)])
+        .map(|(path, count)| (path.to_owned(), count));
+    assert_eq!(counts, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_firmware_package_is_written_as_a_real_server_writes_it() {
+    let blocks: Vec<Vec<u8>> = recorded()
+        .into_iter()
+        .map(|(message, _)| message)
+        .filter(|message| message.code == Code::PUT && message.block1().is_some())
+        .filter(|message| message.content_format() == Some(ContentFormat::LWM2M_TLV))
+        .map(|message| message.payload)
+        .collect();
+    let package = Path::resource(5, 0, 0);
+    let values = Reading::from([(package, Value::Opaque(vec![0xaa; 1500]))]);
+    assert_eq!(payload::tlv::encode(package, &values), blocks.concat());
 }
 
 #[test]
