@@ -9,15 +9,21 @@ use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::option;
 use protocol::coap::token::Token;
 use protocol::lwm2m::links::ObjectLinks;
+use protocol::lwm2m::model;
+use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload;
 use protocol::lwm2m::registration::{Register, Update};
 use protocol::lwm2m::value::DataType;
+use protocol::lwm2m::version::Version;
 
 /// What an Anjay client and a server said to each other.
 const CONVERSATION: &str =
     include_str!("../protocol/tests/vectors/coap/register_update_deregister_anjay.hex");
 
-criterion_group!(codecs, update, register, links, text);
+/// A device's answer to a read of its Device instance: the path, the bytes, and what they mean.
+const INSTANCE: &str = include_str!("../protocol/tests/vectors/tlv/device_instance_anjay.hex");
+
+criterion_group!(codecs, update, register, links, text, instance);
 criterion_main!(codecs);
 
 fn update(criterion: &mut Criterion) {
@@ -82,6 +88,24 @@ fn text(criterion: &mut Criterion) {
     });
     criterion.bench_function("text payload of a float: encode", |bench| {
         bench.iter(|| payload::encode_resource(black_box(&value)));
+    });
+}
+
+fn instance(criterion: &mut Criterion) {
+    let path = Path::instance(3, 0);
+    let head = INSTANCE.lines().find_map(|line| line.split_once(" | "));
+    let (_, hex) = head.expect("the bytes are behind the path");
+    let bytes: Vec<u8> = hex.as_bytes().chunks(2).map(byte).collect();
+    let version = Version::new(1, 1);
+    let type_of = |at: Path| model::resource(3, version, at.resource_id()?)?.data_type();
+    let decode = |bytes| payload::decode(Some(ContentFormat::LWM2M_TLV), path, bytes, type_of);
+    let values = decode(&bytes).expect("the answer is the instance's values");
+    assert_eq!((bytes.len(), values.len()), (118, 20));
+    criterion.bench_function("instance of Anjay, 20 values in TLV: decode", |bench| {
+        bench.iter(|| decode(black_box(&bytes)));
+    });
+    criterion.bench_function("instance of Anjay, 20 values in TLV: encode", |bench| {
+        bench.iter(|| payload::tlv::encode(path, black_box(&values)));
     });
 }
 
