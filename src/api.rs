@@ -12,12 +12,14 @@ mod clients;
 mod customers;
 mod device;
 mod devices;
+mod docs;
 mod error;
 mod fields;
 mod health;
 mod import;
 mod logs;
 mod metrics;
+mod openapi;
 mod page;
 mod psk;
 mod rate;
@@ -76,6 +78,10 @@ struct Api {
     imports: import::Imports,
     /// The lines an import may have.
     import_lines_max: u32,
+    /// What is told of the API to programs.
+    openapi: web::Bytes,
+    /// What is told of it to people.
+    docs: web::Bytes,
 }
 
 impl State {
@@ -88,6 +94,7 @@ impl State {
         master_key: MasterKey,
         operator: OperatorToken,
     ) -> Self {
+        let document = openapi::document(ROUTES, &config.platform);
         Self(web::Data::new(Api {
             store,
             devices,
@@ -100,6 +107,8 @@ impl State {
             json_body_bytes_max: config.json_body_bytes_max,
             imports: import::Imports::default(),
             import_lines_max: config.import_lines_max,
+            openapi: document.to_json(),
+            docs: docs::page_of(&document),
         }))
     }
 
@@ -114,11 +123,12 @@ impl State {
     }
 }
 
-/// One route: what it is called by, who may call it, and what answers.
+/// One route: what it is called by, who may call it, what is told of it, and what answers.
 struct Route {
     method: Method,
     path: &'static str,
     access: Access,
+    describe: fn() -> openapi::Operation,
     answer: fn(actix_web::Route) -> actix_web::Route,
 }
 
@@ -130,107 +140,158 @@ use Scope::{
 /// Every route. Paths that could match the same text stand with the literal one first.
 const ROUTES: &[Route] = &[
     // Health and metrics, for whoever watches the service.
-    get("/livez", Open, |it| it.to(health::livez)),
-    get("/readyz", Open, |it| it.to(health::readyz)),
-    get("/metrics", Open, |it| it.to(metrics::show)),
+    get("/livez", Open, health::described::livez, |it| {
+        it.to(health::livez)
+    }),
+    get("/readyz", Open, health::described::readyz, |it| {
+        it.to(health::readyz)
+    }),
+    get("/openapi.json", Open, openapi::described::show, |it| {
+        it.to(openapi::show)
+    }),
+    get("/docs", Open, docs::described::page, |it| it.to(docs::page)),
+    get("/docs/style.css", Open, docs::described::style, |it| {
+        it.to(docs::style)
+    }),
+    get("/docs/script.js", Open, docs::described::script, |it| {
+        it.to(docs::script)
+    }),
+    get("/metrics", Open, metrics::described::show, |it| {
+        it.to(metrics::show)
+    }),
     // Access tokens.
-    post("/oauth/token", Open, |it| it.to(tokens::issue)),
-    post("/management-api/oauth/token", Open, |it| {
+    post("/oauth/token", Open, tokens::described::issue, |it| {
         it.to(tokens::issue)
     }),
+    post(
+        "/management-api/oauth/token",
+        Open,
+        tokens::described::issue_for_management,
+        |it| it.to(tokens::issue),
+    ),
     // The operator's customers and their API clients.
-    post("/operator-api/v1/customers", Operator, |it| {
-        it.to(customers::create)
-    }),
-    get("/operator-api/v1/customers", Operator, |it| {
-        it.to(customers::list)
-    }),
-    delete("/operator-api/v1/customers/{customer}", Operator, |it| {
-        it.to(customers::delete)
-    }),
+    post(
+        "/operator-api/v1/customers",
+        Operator,
+        customers::described::create,
+        |it| it.to(customers::create),
+    ),
+    get(
+        "/operator-api/v1/customers",
+        Operator,
+        customers::described::list,
+        |it| it.to(customers::list),
+    ),
+    delete(
+        "/operator-api/v1/customers/{customer}",
+        Operator,
+        customers::described::delete,
+        |it| it.to(customers::delete),
+    ),
     post(
         "/operator-api/v1/customers/{customer}/clients",
         Operator,
+        clients::described::create,
         |it| it.to(clients::create),
     ),
     get(
         "/operator-api/v1/customers/{customer}/clients",
         Operator,
+        clients::described::list,
         |it| it.to(clients::list),
     ),
     delete(
         "/operator-api/v1/customers/{customer}/clients/{client}",
         Operator,
+        clients::described::delete,
         |it| it.to(clients::delete),
     ),
     // Devices.
-    post("/management-api/v1/devices", Customer(DevicesWrite), |it| {
-        it.to(devices::create)
-    }),
-    get("/management-api/v1/devices", Customer(DevicesRead), |it| {
-        it.to(devices::list)
-    }),
+    post(
+        "/management-api/v1/devices",
+        Customer(DevicesWrite),
+        devices::described::create,
+        |it| it.to(devices::create),
+    ),
+    get(
+        "/management-api/v1/devices",
+        Customer(DevicesRead),
+        devices::described::list,
+        |it| it.to(devices::list),
+    ),
     post(
         "/management-api/v1/devices/import",
         Customer(DevicesWrite),
+        import::described::create,
         |it| it.to(import::create),
     ),
     get(
         "/management-api/v1/devices/{device}",
         Customer(DevicesRead),
+        devices::described::inspect,
         |it| it.to(devices::inspect),
     ),
     delete(
         "/management-api/v1/devices/{device}",
         Customer(DevicesWrite),
+        devices::described::delete,
         |it| it.to(devices::delete),
     ),
     post(
         "/management-api/v1/devices/{device}/psk",
         Customer(DevicesWrite),
+        psk::described::give,
         |it| it.to(psk::give),
     ),
     // Action requests (seed 4.2, 4.4 to 4.7).
     get(
         "/management-api/v1/integrate/devices/actions/requests",
         Customer(ActionsRead),
+        actions::described::list,
         |it| it.to(actions::list),
     ),
     get(
         "/management-api/v1/integrate/devices/actions/requests/{request}",
         Customer(ActionsRead),
+        actions::described::show,
         |it| it.to(actions::show),
     ),
     delete(
         "/management-api/v1/integrate/devices/actions/requests/{request}",
         Customer(ActionsWrite),
+        actions::described::cancel,
         |it| it.to(actions::cancel),
     ),
     delete(
         "/management-api/v1/integrate/devices/{device}/actions/requests",
         Customer(ActionsWrite),
+        actions::described::cancel_all,
         |it| it.to(actions::cancel_all),
     ),
     post(
         "/management-api/v1/integrate/devices/{device}/actions/{protocol}",
         Customer(ActionsWrite),
+        actions::described::create,
         |it| it.to(actions::create),
     ),
     // Settings (seed 4.1).
     get(
         "/management-api/v1/settings/{platform}",
         Customer(SettingsRead),
+        settings::described::list,
         |it| it.to(settings::list),
     ),
     patch(
         "/management-api/v1/settings/{platform}/{setting}",
         Customer(SettingsWrite),
+        settings::described::change,
         |it| it.to(settings::change),
     ),
     // Administration log (seed 4.8).
     get(
         "/management-api/v1/administrationLogs",
         Customer(LogsRead),
+        logs::described::list,
         |it| it.to(logs::list),
     ),
 ];
@@ -290,12 +351,14 @@ fn other_path() -> actix_web::Route {
 const fn get(
     path: &'static str,
     access: Access,
+    describe: fn() -> openapi::Operation,
     answer: fn(actix_web::Route) -> actix_web::Route,
 ) -> Route {
     Route {
         method: Method::GET,
         path,
         access,
+        describe,
         answer,
     }
 }
@@ -303,12 +366,14 @@ const fn get(
 const fn post(
     path: &'static str,
     access: Access,
+    describe: fn() -> openapi::Operation,
     answer: fn(actix_web::Route) -> actix_web::Route,
 ) -> Route {
     Route {
         method: Method::POST,
         path,
         access,
+        describe,
         answer,
     }
 }
@@ -316,12 +381,14 @@ const fn post(
 const fn patch(
     path: &'static str,
     access: Access,
+    describe: fn() -> openapi::Operation,
     answer: fn(actix_web::Route) -> actix_web::Route,
 ) -> Route {
     Route {
         method: Method::PATCH,
         path,
         access,
+        describe,
         answer,
     }
 }
@@ -329,12 +396,14 @@ const fn patch(
 const fn delete(
     path: &'static str,
     access: Access,
+    describe: fn() -> openapi::Operation,
     answer: fn(actix_web::Route) -> actix_web::Route,
 ) -> Route {
     Route {
         method: Method::DELETE,
         path,
         access,
+        describe,
         answer,
     }
 }

@@ -38,10 +38,13 @@ macro_rules! text_id {
         pub struct $name(Box<str>);
 
         impl $name {
+            /// The most bytes of such an id.
+            pub const LENGTH_MAX: usize = $max;
+
             /// Reads the id from text; the error says what is wrong with it.
             pub fn parse(text: &str) -> Result<Self, InvalidId> {
                 let allowed: fn(char) -> bool = $allowed;
-                check_text(text, $max, allowed)?;
+                check_text(text, Self::LENGTH_MAX, allowed)?;
                 Ok(Self(text.into()))
             }
 
@@ -223,6 +226,10 @@ macro_rules! uuid_id {
     };
 }
 
+uuid_id! {
+    /// Names an event: something a device said or did.
+    EventId
+}
 uuid_id! {
     /// Names an action request.
     ActionId

@@ -1,5 +1,7 @@
 //! How is an action request shown? (seed 2.1)
 
+pub(super) mod described;
+
 use serde::Serialize;
 
 use engine::action::{Action, Lwm2mRequest, Outcome, Request};

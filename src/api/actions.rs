@@ -1,5 +1,7 @@
 //! Action requests: create, look, list, take back (seed 4.2, 4.4 to 4.7).
 
+pub(super) mod described;
+
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 

@@ -1,5 +1,7 @@
 //! The API clients of a customer: programs that act for it.
 
+pub(super) mod described;
+
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 

@@ -1,5 +1,7 @@
 //! The operator's customers.
 
+pub(super) mod described;
+
 use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
 use serde::Serialize;

@@ -1,5 +1,7 @@
 //! How is a device shown? What it is in a list, and what it does in the inspector.
 
+pub(super) mod described;
+
 use serde::Serialize;
 
 use engine::device::record::Registration;

@@ -1,5 +1,7 @@
 //! The devices of a customer.
 
+pub(super) mod described;
+
 use std::net::IpAddr;
 
 use actix_web::http::header::LOCATION;

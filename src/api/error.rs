@@ -3,6 +3,8 @@
 //! What went wrong has two faces: what the caller is told, and what the operator reads in the log.
 //! A failure says the first; an inner message, where there is one, goes to the log alone.
 
+pub(super) mod described;
+
 use std::fmt;
 
 use actix_web::http::StatusCode;

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::error::{Failure, Fault};
 
 /// The longest name people give a thing, in characters: it fits a line.
-const LABEL_CHARACTERS_MAX: usize = 128;
+pub(super) const LABEL_CHARACTERS_MAX: usize = 128;
 
 /// The fields of one call.
 #[derive(Debug)]

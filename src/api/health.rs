@@ -1,5 +1,7 @@
 //! `/livez` and `/readyz`: is the service alive, and does it take calls?
 
+pub(super) mod described;
+
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 

@@ -8,6 +8,7 @@
 //! Nothing is read before there is room for it, so an import of any length takes the same memory.
 
 mod batches;
+pub(super) mod described;
 mod lines;
 mod records;
 mod report;

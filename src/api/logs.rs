@@ -1,5 +1,7 @@
 //! The administration log (seed 4.8).
 
+pub(super) mod described;
+
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 

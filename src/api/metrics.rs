@@ -3,6 +3,8 @@
 //! They name no customer, device or secret and need no token, because scrapers rarely have one;
 //! they still say how busy the service is, so the path should not be reachable from the internet.
 
+pub(super) mod described;
+
 use actix_web::HttpResponse;
 
 use crate::telemetry;

@@ -1,5 +1,7 @@
 //! How is a list shown? One page at a time.
 
+pub(super) mod described;
+
 use serde::Serialize;
 
 use engine::query::{Page, PageWanted};

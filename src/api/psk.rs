@@ -1,5 +1,7 @@
 //! The pre-shared key of a device: taken in, sealed, and never shown.
 
+pub(super) mod described;
+
 use actix_web::{HttpResponse, web};
 
 use engine::directory::device::{PskIdentity, give_psk};

@@ -1,5 +1,7 @@
 //! What a customer switches on and off (seed 4.1).
 
+pub(super) mod described;
+
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 

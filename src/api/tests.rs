@@ -3,6 +3,7 @@
 
 mod bodies;
 mod calls;
+mod document;
 mod golden;
 mod records;
 mod scripted;

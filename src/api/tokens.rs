@@ -1,5 +1,7 @@
 //! Access tokens: a client shows its secret and gets one (RFC 6749 section 4.4).
 
+pub(super) mod described;
+
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, HeaderMap, PRAGMA};
 use actix_web::{HttpRequest, HttpResponse, web};

@@ -143,6 +143,12 @@ pub(super) fn read_scopes(words: &[String]) -> Result<Scopes, String> {
         })
 }
 
+/// Every word for a scope.
+pub(super) fn every_scope_word() -> Vec<&'static str> {
+    let words = Scope::WORDS.iter().map(|(word, _)| *word);
+    words.chain([EVERY_SCOPE]).collect()
+}
+
 /// The words for a set of scopes.
 pub(super) fn scope_words(scopes: Scopes) -> Vec<&'static str> {
     if scopes == Scopes::ALL {

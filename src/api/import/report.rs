@@ -15,7 +15,7 @@ use crate::api::error::{ErrorBody, Failure, Fault};
 
 /// Refused lines that an answer at the end lists: it is held in memory until then. Of the others
 /// it says how many they are.
-const REFUSALS_MAX: usize = 10_000;
+pub(super) const REFUSALS_MAX: usize = 10_000;
 
 /// The bytes of those lines: names of unknown properties are as long as a line.
 const REFUSAL_BYTES_MAX: usize = 8 * 1_024 * 1_024;

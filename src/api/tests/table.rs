@@ -10,10 +10,14 @@ const OPERATOR: &str = "/operator-api/v1/";
 const MANAGEMENT: &str = "/management-api/v1/";
 
 /// Everything a stranger may call.
-const OPEN: [&str; 5] = [
+const OPEN: [&str; 9] = [
     "/livez",
     "/readyz",
     "/metrics",
+    "/openapi.json",
+    "/docs",
+    "/docs/style.css",
+    "/docs/script.js",
     "/oauth/token",
     "/management-api/oauth/token",
 ];

@@ -1,0 +1,107 @@
+//! What does an action request look like? For the document of the API.
+
+use engine::action::{Mode, Operation, PayloadType, Protocol, Status};
+use engine::limits::SEND_ATTEMPTS_MAX;
+
+use crate::api::openapi::{Schema, names};
+
+/// An action request as it is shown.
+pub(in crate::api) fn action() -> Schema {
+    let id = Schema::uuid().example("01935c5a-0000-7000-8000-000000000001");
+    let left = Schema::whole(0..=u64::from(SEND_ATTEMPTS_MAX)).example(3_u64);
+    let status = Schema::word::<Status>().example("SUCCEEDED");
+    let ip = "The address of the device, where it had one when the request was made.";
+    Schema::object()
+        .must("id", id, "What to follow and cancel the request by.")
+        .must("status", status, "Where the request stands.")
+        .must("deviceId", names::device_id(), "The device that is asked.")
+        .may("ip", names::ip(), ip)
+        .must(
+            "protocol",
+            Schema::word::<Protocol>().example("LWM2M"),
+            "How the device is asked.",
+        )
+        .must(
+            "created",
+            names::spaced(),
+            "When the request was made (UTC).",
+        )
+        .must("updated", names::spaced(), "When it last changed (UTC).")
+        .must("mode", Schema::word::<Mode>(), "When it is sent.")
+        .must("requestData", request_data(), "What was asked.")
+        .may(
+            "resultData",
+            result_data(),
+            "What came of it, once something did.",
+        )
+        .must("sendAttempts", attempts(), "Attempts that are permitted.")
+        .must("sendAttemptsLeft", left, "Attempts that were not begun.")
+        .named("ActionRequest")
+}
+
+/// Attempts a caller may permit.
+pub(in crate::api) fn attempts() -> Schema {
+    Schema::whole(1..=u64::from(SEND_ATTEMPTS_MAX)).example(3_u64)
+}
+
+fn request_data() -> Schema {
+    let address = Schema::text().example("/3303/0/5700");
+    let now_known = "What was known of the device when the request was made.";
+    Schema::object()
+        .must(
+            "action",
+            Schema::word::<Operation>(),
+            "What the device is to do.",
+        )
+        .must("resourceAddress", address, "Where.")
+        .may(
+            "data",
+            Schema::text(),
+            "What was given to write or execute.",
+        )
+        .must("requestMode", Schema::word::<Mode>(), "When it is sent.")
+        .must("sendAttempts", attempts(), "Attempts that are permitted.")
+        .may(
+            "expiresIn",
+            Schema::whole(1..=u64::from(u32::MAX)),
+            "Seconds the request may wait, where its caller said so.",
+        )
+        .must("iccid", names::iccid(), now_known)
+        .may("imsi1", names::imsi(), now_known)
+        .must(
+            "traceId",
+            names::trace(),
+            "The trace of the call that made it.",
+        )
+        .must("deviceId", names::device_id(), "The device.")
+        .must(
+            "requestId",
+            Schema::uuid().example("01935c5a-0000-7000-8000-000000000001"),
+            "The request.",
+        )
+        .must("customerId", names::customer_id(), "The customer.")
+        .may("deviceIpAddress", names::ip(), now_known)
+        .named("RequestData")
+}
+
+fn result_data() -> Schema {
+    Schema::object()
+        .may(
+            "code",
+            Schema::text().pattern("^[2-5][0-9]{2}$").example("205"),
+            "The code of the device's answer, without its dot.",
+        )
+        .may(
+            "payload",
+            Schema::text().example("21.5"),
+            "The value as a text: `false`, `21.5`, base64 for OPAQUE, ISO 8601 for TIME, `o:i` \
+             for OBJLINK.",
+        )
+        .may(
+            "payloadType",
+            Schema::word::<PayloadType>(),
+            "How the payload is written, where that does not follow from the resource.",
+        )
+        .may("errorMessage", Schema::text(), "What went wrong.")
+        .named("ResultData")
+}

@@ -1,0 +1,161 @@
+//! How is an operation shown to people? What it takes, what it answers, and a call to copy.
+
+use super::markup::Html;
+use super::sample::{curl, lines, resolved, sample};
+use super::schema::{kind, show};
+use crate::api::openapi::Node;
+
+/// One operation of the document.
+pub(super) struct Operation<'a> {
+    pub(super) document: &'a Node,
+    pub(super) method: String,
+    pub(super) path: &'a str,
+    pub(super) node: &'a Node,
+}
+
+impl Operation<'_> {
+    /// What programs call it.
+    pub(super) fn id(&self) -> &str {
+        self.node.text("operationId").unwrap_or_default()
+    }
+
+    /// What people call it.
+    pub(super) fn summary(&self) -> &str {
+        self.node.text("summary").unwrap_or_default()
+    }
+
+    /// Shows it.
+    pub(super) fn show(&self, html: &mut Html) {
+        html.raw(&format!(
+            "<article id=\"{}\" class=\"operation\">",
+            self.id()
+        ));
+        html.element("h3", "", self.summary());
+        html.open("p", "call");
+        let class = format!("method {}", self.method.to_ascii_lowercase());
+        html.element("span", &class, &self.method);
+        html.raw(" ");
+        html.element("code", "path", self.path);
+        html.close("p");
+        self.show_credentials(html);
+        html.prose(self.node.text("description").unwrap_or_default());
+        let call = curl(self.document, &self.method, self.path, self.node);
+        html.sample("Call", &call);
+        self.show_parameters(html);
+        self.show_body(html);
+        self.show_answers(html);
+        html.close("article");
+    }
+
+    fn show_credentials(&self, html: &mut Html) {
+        let security = self.node.find("security").map(Node::items);
+        let scheme = security.unwrap_or_default().first();
+        let scheme = scheme.and_then(|it| it.properties().first());
+        let Some((scheme, scopes)) = scheme else {
+            html.element("p", "needs", "Anybody may call it.");
+            return;
+        };
+        html.open("p", "needs");
+        match (
+            scheme.as_str(),
+            scopes.items().first().and_then(Node::as_text),
+        ) {
+            ("accessToken", Some(scope)) => {
+                html.line(&format!("Needs an access token with the scope `{scope}`."));
+            }
+            ("operatorToken", _) => html.text("Needs the operator's token."),
+            _ => html.text("Needs the id and the secret of an API client."),
+        }
+        html.close("p");
+    }
+
+    fn show_parameters(&self, html: &mut Html) {
+        let parameters = self.node.find("parameters").map(Node::items);
+        let parameters = parameters.unwrap_or_default();
+        if parameters.is_empty() {
+            return;
+        }
+        html.element("h4", "", "Parameters");
+        html.open("table", "properties");
+        for parameter in parameters {
+            let place = parameter.text("in").unwrap_or_default();
+            html.raw("<tr><td>");
+            html.element("code", "name", parameter.text("name").unwrap_or_default());
+            if parameter.find("required") == Some(&false.into()) {
+                html.element("span", "optional", "optional");
+            }
+            html.raw("</td><td class=\"kind\">");
+            if let Some(schema) = parameter.find("schema") {
+                kind(html, schema);
+            }
+            html.element("span", "bounds", &format!(", in the {place}"));
+            html.raw("</td><td>");
+            html.line(parameter.text("description").unwrap_or_default());
+            html.raw("</td></tr>");
+        }
+        html.close("table");
+    }
+
+    fn show_body(&self, html: &mut Html) {
+        let Some(body) = self.node.find("requestBody") else {
+            return;
+        };
+        html.element("h4", "", "Body");
+        html.prose(body.text("description").unwrap_or_default());
+        let media = body
+            .find("content")
+            .map(Node::properties)
+            .unwrap_or_default();
+        let names: Vec<_> = media.iter().map(|(name, _)| format!("`{name}`")).collect();
+        html.open("p", "media");
+        html.line(&names.join(", "));
+        html.close("p");
+        if let Some(schema) = media.first().and_then(|(_, it)| it.find("schema")) {
+            show(html, resolved(self.document, schema));
+        }
+    }
+
+    fn show_answers(&self, html: &mut Html) {
+        html.element("h4", "", "Answers");
+        let answers = self.node.find("responses").map(Node::properties);
+        for (status, answer) in answers.unwrap_or_default() {
+            let is_success = status.starts_with('2');
+            html.open("div", if is_success { "answer good" } else { "answer" });
+            html.element("span", "status", status);
+            html.raw(" ");
+            html.line(answer.text("description").unwrap_or_default());
+            if is_success {
+                self.show_success(html, answer);
+            }
+            html.close("div");
+        }
+    }
+
+    fn show_success(&self, html: &mut Html, answer: &Node) {
+        for (name, header) in answer
+            .find("headers")
+            .map(Node::properties)
+            .unwrap_or_default()
+        {
+            html.open("p", "header");
+            let why = header.text("description").unwrap_or_default();
+            html.line(&format!("Header `{name}`: {why}"));
+            html.close("p");
+        }
+        for (media, body) in answer
+            .find("content")
+            .map(Node::properties)
+            .unwrap_or_default()
+        {
+            let Some(schema) = body.find("schema") else {
+                continue;
+            };
+            show(html, schema);
+            let shown = sample(self.document, schema);
+            match shown.as_text() {
+                Some(text) => html.sample(media, text),
+                None => html.sample(media, &lines(&shown)),
+            }
+        }
+    }
+}

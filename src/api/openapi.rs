@@ -1,0 +1,26 @@
+//! `/openapi.json`: what is the API, for programs? The document is made of the routes when the
+//! service starts, so it cannot say anything else than they do.
+
+pub(super) mod described;
+mod document;
+pub(super) mod names;
+mod node;
+mod operation;
+pub(super) mod rules;
+mod schema;
+
+use actix_web::{HttpResponse, web};
+
+use super::Api;
+
+pub(super) use document::document;
+pub(super) use node::Node;
+pub(super) use operation::{JSON, Operation, Tag};
+pub(super) use schema::Schema;
+
+/// GET: the document.
+pub(super) async fn show(api: web::Data<Api>) -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type(JSON)
+        .body(api.openapi.clone())
+}

@@ -1,0 +1,155 @@
+//! What does the whole API look like to a program? The OpenAPI 3.1 document, made of the routes.
+
+use std::collections::BTreeMap;
+
+use super::node::Node;
+use super::operation::{Answer, Need, Operation, Parameter, Place, Tag};
+use super::rules::{self, ACCESS_TOKEN, CLIENT_SECRET, OPERATOR_TOKEN};
+use super::schema::Schema;
+use crate::api::Route;
+
+/// The version of OpenAPI that the document speaks.
+const OPENAPI: &str = "3.1.1";
+
+/// What a reader of the document should know before the first call.
+const INTRODUCTION: &str = include_str!("introduction.md");
+
+/// Schemas by their names.
+type Named = BTreeMap<&'static str, Node>;
+
+/// The document of these routes, as this platform serves them.
+pub(in crate::api) fn document(routes: &[Route], platform: &str) -> Node {
+    let mut named = Named::new();
+    let mut paths = Node::object();
+    for route in routes {
+        let operation = rules::complete(route, platform);
+        let security = rules::security(route.access, &operation);
+        let shown = shown(operation, security, &mut named);
+        let path = paths.find(route.path).cloned();
+        let path = path.unwrap_or_else(Node::object);
+        let method = route.method.as_str().to_ascii_lowercase();
+        paths.set(route.path, path.with(&method, shown));
+    }
+    let schemas = named.into_iter().fold(Node::object(), |schemas, it| {
+        let (name, schema) = it;
+        schemas.with(name, schema)
+    });
+    let components = Node::object()
+        .with("schemas", schemas)
+        .with("securitySchemes", schemes());
+    Node::object()
+        .with("openapi", OPENAPI)
+        .with("info", info())
+        .with("servers", vec![Node::object().with("url", "/")])
+        .with("tags", tags())
+        .with("paths", paths)
+        .with("components", components)
+}
+
+fn info() -> Node {
+    let licence = Node::object()
+        .with("name", "Apache 2.0")
+        .with("identifier", env!("CARGO_PKG_LICENSE"));
+    Node::object()
+        .with("title", "signalbox")
+        .with("version", env!("CARGO_PKG_VERSION"))
+        .with("description", INTRODUCTION)
+        .with("license", licence)
+}
+
+fn tags() -> Vec<Node> {
+    let shown = |tag: Tag| {
+        Node::object()
+            .with("name", tag.name())
+            .with("description", tag.description())
+    };
+    Tag::ALL.into_iter().map(shown).collect()
+}
+
+fn schemes() -> Node {
+    let scheme = |scheme: &str, why: &str| {
+        Node::object()
+            .with("type", "http")
+            .with("scheme", scheme)
+            .with("description", why)
+    };
+    let access = "An access token of an API client, from `POST /oauth/token`. It does what the \
+                  scopes of its client allow.";
+    let operator = "The operator's token: `SIGNALBOX_OPERATOR_TOKEN`, or the content of \
+                    `operator-token` in the data directory.";
+    let client = "The `clientId` and the `clientSecret` of an API client.";
+    Node::object()
+        .with(ACCESS_TOKEN, scheme("bearer", access))
+        .with(OPERATOR_TOKEN, scheme("bearer", operator))
+        .with(CLIENT_SECRET, scheme("basic", client))
+}
+
+fn shown(operation: Operation, security: Node, named: &mut Named) -> Node {
+    let parameters = operation.parameters.into_iter();
+    let parameters: Vec<_> = parameters.map(|it| parameter(it, named)).collect();
+    let body = operation.body.map(|body| {
+        Node::object()
+            .with("description", body.why)
+            .with("required", true)
+            .with("content", content(body.media, named))
+    });
+    let mut answers = Node::object();
+    for (status, it) in operation.answers {
+        answers.set(&status.to_string(), answer(it, named));
+    }
+    let description = Some(operation.description).filter(|text| !text.is_empty());
+    let node = Node::object()
+        .with("operationId", operation.id)
+        .with("tags", vec![operation.tag.name()])
+        .with("summary", operation.summary)
+        .with_some("description", description)
+        .with("security", security);
+    let node = match parameters.is_empty() {
+        true => node,
+        false => node.with("parameters", parameters),
+    };
+    node.with_some("requestBody", body)
+        .with("responses", answers)
+}
+
+fn parameter(parameter: Parameter, named: &mut Named) -> Node {
+    let place = match parameter.place {
+        Place::Path => "path",
+        Place::Query => "query",
+        Place::Header => "header",
+    };
+    Node::object()
+        .with("name", parameter.name)
+        .with("in", place)
+        .with("required", parameter.need == Need::Required)
+        .with("description", parameter.why)
+        .with("schema", parameter.schema.into_node(named))
+}
+
+fn answer(answer: Answer, named: &mut Named) -> Node {
+    let mut headers = Node::object();
+    for (name, schema, why) in answer.headers {
+        let header = Node::object()
+            .with("description", why)
+            .with("required", true)
+            .with("schema", schema.into_node(named));
+        headers.set(name, header);
+    }
+    let headers = Some(headers).filter(|headers| !headers.properties().is_empty());
+    let media = Some(answer.media).filter(|media| !media.is_empty());
+    let media = media.map(|media| content(media, named));
+    Node::object()
+        .with("description", answer.why)
+        .with_some("headers", headers)
+        .with_some("content", media)
+}
+
+fn content(media: Vec<(&'static str, Schema)>, named: &mut Named) -> Node {
+    media.into_iter().fold(Node::object(), |content, it| {
+        let (media, schema) = it;
+        content.with(
+            media,
+            Node::object().with("schema", schema.into_node(named)),
+        )
+    })
+}

@@ -1,0 +1,165 @@
+//! What holds for every route of a kind? Credentials by access, names in the path, and the answers
+//! that come with them.
+
+use engine::action::Protocol;
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceId};
+use engine::setting::SettingName;
+
+use super::names;
+use super::node::Node;
+use super::operation::{Credentials, Need, Operation, Place};
+use super::schema::Schema;
+use crate::api::Route;
+use crate::api::access::Access;
+use crate::api::segment::{Platform, Segment};
+use crate::api::words::Word;
+
+/// The scheme of customers' access tokens.
+pub(super) const ACCESS_TOKEN: &str = "accessToken";
+
+/// The scheme of the operator's token.
+pub(super) const OPERATOR_TOKEN: &str = "operatorToken";
+
+/// The scheme of a client that shows its secret.
+pub(super) const CLIENT_SECRET: &str = "clientSecret";
+
+/// The operation of a route with all that holds for its kind.
+pub(super) fn complete(route: &Route, platform: &str) -> Operation {
+    let mut operation = (route.describe)();
+    for name in names_in(route.path) {
+        if operation.parameters.iter().any(|known| known.name == name) {
+            continue;
+        }
+        let (schema, why) = segment(name, platform);
+        operation = operation.parameter(Place::Path, name, Need::Required, schema, why);
+    }
+    let operation = with_requests_refused(route, operation);
+    let operation = with_callers_refused(route.access, operation);
+    with_failures(operation)
+}
+
+/// The credentials that a route asks for.
+pub(super) fn security(access: Access, operation: &Operation) -> Node {
+    let scheme = |name: &str, scopes: Vec<&str>| Node::object().with(name, scopes);
+    match (access, operation.credentials) {
+        (Access::Open, None) => Node::List(Vec::new()),
+        // The body may carry them instead of the header.
+        (Access::Open, Some(Credentials::ClientSecret)) => {
+            vec![scheme(CLIENT_SECRET, vec![]), Node::object()].into()
+        }
+        (Access::Operator, _) => vec![scheme(OPERATOR_TOKEN, vec![])].into(),
+        (Access::Customer(scope), _) => vec![scheme(ACCESS_TOKEN, vec![scope.word()])].into(),
+    }
+}
+
+fn names_in(path: &'static str) -> impl Iterator<Item = &'static str> {
+    let segments = path.split('/');
+    segments.filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
+}
+
+fn segment(name: &str, platform: &str) -> (Schema, &'static str) {
+    match name {
+        ActionId::NAME => (Schema::uuid(), "The `id` of the action request."),
+        ClientId::NAME => (names::client_id(), "The `clientId` of the API client."),
+        CustomerId::NAME => (names::customer_id(), "The `id` of the customer."),
+        DeviceId::NAME => (names::device_id(), "The `deviceId` of the device."),
+        Protocol::NAME => (
+            Schema::word::<Protocol>(),
+            "The protocol over which the device is asked.",
+        ),
+        SettingName::NAME => (Schema::word::<SettingName>(), "The name of the setting."),
+        Platform::NAME => (
+            Schema::only(platform),
+            "The name of this platform, as its operator configured it.",
+        ),
+        name => unreachable!("a path names {name}, and nobody says what that is"),
+    }
+}
+
+fn with_requests_refused(route: &Route, operation: Operation) -> Operation {
+    let reads = operation.body.is_some();
+    let is_told = |place| operation.parameters.iter().any(|it| it.place == place);
+    let (asks, names) = (is_told(Place::Query), is_told(Place::Path));
+    let mut operation = operation;
+    if (reads || asks) && !operation.answers.contains_key(&400) {
+        let codes = match (reads, asks) {
+            (true, _) => [
+                "MALFORMED_BODY",
+                "REQUIRED",
+                "WRONG_TYPE",
+                "OUT_OF_RANGE",
+                "INVALID_VALUE",
+                "UNKNOWN_PROPERTY",
+            ]
+            .as_slice(),
+            (false, _) => &[
+                "REQUIRED",
+                "OUT_OF_RANGE",
+                "INVALID_VALUE",
+                "REPEATED",
+                "UNKNOWN_PARAMETER",
+            ],
+        };
+        let why = "What was asked cannot be understood; every fault is told at once.";
+        operation = operation.refusal(400, codes, why);
+    }
+    if names && !operation.answers.contains_key(&404) {
+        let why = match route.access {
+            Access::Customer(_) => "What the path names does not exist, or not for this customer.",
+            Access::Open | Access::Operator => "What the path names does not exist.",
+        };
+        operation = operation.refusal(404, &["NOT_FOUND"], why);
+    }
+    if reads && !operation.answers.contains_key(&413) {
+        let why = "The body is longer than the service reads.";
+        operation = operation.refusal(413, &["BODY_TOO_LARGE"], why);
+    }
+    if reads && !operation.answers.contains_key(&415) {
+        let why = "The body is of another media type, or sent with Content-Encoding.";
+        operation = operation.refusal(415, &["UNSUPPORTED_MEDIA_TYPE"], why);
+    }
+    operation
+}
+
+fn with_callers_refused(access: Access, operation: Operation) -> Operation {
+    let challenge = |operation: Operation, status| {
+        let why = "What credentials would do (RFC 6750 section 3).";
+        operation.answer_header(status, "WWW-Authenticate", Schema::text(), why)
+    };
+    let unknown = |operation: Operation| {
+        let why = "There is no token, or it is unknown, revoked or expired.";
+        challenge(operation.refusal(401, &["UNAUTHORIZED"], why), 401)
+    };
+    match access {
+        Access::Open => operation,
+        Access::Operator => unknown(operation),
+        Access::Customer(scope) => {
+            let lacking = format!("The token lacks the scope `{}`.", scope.word());
+            let operation = unknown(operation).refusal(403, &["FORBIDDEN"], &lacking);
+            let operation = challenge(operation, 403);
+            let often = "The customer calls more often than it may; see `Retry-After`.";
+            let operation = operation.refusal(429, &["TOO_MANY_REQUESTS"], often);
+            retried(operation, 429)
+        }
+    }
+}
+
+/// What may befall every call that asks anything of the store or of a device.
+fn with_failures(operation: Operation) -> Operation {
+    if !operation.can_fail {
+        return operation;
+    }
+    let broken = "The service failed; its operator finds the trace id in the log.";
+    let operation = operation.refusal(500, &["INTERNAL"], broken);
+    if operation.answers.contains_key(&503) {
+        return operation;
+    }
+    let busy = "The service has too much to do, or its store does not answer; see `Retry-After`.";
+    retried(operation.refusal(503, &["UNAVAILABLE"], busy), 503)
+}
+
+/// With the header that says when to come again.
+pub(in crate::api) fn retried(operation: Operation, status: u16) -> Operation {
+    let why = "Seconds to wait before the next try.";
+    operation.answer_header(status, "Retry-After", Schema::count(), why)
+}

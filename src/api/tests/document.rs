@@ -1,0 +1,223 @@
+//! Does the document of the API say all that the routes do, and nothing that they do not?
+
+mod judge;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::world::World;
+use crate::api::access::Access;
+use crate::api::openapi::document;
+use crate::api::words::Word;
+use crate::api::{ROUTES, Route};
+
+use judge::faults;
+
+/// The golden bodies, and the path, method and status that they answer.
+const GOLDEN: &[(&str, &str, &str, u16)] = &[
+    ("action_failed", REQUEST, "get", 200),
+    ("action_page", REQUESTS, "get", 200),
+    ("action_scheduled", REQUEST, "get", 200),
+    ("action_succeeded", REQUEST, "get", 200),
+    ("device", DEVICES, "post", 201),
+    ("device_inspector_asleep", DEVICE, "get", 200),
+    ("device_inspector_unheard", DEVICE, "get", 200),
+    ("failure", DEVICES, "post", 400),
+];
+
+const DEVICES: &str = "/management-api/v1/devices";
+const DEVICE: &str = "/management-api/v1/devices/{device}";
+const REQUESTS: &str = "/management-api/v1/integrate/devices/actions/requests";
+const REQUEST: &str = "/management-api/v1/integrate/devices/actions/requests/{request}";
+
+#[test]
+fn every_route_is_described_under_a_name_of_its_own() {
+    let document = shown();
+    let mut ids = BTreeSet::new();
+    for route in ROUTES {
+        let operation = described(&document, route);
+        let id = operation["operationId"].as_str().unwrap();
+        assert!(ids.insert(id.to_owned()), "{id} is described twice");
+        for name in ["summary", "description"] {
+            let text = operation[name].as_str().unwrap_or_default();
+            assert!(!text.trim().is_empty(), "{id} has no {name}");
+        }
+        let tags: Vec<_> = document["tags"].as_array().unwrap().iter().collect();
+        let tag = &operation["tags"][0];
+        assert!(tags.iter().any(|known| known["name"] == *tag), "{id}");
+    }
+    let paths = document["paths"].as_object().unwrap().values();
+    let operations: usize = paths.map(|path| path.as_object().unwrap().len()).sum();
+    assert_eq!(operations, ROUTES.len(), "what is described is routed");
+}
+
+#[test]
+fn the_credentials_and_their_refusals_follow_from_the_access() {
+    let document = shown();
+    for route in ROUTES {
+        let operation = described(&document, route);
+        let statuses = statuses(operation);
+        let has = |status: &str| statuses.contains(status);
+        match route.access {
+            Access::Open => assert!(!has("403") && !has("429"), "{}", route.path),
+            Access::Operator => {
+                assert_eq!(operation["security"], json!([{"operatorToken": []}]));
+                assert!(has("401") && !has("403"), "{}", route.path);
+            }
+            Access::Customer(scope) => {
+                let needed = json!([{"accessToken": [scope.word()]}]);
+                assert_eq!(operation["security"], needed);
+                assert!(has("401") && has("403") && has("429"), "{}", route.path);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_name_in_a_path_is_described_once() {
+    let document = shown();
+    for route in ROUTES {
+        let parameters = described(&document, route)["parameters"].as_array();
+        let parameters = parameters.into_iter().flatten();
+        let named = parameters.filter(|it| it["in"] == "path");
+        let named: BTreeSet<_> = named.map(|it| it["name"].as_str().unwrap()).collect();
+        let segments = route.path.split('/');
+        let wanted = segments.filter_map(|it| it.strip_prefix('{')?.strip_suffix('}'));
+        assert_eq!(named, wanted.collect(), "{}", route.path);
+    }
+}
+
+#[test]
+fn every_answer_says_why_and_every_failure_has_a_body() {
+    let document = shown();
+    for route in ROUTES {
+        let operation = described(&document, route);
+        for (status, answer) in operation["responses"].as_object().unwrap() {
+            let place = format!("{} {} {status}", route.method, route.path);
+            assert!(answer["description"].is_string(), "{place}");
+            if status.as_str() >= "400" {
+                let schema = &answer["content"]["application/json"]["schema"];
+                assert!(schema.is_object(), "{place}");
+            }
+            for (status_of, header) in [
+                ("401", "WWW-Authenticate"),
+                ("403", "WWW-Authenticate"),
+                ("429", "Retry-After"),
+                ("503", "Retry-After"),
+            ] {
+                let has = answer["headers"][header].is_object();
+                assert!(has || status != status_of, "{place} lacks {header}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_reference_leads_somewhere() {
+    let document = shown();
+    let mut references = Vec::new();
+    collect(&document, &mut references);
+    assert!(references.len() > 20);
+    for reference in references {
+        let pointer = reference.strip_prefix('#').unwrap();
+        assert!(document.pointer(pointer).is_some(), "{reference}");
+    }
+}
+
+#[test]
+fn every_body_with_a_golden_file_is_as_described_and_no_more() {
+    let document = shown();
+    for (name, path, method, status) in GOLDEN {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+        let body = fs::read_to_string(golden.join(format!("{name}.json"))).unwrap();
+        let body: Value = serde_json::from_str(&body).unwrap();
+        let answer = &document["paths"][path][method]["responses"][status.to_string()];
+        let schema = &answer["content"]["application/json"]["schema"];
+        assert_eq!(faults(&document, schema, &body), [""; 0], "{name}");
+    }
+}
+
+#[test]
+fn an_entry_of_the_log_is_as_described_and_no_more() {
+    let document = shown();
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    for entry in ["log_entry"] {
+        let body = fs::read_to_string(golden.join(format!("{entry}.json"))).unwrap();
+        let body: Value = serde_json::from_str(&body).unwrap();
+        let schema = json!({"$ref": "#/components/schemas/LogEntry"});
+        assert_eq!(faults(&document, &schema, &body), [""; 0], "{entry}");
+    }
+}
+
+#[test]
+fn every_example_is_what_its_schema_says() {
+    let document = shown();
+    let mut schemas = Vec::new();
+    with_examples(&document, &mut schemas);
+    assert!(schemas.len() > 20);
+    for schema in schemas {
+        for example in schema["examples"].as_array().unwrap() {
+            assert_eq!(faults(&document, schema, example), [""; 0], "{schema}");
+        }
+    }
+}
+
+#[actix_web::test]
+async fn the_document_is_served_to_anybody() {
+    let answer = World::new()
+        .call(World::request("GET", "/openapi.json"))
+        .await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    assert_eq!(answer.json(), shown());
+    assert_eq!(answer.json()["openapi"], "3.1.1");
+}
+
+fn shown() -> Value {
+    serde_json::to_value(document(ROUTES, "signalbox")).unwrap()
+}
+
+fn described<'a>(document: &'a Value, route: &Route) -> &'a Value {
+    let method = route.method.as_str().to_ascii_lowercase();
+    let operation = &document["paths"][route.path][&method];
+    assert!(operation.is_object(), "{method} {}", route.path);
+    operation
+}
+
+fn statuses(operation: &Value) -> BTreeSet<&str> {
+    let answers = operation["responses"].as_object().unwrap();
+    answers.keys().map(String::as_str).collect()
+}
+
+fn collect<'a>(value: &'a Value, references: &mut Vec<&'a str>) {
+    match value {
+        Value::Object(properties) => {
+            for (name, value) in properties {
+                match value {
+                    Value::String(to) if name == "$ref" => references.push(to),
+                    value => collect(value, references),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, references)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn with_examples<'a>(value: &'a Value, found: &mut Vec<&'a Value>) {
+    match value {
+        Value::Object(properties) => {
+            if value["examples"].is_array() {
+                found.push(value);
+            }
+            properties
+                .values()
+                .for_each(|value| with_examples(value, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| with_examples(item, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
