@@ -22,7 +22,7 @@ use thiserror::Error;
 use self::entry::{Entry, Kind, entries};
 use super::Reading;
 use crate::lwm2m::model::{self, Instances};
-use crate::lwm2m::path::Path;
+use crate::lwm2m::path::{Level, Path};
 use crate::lwm2m::value::{DataType, Value};
 
 /// Bounds the values of one payload: far above any real device, low enough that a payload of empty
@@ -83,7 +83,7 @@ pub fn decode(
 ///
 /// # Panics
 ///
-/// If a value is longer than 16 MiB.
+/// If an entry is longer than 16 MiB.
 pub fn encode(path: Path, values: &Reading) -> Vec<u8> {
     let within: Vec<(Path, &Value)> = values
         .iter()
@@ -91,12 +91,10 @@ pub fn encode(path: Path, values: &Reading) -> Vec<u8> {
         .map(|(at, value)| (*at, value))
         .collect();
     let mut out = Vec::new();
-    if path.is_object() {
-        write_instances(&within, &mut out);
-    } else if path.is_resource_instance() {
-        write_values(Kind::ResourceInstance, &within, &mut out);
-    } else {
-        write_resources(&within, &mut out);
+    match path.level() {
+        Level::Object => write_instances(&within, &mut out),
+        Level::Instance | Level::Resource => write_resources(&within, &mut out),
+        Level::ResourceInstance => write_values(Kind::ResourceInstance, &within, &mut out),
     }
     out
 }
