@@ -4,12 +4,13 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::action::Action;
+use engine::admin_log::daily::{Statistics, StatisticsWanted};
 use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Name};
 use engine::customer::{AccessToken, Client, Customer, SecretDigest};
 use engine::device::record::{DeviceRecord, Restored};
 use engine::directory::import::Known;
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey};
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId};
 use engine::moment::Timestamp;
 use engine::profile::Profile;
 use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
@@ -147,6 +148,14 @@ impl Store for Made {
     }
 
     fn entries(&self, _: LogFilter, _: PageWanted) -> Answer<Page<Entry>> {
+        unknown()
+    }
+
+    fn log_statistics(&self, _: StatisticsWanted) -> Answer<Statistics> {
+        unknown()
+    }
+
+    fn entry_payload(&self, _: CustomerId, _: EntryId) -> Answer<Option<Box<[u8]>>> {
         unknown()
     }
 }

@@ -1,4 +1,6 @@
 //! The administration log: what a customer is told about its devices (seed 2.2, 4.8).
 
+pub mod daily;
 pub mod entry;
+pub mod payload;
 pub mod window;

@@ -21,6 +21,10 @@ pub const LOG_RETENTION_MS: i64 = 30 * DAY_MS;
 /// The window of the administration log when no time is asked for (seed 8).
 pub const LOG_WINDOW_MS: i64 = 7 * DAY_MS;
 
+/// The bytes of a payload that a log entry keeps: any datagram fits (RFC 768 allows 65,507 bytes of
+/// data). Of what came in more than one, the rest is cut off, and the entry says so.
+pub const LOG_PAYLOAD_BYTES_MAX: usize = 65_536;
+
 /// An update that changes nothing is saved at most this often, so that a fleet's updates stay in
 /// memory; a restart grants this much longer to a stored registration.
 pub const PRESENCE_SAVE_MS: i64 = 3_600_000;

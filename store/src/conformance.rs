@@ -13,6 +13,7 @@ pub mod given;
 mod lists;
 mod model;
 mod owners;
+mod payloads;
 mod restoring;
 mod sweeping;
 
@@ -40,7 +41,7 @@ pub struct Ground<'a> {
 /// Something that must hold.
 type Law = fn(&Ground<'_>);
 
-const LAWS: [(&str, Law); 26] = [
+const LAWS: [(&str, Law); 28] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -124,6 +125,14 @@ const LAWS: [(&str, Law); 26] = [
         devices::removed,
     ),
     ("lists agree with a naive model", lists::agree_with_model),
+    (
+        "the bytes an entry is about come back, and lists have none of them",
+        payloads::of_any_size,
+    ),
+    (
+        "the bytes an entry is about go with it",
+        payloads::go_with_their_entries,
+    ),
     (
         "an earlier epoch is fenced off",
         owners::earlier_epoch_is_fenced,

@@ -47,11 +47,16 @@ enum Table {
     ActionOfCustomer = 18,
     ActionOfDevice = 19,
     Final = 20,
-    Entry = 21,
+    // 21 were the entries of format 1, which did not lie kind by kind.
     EntryOfIccid = 22,
     EntryByAge = 23,
     RemovedLog = 24,
     Piece = 25,
+    EntryPayload = 26,
+    Entry = 35,
+    EntryCount = 36,
+    DeviceInLog = 37,
+    DevicesCounted = 38,
 }
 
 /// A key under construction.
@@ -243,6 +248,12 @@ pub(crate) fn rest_of<'k>(key: &'k [u8], beginning: &[u8]) -> &'k [u8] {
 /// The 16 bytes of an id at the end of a key.
 pub(crate) fn last_id(key: &[u8]) -> Option<[u8; 16]> {
     key.last_chunk().copied()
+}
+
+/// When an id was made.
+pub(crate) fn made_at(id: [u8; 16]) -> Timestamp {
+    let [a, b, c, d, e, f, ..] = id;
+    Timestamp::from_ms(i64::from_be_bytes([0, 0, a, b, c, d, e, f]))
 }
 
 /// The 16 bytes of an id at the start of what stands behind the beginning of a key.

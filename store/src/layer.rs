@@ -3,12 +3,13 @@
 use std::ops::RangeInclusive;
 
 use engine::action::Action;
+use engine::admin_log::daily::{Statistics, StatisticsWanted};
 use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Name};
 use engine::customer::{AccessToken, Client, Customer, SecretDigest};
 use engine::device::record::{DeviceRecord, Restored};
 use engine::directory::import::Known;
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey};
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId};
 use engine::profile::Profile;
 use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
 use engine::setting::Setting;
@@ -109,6 +110,14 @@ impl<L: Layer> Store for L {
 
     fn entries(&self, filter: LogFilter, page: PageWanted) -> Answer<Page<Entry>> {
         self.below().entries(filter, page)
+    }
+
+    fn log_statistics(&self, wanted: StatisticsWanted) -> Answer<Statistics> {
+        self.below().log_statistics(wanted)
+    }
+
+    fn entry_payload(&self, customer: CustomerId, entry: EntryId) -> Answer<Option<Box<[u8]>>> {
+        self.below().entry_payload(customer, entry)
     }
 
     fn sweep(&self, retention: Retention, max: u32) -> Answer<Swept> {

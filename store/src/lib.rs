@@ -18,12 +18,13 @@ use std::ops::RangeInclusive;
 use std::pin::Pin;
 
 use engine::action::Action;
+use engine::admin_log::daily::{Statistics, StatisticsWanted};
 use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Name};
 use engine::customer::{AccessToken, Client, Customer, SecretDigest};
 use engine::device::record::{DeviceRecord, Restored};
 use engine::directory::import::Known;
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey};
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId};
 use engine::moment::Timestamp;
 use engine::profile::Profile;
 use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
@@ -168,9 +169,14 @@ pub trait Store: Send + Sync {
     /// Action requests, newest first.
     fn actions(&self, filter: ActionFilter, page: PageWanted) -> Answer<Page<Action>>;
 
-    /// Administration log entries, newest first. The total is counted: the cost grows with the
-    /// window, not only with the page.
+    /// Administration log entries, newest first.
     fn entries(&self, filter: LogFilter, page: PageWanted) -> Answer<Page<Entry>>;
+
+    /// What the log of a customer has of some days, in numbers.
+    fn log_statistics(&self, wanted: StatisticsWanted) -> Answer<Statistics>;
+
+    /// The bytes an entry of a customer's log is about, if it is about any.
+    fn entry_payload(&self, customer: CustomerId, entry: EntryId) -> Answer<Option<Box<[u8]>>>;
 
     /// Removes what is too old, and what is left of removed customers: at most `max` things, and
     /// at most as many as an engine can remove without holding up commits.

@@ -10,6 +10,7 @@ pub(crate) mod code;
 pub(crate) mod customer;
 pub(crate) mod device;
 pub(crate) mod entry;
+pub(crate) mod last;
 pub(crate) mod number;
 pub(crate) mod profile;
 

@@ -17,6 +17,7 @@
 mod apply;
 mod ask;
 mod committer;
+mod counting;
 mod disk;
 mod epochs;
 mod fault;
@@ -41,18 +42,19 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Instant;
 
 use engine::action::Action;
+use engine::admin_log::daily::{Statistics, StatisticsWanted};
 use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Name};
 use engine::customer::{AccessToken, Client, Customer, SecretDigest};
 use engine::device::record::{DeviceRecord, Restored};
 use engine::directory::import::Known;
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey};
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId};
 use engine::profile::Profile;
 use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
 use engine::setting::Setting;
 use tokio::sync::oneshot;
 
-use self::ask::{actions, bearing, customers, devices, entries, restoring};
+use self::ask::{actions, bearing, customers, devices, entries, restoring, statistics};
 use self::committer::{Caller, Committer, Job, Reply, Waiting};
 use self::disk::{Disk, FreeBytes};
 use self::gauge::Gauge;
@@ -256,6 +258,16 @@ impl Store for SledStore {
     fn entries(&self, filter: LogFilter, page: PageWanted) -> Answer<Page<Entry>> {
         self.readers
             .show(move |db| entries::entries(db, &filter, page))
+    }
+
+    fn log_statistics(&self, wanted: StatisticsWanted) -> Answer<Statistics> {
+        self.readers
+            .show(move |db| statistics::statistics(db, &wanted))
+    }
+
+    fn entry_payload(&self, customer: CustomerId, entry: EntryId) -> Answer<Option<Box<[u8]>>> {
+        self.readers
+            .show(move |db| entries::payload(db, &customer, entry))
     }
 
     fn sweep(&self, retention: Retention, max: u32) -> Answer<Swept> {

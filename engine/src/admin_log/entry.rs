@@ -2,9 +2,13 @@
 
 use std::net::IpAddr;
 
+use protocol::lwm2m::path::Path;
+
+use super::payload::Payload;
 use crate::action::Action;
 use crate::device::identity::Identity;
 use crate::ids::{CustomerId, DeviceKey, EntryId, Iccid, Imsi, TraceId};
+use crate::limits::LOG_PAYLOAD_BYTES_MAX;
 use crate::moment::{Moment, Timestamp};
 
 /// One entry of the administration log.
@@ -28,6 +32,8 @@ pub struct Entry {
     pub trace: TraceId,
     /// The device it concerns, where it concerns one.
     pub about: Option<AboutDevice>,
+    /// The bytes it is about, where there are any to look at.
+    pub payload: Option<Payload>,
 }
 
 /// The device an entry concerns, as it was known when the entry was written.
@@ -63,6 +69,21 @@ pub enum Category {
     Error,
     /// Something worth knowing.
     Info,
+}
+
+impl Subject {
+    /// Every subject.
+    pub const ALL: [Self; 4] = [
+        Self::Device,
+        Self::Lifecycle,
+        Self::Integration,
+        Self::General,
+    ];
+}
+
+impl Category {
+    /// Every category.
+    pub const ALL: [Self; 2] = [Self::Error, Self::Info];
 }
 
 /// A device as an entry shows it: its identity and the address it was last seen at.
@@ -139,6 +160,27 @@ impl Entry {
         )
     }
 
+    /// What the device sent cannot be read; the bytes are kept, so that someone can look at them.
+    pub fn undecodable_payload(m: &mut Moment, device: Seen<'_>, why: &str, bytes: &[u8]) -> Self {
+        let payload = Payload::of(bytes);
+        let cut = match bytes.len() {
+            ..=LOG_PAYLOAD_BYTES_MAX => String::new(),
+            len => format!(" The first {LOG_PAYLOAD_BYTES_MAX} of its {len} bytes are kept."),
+        };
+        let description = format!("A payload cannot be decoded: {why}.{cut}");
+        let message = "Translator[UserPayloadError]";
+        Self {
+            payload: Some(payload),
+            ..Self::error(m, device, None, message, description)
+        }
+    }
+
+    /// A value that is to be reported is not reported any more.
+    pub fn observation_lost(m: &mut Moment, device: Seen<'_>, path: &Path, why: &str) -> Self {
+        let description = format!("The observation of {path} was lost: {why}.");
+        Self::error(m, device, None, "LwM2M[ObservationLost]", description)
+    }
+
     /// The service fell over this device again and again and left it alone.
     ///
     /// Unspecified (the list of messages): a kind of its own, because no other one fits.
@@ -211,6 +253,7 @@ impl Entry {
                 imsi: device.identity.imsi(),
                 ip: device.at.or(device.identity.ip()),
             }),
+            payload: None,
         }
     }
 }

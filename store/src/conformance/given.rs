@@ -222,5 +222,6 @@ pub fn entry(device: &Profile, second: i64, chance: u64) -> Entry {
             imsi: device.imsi.clone(),
             ip: None,
         }),
+        payload: None,
     }
 }

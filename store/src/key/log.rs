@@ -1,20 +1,57 @@
 //! Where do the rows of the administration log lie?
+//!
+//! The entries of a customer lie kind by kind, each kind in the order of its ids, so that a list
+//! of some kinds passes over nothing of the others.
 
-use engine::admin_log::entry::Entry;
-use engine::ids::{CustomerId, Iccid};
+pub(crate) mod count;
+
+use engine::admin_log::entry::{Category, Entry, Subject};
+use engine::ids::{CustomerId, EntryId, Iccid};
 
 use super::{Builder, Key, Table, append, rest_of};
 use crate::record::code;
 
-/// An entry. Its category and subject are part of the key, so that they can be filtered by
-/// without reading the entry.
+/// What sort of entry it is: its category and its subject.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Kind([u8; 2]);
+
+impl Kind {
+    /// The kind of the entries of this category and subject.
+    pub(crate) fn new(category: Category, subject: Subject) -> Self {
+        Self([code::of_category(category), code::of_subject(subject)])
+    }
+
+    /// Every kind that passes a filter.
+    pub(crate) fn all(category: Option<Category>, subject: Option<Subject>) -> Vec<Self> {
+        let categories = Category::ALL.into_iter();
+        let categories = categories.filter(|one| category.is_none_or(|wanted| wanted == *one));
+        let kinds = categories.flat_map(|category| {
+            let subjects = Subject::ALL.into_iter();
+            let subjects = subjects.filter(|one| subject.is_none_or(|wanted| wanted == *one));
+            subjects.map(move |subject| Self::new(category, subject))
+        });
+        kinds.collect()
+    }
+}
+
+/// An entry.
 pub(crate) fn entry(entry: &Entry) -> Key {
-    append(of_customer(&entry.customer), &id_and_kind(entry))
+    entry_of(&entry.customer, kind_of(entry), entry.id)
+}
+
+/// The entry of a customer that is of this kind and has this id.
+pub(crate) fn entry_of(customer: &CustomerId, kind: Kind, id: EntryId) -> Key {
+    append(of_kind(of_customer(customer), kind), id.as_bytes())
 }
 
 /// What the keys of a customer's entries begin with.
 pub(crate) fn of_customer(customer: &CustomerId) -> Key {
     Builder::of(Table::Entry).text(customer.as_str()).end()
+}
+
+/// What the keys of the entries of a kind begin with, behind what those of the customer do.
+pub(crate) fn of_kind(of_customer: Key, kind: Kind) -> Key {
+    append(of_customer, &kind.0)
 }
 
 /// That an entry concerns a SIM.
@@ -43,6 +80,14 @@ pub(crate) fn by_age() -> Key {
     Builder::of(Table::EntryByAge).end()
 }
 
+/// The bytes an entry is about.
+pub(crate) fn payload(customer: &CustomerId, entry: EntryId) -> Key {
+    Builder::of(Table::EntryPayload)
+        .text(customer.as_str())
+        .bytes(entry.as_bytes())
+        .end()
+}
+
 /// Behind which id the log of a removed customer is at an end.
 pub(crate) fn removed_of(customer: &CustomerId) -> Key {
     append(removed(), customer.as_str().as_bytes())
@@ -61,10 +106,17 @@ pub(crate) fn entry_from_age(age: &[u8]) -> Option<Key> {
     let key = Builder::of(Table::Entry)
         .bytes(customer)
         .byte(0)
-        .bytes(id)
         .bytes(kind)
+        .bytes(id)
         .end();
     Some(key)
+}
+
+/// The id and the kind of an entry, from the key that says which SIM it concerns.
+pub(crate) fn entry_from_iccid(of_sim: &[u8]) -> Option<(EntryId, Kind)> {
+    let (rest, kind) = of_sim.split_last_chunk()?;
+    let id = rest.last_chunk()?;
+    Some((EntryId::from_bytes(*id), Kind(*kind)))
 }
 
 /// What the keys of a removed customer's log begin with, from the key that marks it removed.
@@ -73,11 +125,14 @@ pub(crate) fn of_removed(mark: &[u8]) -> Key {
     Builder::of(Table::Entry).bytes(customer).byte(0).end()
 }
 
-/// The end of an entry's keys: its id, its category and its subject.
+/// The end of an index key: an entry's id and its kind.
 fn id_and_kind(entry: &Entry) -> [u8; 18] {
     let mut bytes = [0; 18];
     bytes[..16].copy_from_slice(entry.id.as_bytes());
-    bytes[16] = code::of_category(entry.category);
-    bytes[17] = code::of_subject(entry.subject);
+    bytes[16..].copy_from_slice(&kind_of(entry).0);
     bytes
+}
+
+fn kind_of(entry: &Entry) -> Kind {
+    Kind::new(entry.category, entry.subject)
 }

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use engine::admin_log::entry::{AboutDevice, Entry};
+use engine::admin_log::payload::Payload;
 use engine::ids::{DeviceKey, EntryId, Imsi, TraceId};
 use engine::moment::Timestamp;
 use minicbor::bytes::ByteArray;
@@ -10,9 +11,10 @@ use minicbor::{Decode, Encode};
 
 use super::customer::customer_id;
 use super::profile::{iccid, imsi};
-use super::{Unreadable, code, read, write};
+use super::{Unreadable, check_version, code, read, write};
 
 const VERSION: u8 = 1;
+const PAYLOAD_VERSION: u8 = 1;
 
 #[derive(Decode, Encode)]
 #[cbor(array)]
@@ -35,6 +37,9 @@ struct EntryV1<'a> {
     trace: ByteArray<16>,
     #[b(8)]
     about: Option<AboutV1<'a>>,
+    /// How many bytes of a payload stand in rows of their own.
+    #[n(9)]
+    payload_bytes: Option<u32>,
 }
 
 #[derive(Decode, Encode)]
@@ -67,6 +72,7 @@ pub(crate) fn write_entry(entry: &Entry) -> Vec<u8> {
             imsi: about.imsi.as_ref().map(Imsi::as_str),
             ip: about.ip,
         }),
+        payload_bytes: entry.payload.as_ref().map(Payload::size),
     };
     write(VERSION, &record)
 }
@@ -84,7 +90,21 @@ pub(crate) fn read_entry(value: &[u8]) -> Result<Entry, Unreadable> {
         description: record.description.into(),
         trace: TraceId::from_bytes(record.trace.into()),
         about: record.about.map(read_about).transpose()?,
+        payload: record.payload_bytes.map(|bytes| Payload::Kept { bytes }),
     })
+}
+
+/// Writes the bytes an entry is about.
+pub(crate) fn write_payload(bytes: &[u8]) -> Vec<u8> {
+    let mut value = Vec::with_capacity(1 + bytes.len());
+    value.push(PAYLOAD_VERSION);
+    value.extend_from_slice(bytes);
+    value
+}
+
+/// Reads the bytes an entry is about.
+pub(crate) fn read_payload(value: &[u8]) -> Result<Box<[u8]>, Unreadable> {
+    check_version(PAYLOAD_VERSION, value).map(Box::from)
 }
 
 fn read_about(record: AboutV1<'_>) -> Result<AboutDevice, Unreadable> {

@@ -12,6 +12,7 @@ use super::overlay::Overlay;
 use super::plan::{Check, Plan, Step, shared_names};
 use crate::CommitError;
 use crate::key;
+use crate::key::log::Kind;
 use crate::record::{self, Unreadable, number};
 
 /// Checks a batch and does it, or says why not.
@@ -123,6 +124,7 @@ fn take(step: Step, rows: &mut Overlay<'_>) -> Result<(), Fault> {
             }
         }
         Step::Add(key, delta) => rows.add(key, delta)?,
+        Step::CountEntry(counted) => counted.enter(rows)?,
         Step::CountNew(key) => {
             if rows.row(&key)?.is_none() {
                 rows.add(IVec::from(key::customers_counted()), 1)?;
@@ -217,11 +219,17 @@ fn remove_customer(customer: &CustomerId, rows: &mut Overlay<'_>) -> Result<(), 
 /// Marks what the log holds as removed. A customer that later has the same id begins behind it.
 fn end_log(customer: &CustomerId, rows: &mut Overlay<'_>) -> Result<(), Fault> {
     let log = key::log::of_customer(customer);
-    let Some(last) = rows.last_key(&log)? else {
+    let mut last = None;
+    for kind in Kind::all(None, None) {
+        if let Some(key) = rows.last_key(&key::log::of_kind(log.clone(), kind))? {
+            let id = key::last_id(&key).ok_or(Unreadable::Damaged("a log key"))?;
+            last = last.max(Some(EntryId::from_bytes(id)));
+        }
+    }
+    let Some(last) = last else {
         return Ok(());
     };
-    let id = key::first_id(key::rest_of(&last, &log)).ok_or(Unreadable::Damaged("a log key"))?;
-    let row = number::write_last_entry(EntryId::from_bytes(id));
+    let row = number::write_last_entry(last);
     rows.put(IVec::from(key::log::removed_of(customer)), IVec::from(&row));
     Ok(())
 }

@@ -6,6 +6,7 @@ pub(super) mod customers;
 pub(super) mod devices;
 pub(super) mod entries;
 pub(super) mod restoring;
+pub(super) mod statistics;
 
 use sled::{Db, IVec, Iter};
 

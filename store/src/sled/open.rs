@@ -13,9 +13,11 @@ use super::epochs::Epochs;
 use crate::key;
 use crate::record::number;
 
-/// The format of the whole store: which tables there are and what their keys mean. A store of a
-/// newer format is refused; records have versions of their own.
-const FORMAT: u64 = 1;
+/// The format of the whole store: which tables there are and what their keys mean. A store of
+/// another format is refused; records have versions of their own.
+///
+/// Format 1 had no counts of the log and its entries in another order. No release wrote it.
+const FORMAT: u64 = 2;
 
 /// What sled keeps in memory of the tree: enough for the indexes of a million devices, and fixed,
 /// because sled's own default of 1 GiB is more than a small machine has.
@@ -78,6 +80,17 @@ pub enum OpenError {
         found: u64,
         /// The newest format known.
         known: u64,
+    },
+    /// A version of signalbox from before the first release wrote it.
+    #[error(
+        "the store in {path} has format {found}, which no release of signalbox wrote and this \
+         version cannot read: begin with an empty directory"
+    )]
+    Older {
+        /// Where it is.
+        path: PathBuf,
+        /// Its format.
+        found: u64,
     },
     /// Its files are not what was written.
     #[error("the store in {path} is damaged: {detail}")]
@@ -230,6 +243,10 @@ fn check_format(path: &Path, db: &Db) -> Result<(), OpenError> {
             found,
             known: FORMAT,
         });
+    }
+    if found < FORMAT {
+        let path = path.to_path_buf();
+        return Err(OpenError::Older { path, found });
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 
 use engine::action::{Action, Status};
 use engine::admin_log::entry::Entry;
+use engine::admin_log::payload::Payload;
 use engine::change::{Batch, Change, Expect, Name, Owner};
 use engine::customer::{AccessToken, Client, Customer};
 use engine::device::record::DeviceRecord;
@@ -11,6 +12,7 @@ use engine::profile::Profile;
 use engine::setting::Setting;
 use sled::IVec;
 
+use super::counting::Counted;
 use super::kv::Value;
 use crate::key::{self, Key};
 use crate::record;
@@ -50,6 +52,8 @@ pub(super) enum Step {
     Unmark(IVec),
     /// Counts.
     Add(IVec, i64),
+    /// Counts an entry of the log, and the device it is about.
+    CountEntry(Box<Counted>),
     /// Counts a row that is not there yet.
     CountNew(IVec),
     /// Removes a device with its names, record and action requests.
@@ -112,6 +116,7 @@ impl Step {
             | Self::Unmark(key)
             | Self::Add(key, _)
             | Self::CountNew(key) => key.len(),
+            Self::CountEntry(counted) => counted.bytes(),
             Self::RemoveDevice(_) | Self::RemoveClient(_) | Self::RemoveCustomer(_) => 0,
         }
     }
@@ -244,6 +249,12 @@ impl Steps {
             self.put(key::log::entry_of_iccid(entry, &about.iccid), &[]);
         }
         self.put(key::log::entry_by_age(entry), &[]);
+        self.0
+            .push(Step::CountEntry(Box::new(Counted::of(entry))));
+        if let Some(Payload::Whole(bytes)) = &entry.payload {
+            let key = key::log::payload(&entry.customer, entry.id);
+            self.insert(key, &record::entry::write_payload(bytes));
+        }
     }
 
     /// Puts a value where there was none.

@@ -7,9 +7,11 @@ use sled::IVec;
 use tokio::sync::oneshot;
 
 use super::apply::{Indexed, remove_action};
+use super::counting::Counted;
 use super::fault::Fault;
 use super::kv::{self, Rows};
 use super::overlay::Overlay;
+use crate::key::log::Kind;
 use crate::key::{self, Key};
 use crate::record::{self, Unreadable, number};
 use crate::{Retention, Swept, Unavailable};
@@ -116,21 +118,25 @@ fn sweep_removed_log(mark: IVec, max: usize, rows: &mut Overlay<'_>) -> Result<u
     let Some(row) = rows.row(&mark)? else {
         return Ok(0);
     };
-    let first = key::log::of_removed(&mark);
-    let end = end_of_removed(&first, number::read_last_entry(&row)?);
-    let due = rows.keys_between(&first, &end, max)?;
-    for entry in &due {
-        remove_entry(entry, rows)?;
+    let (log, last) = (key::log::of_removed(&mark), number::read_last_entry(&row)?);
+    let mut removed = 0;
+    for kind in Kind::all(None, None) {
+        let first = key::log::of_kind(log.clone(), kind);
+        let end = end_of_removed(&first, last);
+        for entry in rows.keys_between(&first, &end, max - removed)? {
+            remove_entry(&entry, rows)?;
+            removed += 1;
+        }
     }
-    if due.len() < max {
+    if removed < max {
         rows.remove(mark);
     }
-    Ok(due.len())
+    Ok(removed)
 }
 
-/// The first key behind the last entry of a removed log.
-fn end_of_removed(log: &[u8], last: EntryId) -> Key {
-    key::behind(key::append(log.to_vec(), last.as_bytes()))
+/// The first key behind the last entry of a kind that a removed log may have.
+fn end_of_removed(of_kind: &[u8], last: EntryId) -> Key {
+    key::behind(key::append(of_kind.to_vec(), last.as_bytes()))
 }
 
 fn remove_entry(key: &[u8], rows: &mut Overlay<'_>) -> Result<(), Fault> {
@@ -142,8 +148,11 @@ fn remove_entry(key: &[u8], rows: &mut Overlay<'_>) -> Result<(), Fault> {
         rows.remove(key::log::entry_of_iccid(&entry, &about.iccid));
     }
     rows.remove(key::log::entry_by_age(&entry));
+    if entry.payload.is_some() {
+        rows.erase(key::log::payload(&entry.customer, entry.id))?;
+    }
     rows.erase(key)?;
-    Ok(())
+    Counted::of(&entry).leave(rows)
 }
 
 fn load_action(id: ActionId, rows: &Overlay<'_>) -> Result<Option<Action>, Fault> {

@@ -1,19 +1,31 @@
 //! What does the administration log say?
 //!
-//! The bounds of a window are bounds of ids, because ids sort by time. Category and subject are
-//! parts of the key. The total is counted key by key, so the cost of a list grows with its window
-//! and not only with its page; an entry is read only if it is shown.
+//! The bounds of a window are bounds of ids, because ids sort by time. Entries lie kind by kind, so
+//! a list merges the kinds it wants, newest first; its total, and what stands before a page, come
+//! from counts (`counts`). Only a list of one SIM passes over keys, those of that SIM. An entry is
+//! read only if it is shown.
+
+mod counts;
+mod stretch;
+
+use std::collections::BinaryHeap;
 
 use engine::admin_log::entry::Entry;
+use engine::ids::{CustomerId, EntryId, Iccid};
 use engine::query::{LogFilter, Page, PageWanted};
-use sled::{Db, IVec};
+use sled::{Db, Iter};
 
 use super::load;
+use crate::key::log::Kind;
+use crate::key::log::count::Span;
 use crate::key::{self, Key};
-use crate::record::code;
-use crate::record::entry::read_entry;
-use crate::record::number::read_last_entry;
+use crate::record::Unreadable;
+use crate::record::entry::{read_entry, read_payload};
+use crate::record::number::{self, read_last_entry};
 use crate::sled::fault::Fault;
+
+use counts::Counts;
+pub(super) use stretch::Stretch;
 
 /// A page of the entries that pass a filter.
 pub(in crate::sled) fn entries(
@@ -21,74 +33,218 @@ pub(in crate::sled) fn entries(
     filter: &LogFilter,
     page: PageWanted,
 ) -> Result<Page<Entry>, Fault> {
-    let log = match &filter.iccid {
-        Some(iccid) => key::log::of_iccid(&filter.customer, iccid),
-        None => key::log::of_customer(&filter.customer),
+    let kinds = Kind::all(filter.category, filter.subject);
+    let log = Log::of(db, &filter.customer, kinds)?;
+    let window = Stretch::of(&filter.window);
+    let (total, wanted) = match &filter.iccid {
+        Some(iccid) => log.page_of_sim(iccid, window, page)?,
+        None => log.page(window, page)?,
     };
-    let (total, wanted) = page_of_keys(db, filter, &log, page)?;
     let mut items = Vec::new();
-    for found in wanted {
-        let key = entry_key(filter, key::rest_of(&found, &log));
+    for (id, kind) in wanted {
+        let key = key::log::entry_of(&filter.customer, kind, id);
         items.extend(load(db, &key, read_entry)?);
     }
     Ok(Page { items, total })
 }
 
-/// How many keys pass, and those of them on the page.
-fn page_of_keys(
+/// The bytes an entry is about. Those of a customer that had the same id are nobody's.
+pub(in crate::sled) fn payload(
     db: &Db,
-    filter: &LogFilter,
-    log: &[u8],
-    page: PageWanted,
-) -> Result<(u64, Vec<IVec>), Fault> {
-    let first = first_key(db, filter, log)?;
-    let end = key::ids_after(log.to_vec(), filter.window.until);
-    let mut total = 0;
-    let mut wanted = Vec::new();
-    if first >= end {
-        return Ok((total, wanted));
+    customer: &CustomerId,
+    entry: EntryId,
+) -> Result<Option<Box<[u8]>>, Fault> {
+    let log = Log::of(db, customer, Vec::new())?;
+    if log.removed.is_some_and(|last| entry <= last) {
+        return Ok(None);
     }
-    let last_wanted = page.skip().saturating_add(u64::from(page.size));
-    for key in db
-        .range::<&[u8], _>(first.as_slice()..end.as_slice())
-        .keys()
-        .rev()
-    {
-        let key = key?;
-        if !passes(&key, filter) {
-            continue;
-        }
-        if total >= page.skip() && total < last_wanted {
-            wanted.push(key);
-        }
-        total += 1;
+    load(db, &key::log::payload(customer, entry), read_payload)
+}
+
+/// The entries of some kinds in a customer's log.
+pub(super) struct Log<'a> {
+    db: &'a Db,
+    customer: &'a CustomerId,
+    kinds: Vec<Kind>,
+    /// Up to here it is the log of a customer that had the same id, and not swept yet.
+    pub(super) removed: Option<EntryId>,
+}
+
+/// How many entries there are, and which of them stand on the page.
+type Found = (u64, Vec<(EntryId, Kind)>);
+
+impl<'a> Log<'a> {
+    /// The log of a customer.
+    pub(super) fn of(
+        db: &'a Db,
+        customer: &'a CustomerId,
+        kinds: Vec<Kind>,
+    ) -> Result<Self, Fault> {
+        let removed = load(db, &key::log::removed_of(customer), read_last_entry)?;
+        Ok(Self {
+            db,
+            customer,
+            kinds,
+            removed,
+        })
     }
-    Ok((total, wanted))
+
+    /// Has a look at the id of each entry in a stretch of time, in no order.
+    pub(super) fn each(
+        &self,
+        stretch: Stretch,
+        mut look: impl FnMut(EntryId),
+    ) -> Result<(), Fault> {
+        for range in self.ranges(stretch) {
+            for key in range.keys() {
+                look(last_id(&key?)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has a look at every count of a stretch of time that is made of whole spans, oldest first: of
+    /// which span it is, and how many entries of a kind there are.
+    pub(super) fn each_count(
+        &self,
+        span: Span,
+        stretch: Stretch,
+        mut look: impl FnMut(u32, u64),
+    ) -> Result<(), Fault> {
+        let [first, end] = [stretch.from, stretch.end]
+            .map(|at| key::log::count::entries_from(self.customer, span, span.bucket(at)));
+        for row in self.db.range::<&[u8], _>(first.as_slice()..end.as_slice()) {
+            let (key, row) = row?;
+            let counted = key::log::count::counted(&key);
+            let (bucket, kind) = counted.ok_or(Unreadable::Damaged("a count of the log"))?;
+            if self.kinds.contains(&kind) {
+                let number = number::read_count(&row)?;
+                look(bucket, u64::try_from(number).unwrap_or(0));
+            }
+        }
+        Ok(())
+    }
+
+    fn page(&self, window: Stretch, page: PageWanted) -> Result<Found, Fault> {
+        // What a removed customer left is still counted, so that everything is looked at.
+        let (total, rest, skip) = match self.removed {
+            Some(_) => (self.number_in(window)?, window, page.skip()),
+            None => {
+                let counts = Counts::of(self, window)?;
+                let (rest, skip) = counts.behind(page.skip())?;
+                (counts.total(), rest, skip)
+            }
+        };
+        if page.skip() >= total {
+            return Ok((total, Vec::new()));
+        }
+        Ok((total, self.newest(rest, skip, page.size)?))
+    }
+
+    /// How many entries a stretch of time has, looking at each.
+    fn number_in(&self, stretch: Stretch) -> Result<u64, Fault> {
+        let mut number = 0;
+        self.each(stretch, |_| number += 1)?;
+        Ok(number)
+    }
+
+    /// Whether there is no entry in a stretch of time.
+    fn is_empty(&self, stretch: Stretch) -> Result<bool, Fault> {
+        for mut range in self.ranges(stretch) {
+            if range.next().transpose()?.is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The newest entries of a stretch of time behind the first few.
+    fn newest(
+        &self,
+        stretch: Stretch,
+        mut skip: u64,
+        size: u32,
+    ) -> Result<Vec<(EntryId, Kind)>, Fault> {
+        let mut ranges: Vec<(Kind, Iter)> = self
+            .kinds
+            .iter()
+            .copied()
+            .zip(self.ranges(stretch))
+            .collect();
+        let mut heads = BinaryHeap::new();
+        for (number, (_, range)) in ranges.iter_mut().enumerate() {
+            heads.extend(newest_of(range)?.map(|id| (id, number)));
+        }
+        let mut found = Vec::new();
+        while let Some((id, number)) = heads.pop() {
+            let Some((kind, range)) = ranges.get_mut(number) else {
+                continue;
+            };
+            if skip > 0 {
+                skip -= 1;
+            } else {
+                found.push((id, *kind));
+            }
+            if u32::try_from(found.len()).unwrap_or(u32::MAX) >= size {
+                break;
+            }
+            heads.extend(newest_of(range)?.map(|id| (id, number)));
+        }
+        Ok(found)
+    }
+
+    /// The entries of a stretch of time, kind by kind.
+    fn ranges(&self, stretch: Stretch) -> impl Iterator<Item = Iter> {
+        self.kinds.iter().map(move |kind| {
+            let prefix = key::log::of_kind(key::log::of_customer(self.customer), *kind);
+            self.range(&prefix, stretch)
+        })
+    }
+
+    /// The keys of a stretch of time behind a prefix, without those of a removed customer.
+    fn range(&self, prefix: &[u8], stretch: Stretch) -> Iter {
+        let mut first = key::ids_from(prefix.to_vec(), stretch.from);
+        if let Some(last) = self.removed {
+            first = first.max(key::behind(key::append(prefix.to_vec(), last.as_bytes())));
+        }
+        let end: Key = key::ids_after(prefix.to_vec(), stretch.end.plus_ms(-1)).max(first.clone());
+        self.db.range::<&[u8], _>(first.as_slice()..end.as_slice())
+    }
+
+    /// The page of what concerns one SIM: every entry about it in the window is passed over.
+    fn page_of_sim(
+        &self,
+        iccid: &Iccid,
+        window: Stretch,
+        page: PageWanted,
+    ) -> Result<Found, Fault> {
+        let prefix = key::log::of_iccid(self.customer, iccid);
+        let last_wanted = page.skip().saturating_add(u64::from(page.size));
+        let mut total = 0;
+        let mut wanted = Vec::new();
+        for key in self.range(&prefix, window).keys().rev() {
+            let (id, kind) =
+                key::log::entry_from_iccid(&key?).ok_or(Unreadable::Damaged("an index of logs"))?;
+            if !self.kinds.contains(&kind) {
+                continue;
+            }
+            if total >= page.skip() && total < last_wanted {
+                wanted.push((id, kind));
+            }
+            total += 1;
+        }
+        Ok((total, wanted))
+    }
 }
 
-/// Where the window begins: not before the end of the log of a customer that had the same id.
-fn first_key(db: &Db, filter: &LogFilter, log: &[u8]) -> Result<Key, Fault> {
-    let first = key::ids_from(log.to_vec(), filter.window.from);
-    let removed = load(db, &key::log::removed_of(&filter.customer), read_last_entry)?;
-    Ok(match removed {
-        Some(last) => first.max(key::behind(key::append(log.to_vec(), last.as_bytes()))),
-        None => first,
-    })
+fn newest_of(range: &mut Iter) -> Result<Option<EntryId>, Fault> {
+    match range.next_back() {
+        Some(row) => last_id(&row?.0).map(Some),
+        None => Ok(None),
+    }
 }
 
-fn passes(key: &[u8], filter: &LogFilter) -> bool {
-    let Some([category, subject]) = key.last_chunk() else {
-        return false;
-    };
-    filter
-        .category
-        .is_none_or(|wanted| code::of_category(wanted) == *category)
-        && filter
-            .subject
-            .is_none_or(|wanted| code::of_subject(wanted) == *subject)
-}
-
-/// The key of an entry, from the part of an index key that is the same in both.
-fn entry_key(filter: &LogFilter, id_and_kind: &[u8]) -> Key {
-    key::append(key::log::of_customer(&filter.customer), id_and_kind)
+fn last_id(key: &[u8]) -> Result<EntryId, Fault> {
+    let id = key::last_id(key).ok_or(Unreadable::Damaged("a log key"))?;
+    Ok(EntryId::from_bytes(id))
 }

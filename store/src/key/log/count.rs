@@ -1,0 +1,146 @@
+//! Where do the counts of the administration log lie?
+//!
+//! Entries are counted by the time of their ids, in stretches of three lengths, and devices by the
+//! quarter of an hour of their last entry. The kind stands last in a key, so that one range of
+//! keys has every kind of a stretch.
+
+use engine::admin_log::entry::Category;
+use engine::ids::{CustomerId, DeviceKey, EntryId};
+use engine::moment::Timestamp;
+
+use super::{Key, Kind};
+use crate::key::{Builder, Table, append, made_at};
+use crate::record::code;
+
+/// How long the stretches are that entries are counted in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Span {
+    /// A minute.
+    Minute,
+    /// A quarter of an hour: every time zone's days are made of whole ones.
+    Quarter,
+    /// A day of UTC.
+    Day,
+}
+
+impl Span {
+    /// Every span, shortest first.
+    pub(crate) const ALL: [Self; 3] = [Self::Minute, Self::Quarter, Self::Day];
+
+    /// Its length.
+    pub(crate) fn ms(self) -> i64 {
+        match self {
+            Self::Minute => 60_000,
+            Self::Quarter => 15 * 60_000,
+            Self::Day => 86_400_000,
+        }
+    }
+
+    /// The number of the stretch an id was made in.
+    pub(crate) fn bucket_of(self, id: EntryId) -> u32 {
+        self.bucket(made_at(*id.as_bytes()))
+    }
+
+    /// The number of the stretch an instant lies in. Ids begin at the epoch.
+    pub(crate) fn bucket(self, at: Timestamp) -> u32 {
+        let bucket = at.as_ms().max(0).div_euclid(self.ms());
+        u32::try_from(bucket).unwrap_or(u32::MAX)
+    }
+
+    /// The first instant of a stretch.
+    pub(crate) fn start(self, bucket: u32) -> Timestamp {
+        Timestamp::from_ms(i64::from(bucket) * self.ms())
+    }
+
+    fn code(self) -> u8 {
+        match self {
+            Self::Minute => 1,
+            Self::Quarter => 2,
+            Self::Day => 3,
+        }
+    }
+}
+
+/// How many entries of a kind a customer has in a stretch.
+pub(crate) fn entries(customer: &CustomerId, span: Span, bucket: u32, kind: Kind) -> Key {
+    append(entries_from(customer, span, bucket), &kind.0)
+}
+
+/// Where the counts of a customer's entries begin that are of this stretch or a later one.
+pub(crate) fn entries_from(customer: &CustomerId, span: Span, bucket: u32) -> Key {
+    Builder::of(Table::EntryCount)
+        .text(customer.as_str())
+        .byte(span.code())
+        .bytes(&bucket.to_be_bytes())
+        .end()
+}
+
+/// The stretch and the kind of a count, from its key.
+pub(crate) fn counted(key: &[u8]) -> Option<(u32, Kind)> {
+    let (rest, kind) = key.split_last_chunk()?;
+    let bucket = rest.last_chunk()?;
+    Some((u32::from_be_bytes(*bucket), Kind(*kind)))
+}
+
+/// Which entries told of a device last.
+pub(crate) fn device(customer: &CustomerId, device: DeviceKey) -> Key {
+    append(devices(customer), device.as_bytes())
+}
+
+/// What the keys of the devices begin with that a customer's log tells of.
+pub(crate) fn devices(customer: &CustomerId) -> Key {
+    Builder::of(Table::DeviceInLog)
+        .text(customer.as_str())
+        .end()
+}
+
+/// Of how many devices the last entry of a category, or of any, lies in a quarter of an hour.
+pub(crate) fn devices_in(customer: &CustomerId, among: Option<Category>, bucket: u32) -> Key {
+    append(devices_among(customer, among), &bucket.to_be_bytes())
+}
+
+/// What the keys of the counts of devices begin with.
+pub(crate) fn devices_among(customer: &CustomerId, among: Option<Category>) -> Key {
+    Builder::of(Table::DevicesCounted)
+        .text(customer.as_str())
+        .byte(among.map_or(0, code::of_category))
+        .end()
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::admin_log::entry::Subject;
+    use engine::moment::Moment;
+
+    use super::*;
+    use crate::key::rest_of;
+
+    #[test]
+    fn a_stretch_is_found_again_in_the_key_of_its_count() {
+        let acme = CustomerId::parse("acme").unwrap();
+        let kind = Kind::new(Category::Info, Subject::General);
+        for bucket in [0, 1, 0x0102_0304, u32::MAX] {
+            let key = entries(&acme, Span::Quarter, bucket, kind);
+            assert_eq!(counted(&key), Some((bucket, kind)));
+            assert!(key.starts_with(&entries_from(&acme, Span::Quarter, bucket)));
+        }
+        assert_eq!(counted(b"short"), None);
+        let device = device(&acme, DeviceKey::from_bytes([7; 16]));
+        assert_eq!(rest_of(&device, &devices(&acme)), [7; 16]);
+    }
+
+    #[test]
+    fn an_entry_is_counted_by_the_time_in_its_id() {
+        for ms in [0, 1, 1_700_000_000_123, (1 << 48) - 1] {
+            let mut moment = Moment::new(Timestamp::from_ms(ms), u128::MAX);
+            let id = EntryId::new(moment.uuid());
+            for span in Span::ALL {
+                assert_eq!(i64::from(span.bucket_of(id)), ms / span.ms());
+            }
+        }
+        let noon = Timestamp::from_ms(12 * 3_600_000);
+        let buckets = Span::ALL.map(|span| (span.bucket(noon.plus_ms(-1)), span.bucket(noon)));
+        assert_eq!(buckets, [(719, 720), (47, 48), (0, 0)]);
+        assert_eq!(Span::Minute.bucket(Timestamp::from_ms(-1)), 0);
+    }
+}

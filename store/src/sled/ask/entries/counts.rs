@@ -1,0 +1,92 @@
+//! How many entries are in a window, and where does a page begin? Told by counts, so that neither
+//! costs more because there are more entries.
+
+use engine::moment::Timestamp;
+
+use super::Log;
+use super::stretch::{Part, Stretch, shorter};
+use crate::key::log::count::Span;
+use crate::sled::fault::Fault;
+
+/// What a window has, part by part.
+pub(super) struct Counts<'a> {
+    log: &'a Log<'a>,
+    window: Stretch,
+    /// Each part with how many entries it has, newest first.
+    parts: Vec<(Part, u64)>,
+}
+
+impl<'a> Counts<'a> {
+    /// The counts of a window.
+    pub(super) fn of(log: &'a Log<'a>, window: Stretch) -> Result<Self, Fault> {
+        // Most windows end now: with nothing behind it, the last day is as good as whole.
+        let window = if log.is_empty(window.behind())? {
+            window.to_the_end_of_the_day()
+        } else {
+            window
+        };
+        let mut parts = Vec::new();
+        for part in window.parts() {
+            parts.push((part, number_in(log, part)?));
+        }
+        Ok(Self { log, window, parts })
+    }
+
+    /// How many entries there are.
+    pub(super) fn total(&self) -> u64 {
+        self.parts.iter().map(|(_, number)| number).sum()
+    }
+
+    /// What of the window is left behind its newest entries, nearly: so many more are to be passed
+    /// over in it, at most as many as one minute has.
+    pub(super) fn behind(&self, mut skip: u64) -> Result<(Stretch, u64), Fault> {
+        for (part, number) in &self.parts {
+            if skip < *number {
+                let (end, skip) = self.within(*part, skip)?;
+                return Ok((Stretch { end, ..self.window }, skip));
+            }
+            skip -= number;
+        }
+        let end = self.window.from;
+        Ok((Stretch { end, ..self.window }, skip))
+    }
+
+    /// Where in a part the entries behind its newest begin, and how many more are to be passed
+    /// over from there.
+    fn within(&self, part: Part, mut skip: u64) -> Result<(Timestamp, u64), Fault> {
+        let Some(span) = part.by else {
+            return Ok((part.stretch.end, skip));
+        };
+        for (bucket, number) in buckets(self.log, span, part.stretch)? {
+            if skip < number {
+                let stretch = Stretch::of_bucket(span, bucket);
+                let by = shorter(Some(span));
+                return self.within(Part { stretch, by }, skip);
+            }
+            skip -= number;
+        }
+        // Entries were removed since the part was counted.
+        Ok((part.stretch.from, skip))
+    }
+}
+
+fn number_in(log: &Log<'_>, part: Part) -> Result<u64, Fault> {
+    match part.by {
+        Some(span) => {
+            let buckets = buckets(log, span, part.stretch)?;
+            Ok(buckets.iter().map(|(_, number)| number).sum())
+        }
+        None => log.number_in(part.stretch),
+    }
+}
+
+/// The numbers of entries in the spans of a stretch, newest first, without those that have none.
+fn buckets(log: &Log<'_>, span: Span, stretch: Stretch) -> Result<Vec<(u32, u64)>, Fault> {
+    let mut buckets: Vec<(u32, u64)> = Vec::new();
+    log.each_count(span, stretch, |bucket, number| match buckets.last_mut() {
+        Some((last, numbers)) if *last == bucket => *numbers += number,
+        Some(_) | None => buckets.push((bucket, number)),
+    })?;
+    buckets.reverse();
+    Ok(buckets)
+}

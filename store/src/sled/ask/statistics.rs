@@ -1,0 +1,78 @@
+//! What does the log say in numbers?
+//!
+//! Days are made of whole quarters of an hour wherever they are, and devices are counted by the
+//! quarter of their last entry, so that both are sums of counts. A log that follows one of a
+//! removed customer is counted entry by entry until that is swept.
+
+use engine::admin_log::daily::{Statistics, StatisticsWanted};
+use engine::ids::EntryId;
+use sled::Db;
+
+use super::entries::{Log, Stretch};
+use super::rows_of;
+use crate::key;
+use crate::key::log::Kind;
+use crate::key::log::count::{self, Span};
+use crate::record::last::read_last_entries;
+use crate::record::number;
+use crate::sled::fault::Fault;
+
+/// The statistics of a log.
+pub(in crate::sled) fn statistics(
+    db: &Db,
+    wanted: &StatisticsWanted,
+) -> Result<Statistics, Fault> {
+    let kinds = Kind::all(wanted.category, None);
+    let log = Log::of(db, &wanted.customer, kinds)?;
+    let mut account = wanted.days.account();
+    let stretch = Stretch {
+        from: wanted.days.from(),
+        end: wanted.days.end(),
+    };
+    let devices = match log.removed {
+        None => {
+            log.each_count(Span::Quarter, stretch, |quarter, number| {
+                account.add(Span::Quarter.start(quarter), number);
+            })?;
+            devices_counted(db, wanted)?
+        }
+        Some(removed) => {
+            log.each(stretch, |id| account.add(key::made_at(*id.as_bytes()), 1))?;
+            devices_behind(removed, db, wanted)?
+        }
+    };
+    let amounts = account.close();
+    Ok(Statistics { devices, amounts })
+}
+
+/// Devices whose last entry lies in the days, or behind them.
+fn devices_counted(db: &Db, wanted: &StatisticsWanted) -> Result<u64, Fault> {
+    let StatisticsWanted {
+        customer,
+        days,
+        category,
+    } = wanted;
+    let first = count::devices_in(customer, *category, Span::Quarter.bucket(days.from()));
+    let end = key::behind(count::devices_among(customer, *category));
+    let mut devices = 0;
+    for row in db.range::<&[u8], _>(first.as_slice()..end.as_slice()) {
+        let (_, row) = row?;
+        devices += u64::try_from(number::read_count(&row)?).unwrap_or(0);
+    }
+    Ok(devices)
+}
+
+/// The same without the log of a removed customer.
+fn devices_behind(removed: EntryId, db: &Db, wanted: &StatisticsWanted) -> Result<u64, Fault> {
+    let first = Span::Quarter.bucket(wanted.days.from());
+    let mut devices = 0;
+    for row in rows_of(db, &count::devices(&wanted.customer)) {
+        let (_, row) = row?;
+        let last = read_last_entries(&row)?.among(wanted.category);
+        let last = last.filter(|last| *last > removed);
+        if last.is_some_and(|last| Span::Quarter.bucket_of(last) >= first) {
+            devices += 1;
+        }
+    }
+    Ok(devices)
+}

@@ -1,0 +1,111 @@
+//! How many entries does the log have, and of how many devices does it tell? Counted with every
+//! entry that comes or goes, in the group that brings or removes it.
+
+use engine::admin_log::entry::{Category, Entry, Subject};
+use engine::ids::{CustomerId, DeviceKey, EntryId};
+use sled::IVec;
+
+use super::fault::Fault;
+use super::kv::Rows;
+use super::overlay::Overlay;
+use crate::key::log::Kind;
+use crate::key::log::count::{self, Span};
+use crate::record::last::{LastEntries, read_last_entries, write_last_entries};
+
+/// What of an entry is counted.
+pub(super) struct Counted {
+    id: EntryId,
+    customer: CustomerId,
+    category: Category,
+    subject: Subject,
+    device: Option<DeviceKey>,
+}
+
+impl Counted {
+    /// What of this entry is counted.
+    pub(super) fn of(entry: &Entry) -> Self {
+        Self {
+            id: entry.id,
+            customer: entry.customer.clone(),
+            category: entry.category,
+            subject: entry.subject,
+            device: entry.about.as_ref().map(|about| about.key),
+        }
+    }
+
+    /// What it takes while it waits, roughly.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.customer.as_str().len()
+    }
+
+    /// Counts an entry that comes.
+    pub(super) fn enter(&self, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+        self.count(1, rows)?;
+        self.tell(|last| last.with(self.category, self.id), rows)
+    }
+
+    /// Counts an entry that goes.
+    pub(super) fn leave(&self, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+        self.count(-1, rows)?;
+        self.tell(|last| last.without(self.category, self.id), rows)
+    }
+
+    fn count(&self, delta: i64, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+        let kind = Kind::new(self.category, self.subject);
+        for span in Span::ALL {
+            let key = count::entries(&self.customer, span, span.bucket_of(self.id), kind);
+            rows.add(IVec::from(key), delta)?;
+        }
+        Ok(())
+    }
+
+    /// Changes what is known of the last entries about the device.
+    fn tell(
+        &self,
+        change: impl FnOnce(LastEntries) -> LastEntries,
+        rows: &mut Overlay<'_>,
+    ) -> Result<(), Fault> {
+        let Some(device) = self.device else {
+            return Ok(());
+        };
+        let key = IVec::from(count::device(&self.customer, device));
+        let before = match rows.row(&key)? {
+            Some(row) => read_last_entries(&row)?,
+            None => LastEntries::default(),
+        };
+        let after = change(before);
+        if after == before {
+            return Ok(());
+        }
+        for among in [None, Some(Category::Error), Some(Category::Info)] {
+            self.move_device(among, before.among(among), after.among(among), rows)?;
+        }
+        match after.among(None) {
+            Some(_) => rows.put(key, IVec::from(write_last_entries(&after).as_slice())),
+            None => rows.remove(key),
+        }
+        Ok(())
+    }
+
+    /// Counts the device by the quarter of an hour of its last entry.
+    fn move_device(
+        &self,
+        among: Option<Category>,
+        before: Option<EntryId>,
+        after: Option<EntryId>,
+        rows: &mut Overlay<'_>,
+    ) -> Result<(), Fault> {
+        let quarter = |last| Span::Quarter.bucket_of(last);
+        let (before, after) = (before.map(quarter), after.map(quarter));
+        if before == after {
+            return Ok(());
+        }
+        for (quarter, delta) in [(before, -1), (after, 1)] {
+            if let Some(quarter) = quarter {
+                let key = count::devices_in(&self.customer, among, quarter);
+                rows.add(IVec::from(key), delta)?;
+            }
+        }
+        Ok(())
+    }
+}
