@@ -111,8 +111,8 @@ pub fn encode_resource(value: &Value) -> (ContentFormat, Vec<u8>) {
 /// Reads what a device answered when a path was read, or notifies of one.
 ///
 /// Every path of the reading is the one asked for or lies below it. A missing format means text or
-/// bytes for a resource, as [`decode_resource`] says, and TLV for what holds several values: nothing
-/// else could have been asked for.
+/// bytes for a resource, as [`decode_resource`] says, and TLV for what holds several values, as
+/// devices that leave the format out know no other for them.
 pub fn decode(
     format: Option<ContentFormat>,
     path: Path,
