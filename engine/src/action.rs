@@ -10,16 +10,20 @@
 //! ```
 
 pub mod parse;
+pub mod timeline;
 
 use std::net::IpAddr;
 
 use protocol::lwm2m::path::Path;
+use protocol::lwm2m::value::Value;
 
+use crate::action::timeline::Timeline;
 use crate::ids::{ActionId, CustomerId, DeviceId, DeviceKey, Iccid, Imsi, TraceId};
 use crate::moment::Timestamp;
+use crate::promise::Once;
 
 /// An action request as it is kept and shown.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Action {
     /// Its id; ids sort by creation.
     pub id: ActionId,
@@ -51,6 +55,8 @@ pub struct Action {
     pub trace: TraceId,
     /// What the device answered or what went wrong.
     pub outcome: Option<Outcome>,
+    /// What happened on the way.
+    pub timeline: Timeline,
 }
 
 impl Action {
@@ -59,12 +65,29 @@ impl Action {
         self.attempts_permitted.saturating_sub(self.attempts_made)
     }
 
+    /// Where it stands in lists.
+    pub fn standing(&self) -> Standing {
+        Standing {
+            status: self.status,
+            updated_at: self.updated_at,
+        }
+    }
+
     /// The protocol that carries it.
     pub fn protocol(&self) -> Protocol {
         match self.request {
             Request::Lwm2m(_) => Protocol::Lwm2m,
         }
     }
+}
+
+/// Where an action request stands in lists, apart from what never changes of it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Standing {
+    /// What became of it.
+    pub status: Status,
+    /// When its record last changed.
+    pub updated_at: Timestamp,
 }
 
 /// The device an action request was created for, as it was known then.
@@ -130,6 +153,14 @@ impl Status {
         Self::Cancelled,
     ];
 
+    /// Whether the request is as it was made: its first change is one of its status.
+    pub fn is_untouched(self) -> bool {
+        match self {
+            Self::Scheduled => true,
+            Self::InProgress | Self::Succeeded | Self::Failed | Self::Cancelled => false,
+        }
+    }
+
     /// Whether the request can still change.
     pub fn is_pending(self) -> bool {
         match self {
@@ -166,19 +197,38 @@ pub enum Operation {
     Write,
     /// Sets off what an executable resource does.
     Execute,
+    /// Asks for a value and for every later one (LwM2M Core 1.2 section 6.4.1).
+    ObserveStart,
+    /// Wants no later values any more (LwM2M Core 1.2 section 6.4.3).
+    ObserveEnd,
 }
 
 /// What the device answered, or what went wrong (seed 2.1, `resultData`).
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// The digits of the response code, `205` for 2.05.
     pub code: Option<Box<str>>,
     /// The data of the device.
-    pub payload: Option<Box<str>>,
+    pub payload: Option<Payload>,
     /// How the payload is written, where the protocol leaves it open.
     pub payload_type: Option<PayloadType>,
     /// What went wrong.
     pub error: Option<Box<str>>,
+}
+
+/// The data of a device in an outcome.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Payload {
+    /// The value of one resource as callers write it, or data whose form is not the service's.
+    Text(Box<str>),
+    /// The values of an object or an instance of one, by path.
+    Values(Box<[(Path, Value)]>),
+}
+
+impl<T: Into<Box<str>>> From<T> for Payload {
+    fn from(text: T) -> Self {
+        Self::Text(text.into())
+    }
 }
 
 /// How the payload of a CoAP answer is written (seed 2.1, `payloadType`).
@@ -203,4 +253,6 @@ pub struct NewAction {
     pub expires_in_s: Option<u32>,
     /// Ties the request to the call that made it.
     pub trace: TraceId,
+    /// Names the call, where its caller wants it to happen only once.
+    pub once: Option<Once>,
 }

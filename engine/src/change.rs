@@ -4,16 +4,18 @@
 //! A batch is atomic: all of it is durable or nothing of it is. `expects` are compare-and-set;
 //! `adds` commute, so that two owners never overwrite a count.
 
-use crate::action::{Action, Protocol, Status};
+use crate::action::{Action, Protocol, Standing, Status};
 use crate::admin_log::entry::Entry;
 use crate::customer::{AccessToken, Client, Customer};
 use crate::device::record::DeviceRecord;
+use crate::event::Event;
 use crate::ids::{ActionId, ClientId, CustomerId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn, Shard};
 use crate::profile::Profile;
+use crate::promise::{OnceKey, Promise};
 use crate::setting::Setting;
 
 /// All that one step changes.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
     /// Who changes it.
     pub owner: Owner,
@@ -61,6 +63,13 @@ pub enum Expect {
         /// The status it must have.
         is: Status,
     },
+    /// Nothing was promised for the device under the key.
+    Unpromised {
+        /// What a call is named by.
+        key: OnceKey,
+        /// The device.
+        device: DeviceKey,
+    },
 }
 
 /// A name that only one thing may bear.
@@ -104,7 +113,7 @@ impl Name {
 }
 
 /// One thing put or removed. The store keeps names, indexes and pending lists in step with it.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// Puts a customer and its name.
     PutCustomer(Customer),
@@ -125,8 +134,8 @@ pub enum Change {
         /// The profile from now on.
         profile: Box<Profile>,
     },
-    /// Removes a device with the names it bears by then, its record and its action requests. Its
-    /// log entries stay.
+    /// Removes a device with the names it bears by then, its record, its action requests, its last
+    /// known values and its history. Its log entries stay.
     RemoveDevice(DeviceKey),
     /// Puts what a device's actor knows of it.
     PutRecord {
@@ -135,15 +144,19 @@ pub enum Change {
         /// What is known.
         record: Box<DeviceRecord>,
     },
-    /// Puts an action request; `was` is the status it had, if it was there.
+    /// Puts an action request; `was` is where it stood in lists, if it was there.
     PutAction {
-        /// The status before.
-        was: Option<Status>,
+        /// Where it stood before.
+        was: Option<Standing>,
         /// The request from now on.
         action: Box<Action>,
     },
+    /// Keeps what a call was promised for a device.
+    KeepPromise(Promise),
     /// Adds an entry to the administration log.
     AppendEntry(Box<Entry>),
+    /// Adds an event to the history of its device. Values it tells become the last known ones.
+    AppendEvent(Box<Event>),
 }
 
 /// A count that changes by so much.

@@ -3,13 +3,15 @@
 //! The law of order is the shell's to keep: everything that changes something for good is one
 //! batch, committed first; the rest is done in order once the receipt is Ok.
 
-use crate::action::{Action, Status};
+use crate::action::{Action, Standing, Status};
 use crate::admin_log::entry::Entry;
 use crate::change::{Add, Batch, Change, Counter, Expect, Owner};
+use crate::ids::ActionId;
 use crate::peer::Peer;
+use crate::promise::Promise;
 
 /// One thing a step wants done.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Change something for good.
     Save(Change),
@@ -24,7 +26,7 @@ pub enum Effect {
 }
 
 /// The effects of one step.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Effects(Vec<Effect>);
 
 /// What is not part of the batch, to be done after the receipt.
@@ -67,14 +69,27 @@ impl Effects {
         self.push(Effect::Say(Speech::Rebind { from, to }));
     }
 
-    /// Saves an action request with its counts; `was` is the status it had, if it was there.
-    pub fn save_action(&mut self, was: Option<Status>, action: &Action) {
-        if was != Some(action.status) {
-            if let Some(was) = was {
-                self.push(Effect::Expect(Expect::Status {
-                    action: action.id,
-                    is: was,
-                }));
+    /// Keeps what a call was promised, unless it was promised something before.
+    pub fn keep_promise(&mut self, promise: Promise) {
+        let Promise { once, device, .. } = promise;
+        let key = once.key;
+        self.push(Effect::Expect(Expect::Unpromised { key, device }));
+        self.push(Effect::Save(Change::KeepPromise(promise)));
+    }
+
+    /// Saves an action request with its counts; `was` is where it stood in lists, if it was there.
+    ///
+    /// What the step itself makes it cannot expect: a batch is checked before any of it happens.
+    pub fn save_action(&mut self, was: Option<Standing>, action: &Action) {
+        let was_in = was.map(|was| was.status);
+        if was_in != Some(action.status) {
+            if let Some(was) = was_in {
+                if !self.makes(action.id) {
+                    self.push(Effect::Expect(Expect::Status {
+                        action: action.id,
+                        is: was,
+                    }));
+                }
                 self.count_action(action, was, -1);
             }
             self.count_action(action, action.status, 1);
@@ -107,6 +122,18 @@ impl Effects {
             }
         }
         (batch, speeches)
+    }
+
+    /// Whether the step makes this request.
+    fn makes(&self, id: ActionId) -> bool {
+        self.0.iter().any(|effect| match effect {
+            Effect::Save(Change::PutAction { was: None, action }) => action.id == id,
+            Effect::Save(_)
+            | Effect::Expect(_)
+            | Effect::Count(_)
+            | Effect::Log(_)
+            | Effect::Say(_) => false,
+        })
     }
 
     fn count_action(&mut self, action: &Action, status: Status, delta: i64) {

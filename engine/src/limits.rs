@@ -14,6 +14,10 @@ pub const LIFETIME_S_MAX: u32 = 86_400;
 /// Final action requests are removed this long after their creation.
 pub const ACTION_RETENTION_MS: i64 = 7 * DAY_MS;
 
+/// A call named by an `Idempotency-Key` is remembered so long: a caller that did not hear its
+/// answer asks again sooner.
+pub const PROMISE_RETENTION_MS: i64 = DAY_MS;
+
 /// Administration log entries are removed this long after they were written, so that the seven
 /// days before any end within reach exist.
 pub const LOG_RETENTION_MS: i64 = 30 * DAY_MS;
@@ -43,6 +47,19 @@ pub const FAREWELL_MS: i64 = 247_000;
 /// The longest text a request may carry as `data`: what fits one datagram of the CoAP layer
 /// without block-wise transfer; a longer one is refused with 400.
 pub const ACTION_DATA_BYTES_MAX: usize = 1_024;
+
+/// Things noted of one request on its way: five attempts of the standard's transmissions each need
+/// less than half of it.
+pub const TIMELINE_MAX: usize = 128;
+
+/// Observations of one device: each is kept with its record and asked for anew whenever it
+/// registers. One more is refused: the request fails.
+pub const OBSERVATIONS_MAX: usize = 64;
+
+/// Resources of one device whose last value is known: many times what devices offer, and a bound on
+/// what a device that makes paths up can have kept. The values of further ones are in the history
+/// alone.
+pub const VALUES_MAX: u32 = 4_096;
 
 /// Lists of objects that the devices of an arbiter share: far more kinds of devices than a fleet
 /// has. The devices of one more kind each keep a list of their own.

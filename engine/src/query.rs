@@ -1,9 +1,13 @@
 //! What can be asked of what is kept: filters and pages.
 
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::value::Value;
+
 use crate::action::{Protocol, Status};
 use crate::admin_log::entry::{Category, Subject};
 use crate::admin_log::window::Window;
 use crate::ids::{CustomerId, DeviceKey, Iccid};
+use crate::moment::Timestamp;
 
 /// One page of a list.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -30,7 +34,7 @@ impl PageWanted {
     }
 }
 
-/// Which action requests are wanted, newest first.
+/// Which action requests are wanted, and in which order.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ActionFilter {
     /// Whose.
@@ -39,8 +43,87 @@ pub struct ActionFilter {
     pub device: Option<DeviceKey>,
     /// Only those of one protocol.
     pub protocol: Option<Protocol>,
-    /// Only those of one status.
-    pub status: Option<Status>,
+    /// Only those of one of these statuses.
+    pub statuses: Statuses,
+    /// In which order.
+    pub order: ActionOrder,
+}
+
+impl ActionFilter {
+    /// All of a customer, newest first.
+    pub fn all_of(customer: CustomerId) -> Self {
+        Self {
+            customer,
+            device: None,
+            protocol: None,
+            statuses: Statuses::all(),
+            order: ActionOrder::CreatedDescending,
+        }
+    }
+}
+
+/// A set of statuses.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Statuses(u8);
+
+impl Statuses {
+    /// Every status.
+    pub fn all() -> Self {
+        Self::which(|_| true)
+    }
+
+    /// Those in which a request can still change.
+    pub fn pending() -> Self {
+        Self::which(Status::is_pending)
+    }
+
+    /// Those in which a request never changes any more.
+    pub fn done() -> Self {
+        Self::which(|status| !status.is_pending())
+    }
+
+    /// This one of the set, which may not have it.
+    pub fn only(self, status: Status) -> Self {
+        Self(self.0 & Self::bit(status))
+    }
+
+    /// Whether the set has it.
+    pub fn has(self, status: Status) -> bool {
+        self.0 & Self::bit(status) != 0
+    }
+
+    fn which(has: impl Fn(Status) -> bool) -> Self {
+        let among = Status::ALL.into_iter().filter(|status| has(*status));
+        Self(among.fold(0, |bits, status| bits | Self::bit(status)))
+    }
+
+    fn bit(status: Status) -> u8 {
+        1 << status as u8
+    }
+}
+
+/// The orders in which action requests are listed. Of two with the same time the one whose id is
+/// smaller counts as the older.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ActionOrder {
+    /// Oldest first.
+    Created,
+    /// Newest first.
+    CreatedDescending,
+    /// Longest unchanged first.
+    Updated,
+    /// Last changed first.
+    UpdatedDescending,
+}
+
+impl ActionOrder {
+    /// Every order.
+    pub const ALL: [Self; 4] = [
+        Self::Created,
+        Self::CreatedDescending,
+        Self::Updated,
+        Self::UpdatedDescending,
+    ];
 }
 
 /// Which administration log entries are wanted, newest first.
@@ -56,4 +139,38 @@ pub struct LogFilter {
     pub category: Option<Category>,
     /// Only those of one subject.
     pub subject: Option<Subject>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_is_pending_or_done_and_a_set_has_what_it_was_made_of() {
+        for status in Status::ALL {
+            assert!(Statuses::all().has(status));
+            assert_ne!(
+                Statuses::pending().has(status),
+                Statuses::done().has(status)
+            );
+            assert_eq!(Statuses::pending().has(status), status.is_pending());
+            for other in Status::ALL {
+                let only = Statuses::all().only(other);
+                assert_eq!(only.has(status), status == other);
+            }
+        }
+        let none = Statuses::pending().only(Status::Failed);
+        assert!(Status::ALL.into_iter().all(|status| !none.has(status)));
+    }
+}
+
+/// The last known value of a resource, or of one of its instances.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KnownValue {
+    /// Where it is.
+    pub path: Path,
+    /// The value.
+    pub value: Value,
+    /// When the device told it.
+    pub at: Timestamp,
 }

@@ -217,6 +217,7 @@ fn request(operation: Operation) -> NewAction {
         attempts_permitted: 2,
         expires_in_s: Some(300),
         trace: TraceId::from_bytes([1; 16]),
+        once: None,
     }
 }
 

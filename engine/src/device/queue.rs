@@ -1,5 +1,6 @@
 //! What is asked of a device and waits its turn: submitting, cancelling, order and expiry.
 
+use crate::action::timeline::Timeline;
 use crate::action::{Action, Addressee, Mode, NewAction, Outcome, Status};
 use crate::admin_log::entry::{Entry, Seen};
 use crate::device::Device;
@@ -8,6 +9,7 @@ use crate::device::snapshot::Presence;
 use crate::effect::{Effect, Effects};
 use crate::ids::ActionId;
 use crate::moment::{Moment, Timestamp};
+use crate::promise::Promise;
 
 /// A request was accepted: once its step is durable it is a promise.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -75,6 +77,12 @@ impl Pending {
     }
 }
 
+/// Why a request cannot be sent as it is.
+pub(super) struct Unfit {
+    pub(super) failure: Failure,
+    pub(super) why: String,
+}
+
 /// Why a request failed for ever; each kind has its own entry in the customer's log.
 #[derive(Clone, Copy)]
 pub(super) enum Failure {
@@ -107,7 +115,16 @@ impl Device {
         out: &mut Effects,
     ) -> Result<Accepted, SubmitRefusal> {
         self.check_room(m.now(), &new)?;
+        let once = new.once;
         let action = self.action_of(m, new);
+        if let Some(once) = once {
+            out.keep_promise(Promise {
+                once,
+                device: action.device,
+                action: action.id,
+                at: m.now(),
+            });
+        }
         let accepted = Accepted {
             id: action.id,
             status: action.status,
@@ -122,7 +139,11 @@ impl Device {
                 self.begin_attempt(m, out);
                 self.rest();
             }
-            Err(why) => self.fail_new(m, action, &why, out),
+            Err(unfit) => {
+                out.save_action(None, &action);
+                let outcome = Outcome::failure(&unfit.why);
+                self.fail(m, action, unfit.failure, outcome, out);
+            }
         }
         Ok(accepted)
     }
@@ -177,6 +198,7 @@ impl Device {
 
     /// Lets everything that waits go out; what is in flight was not waiting.
     pub(super) fn release_pending(&mut self) {
+        self.release_observations();
         let in_flight = self.action_in_flight();
         for pending in self.pending_mut() {
             pending.ready = Some(pending.action.id) != in_flight;
@@ -226,14 +248,6 @@ impl Device {
         }
     }
 
-    /// Saves a new request as failed: a batch can expect nothing of what it makes itself.
-    fn fail_new(&self, m: &mut Moment, mut action: Action, why: &str, out: &mut Effects) {
-        action.status = Status::Failed;
-        action.outcome = Some(Outcome::failure(why));
-        out.save_action(None, &action);
-        self.log_failure(m, &action, Failure::Unfit, why, out);
-    }
-
     /// Ends a request as failed for ever and tells the customer.
     pub(super) fn fail(
         &self,
@@ -278,7 +292,7 @@ impl Device {
         status: Status,
         out: &mut Effects,
     ) -> Action {
-        let was = action.status;
+        let was = action.standing();
         action.status = status;
         action.updated_at = m.now();
         out.save_action(Some(was), &action);
@@ -341,6 +355,7 @@ impl Device {
             },
             trace: new.trace,
             outcome: None,
+            timeline: Timeline::default(),
         }
     }
 

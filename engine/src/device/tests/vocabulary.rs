@@ -28,7 +28,10 @@ use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
 use crate::profile::Profile;
 
-pub(super) use telling::{Lines, all, created, ended, logged, moved, recorded, sent, updated};
+pub(super) use telling::{
+    Lines, all, answered, created, ended, logged, moved, put_off, recorded, refused_at_once, sent,
+    told, updated,
+};
 
 pub(super) const S: i64 = 1_000;
 pub(super) const MINUTE: i64 = 60 * S;
@@ -404,6 +407,7 @@ fn request(operation: Operation, path: &str, data: Option<&str>) -> NewAction {
         attempts_permitted: 1,
         expires_in_s: None,
         trace: TraceId::from_bytes([9; 16]),
+        once: None,
     }
 }
 

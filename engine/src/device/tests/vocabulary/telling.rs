@@ -7,11 +7,12 @@ use protocol::coap::code::Code;
 use protocol::coap::message::{Kind, Message};
 use protocol::coap::option;
 
-use crate::action::{Action, Status};
+use crate::action::{Action, Payload, Status};
 use crate::admin_log::entry::Entry;
 use crate::change::{Add, Change, Counter, Expect};
 use crate::device::record::DeviceRecord;
 use crate::effect::{Effect, Speech};
+use crate::event::{Cause, Event, Happening};
 use crate::peer::Peer;
 
 use super::START;
@@ -34,7 +35,10 @@ impl Names {
             Effect::Expect(Expect::Status { action, is }) => {
                 format!("expect {} {is:?}", self.action(&action.to_string()))
             }
-            Effect::Expect(other) => format!("expect {other:?}"),
+            Effect::Expect(Expect::Unpromised { .. }) => "expect nothing promised".to_owned(),
+            Effect::Expect(other @ (Expect::Free(_) | Expect::Taken(_))) => {
+                panic!("not a device's to expect: {other:?}")
+            }
             Effect::Count(add) => count(add),
             Effect::Log(entry) => self.log(entry),
             Effect::Say(Speech::Rebind { from, to }) => {
@@ -51,10 +55,16 @@ impl Names {
         match change {
             Change::PutAction { was, action } => {
                 let name = self.action(&action.id.to_string());
-                let was = was.map(|was| format!("{was:?} -> ")).unwrap_or_default();
+                let was = was
+                    .map(|was| format!("{:?} -> ", was.status))
+                    .unwrap_or_default();
                 format!("save {name} {was}{:?} {}", action.status, progress(action))
             }
             Change::PutRecord { record, .. } => self.record(record),
+            Change::KeepPromise(promise) => {
+                format!("promise {}", self.action(&promise.action.to_string()))
+            }
+            Change::AppendEvent(event) => self.event(event),
             Change::RemoveDevice(_) => "remove device".to_owned(),
             Change::PutCustomer(_)
             | Change::RemoveCustomer(_)
@@ -70,13 +80,33 @@ impl Names {
     fn record(&mut self, record: &DeviceRecord) -> String {
         let seen_at_ms = record.last_seen_at.map_or(-1, |at| at.since_ms(START));
         let at = format!("seen at {seen_at_ms} from {}", end(record.peer));
-        match &record.registration {
+        let mut line = match &record.registration {
             None => format!("save record: unregistered, {at}"),
             Some(registration) => {
                 let expires_at_ms = registration.expires_at.since_ms(START);
                 format!("save record: registered until {expires_at_ms}, {at}")
             }
+        };
+        for observation in &record.observations {
+            line.push_str(&format!(", {} {:?}", observation.path, observation.state));
         }
+        line
+    }
+
+    fn event(&mut self, event: &Event) -> String {
+        let told = match &event.happening {
+            Happening::Lifecycle(what) => return format!("tell {what:?}"),
+            Happening::Telemetry(told) => told,
+        };
+        let values = told.values.iter();
+        let values: Vec<_> = values
+            .map(|(path, value)| format!("{path}={value}"))
+            .collect();
+        let cause = match told.cause {
+            Cause::Observation(path) => format!("observed {path}"),
+            Cause::Action(id) => self.action(&id.to_string()),
+        };
+        format!("tell {} for {cause}", values.join(" "))
     }
 
     fn message(&mut self, message: &Message) -> String {
@@ -90,6 +120,7 @@ impl Names {
         if message.code.is_request() {
             words.push(method(message.code).to_owned());
             words.push(path(message.uri_path()));
+            words.extend(message.observe().map(|value| format!("observe {value}")));
             words.extend(message.accept().map(|format| format!("accept {format}")));
         } else if message.code != Code::EMPTY {
             words.push(message.code.to_string());
@@ -130,6 +161,7 @@ impl Names {
 fn is_told(number: u16) -> bool {
     [
         option::URI_PATH,
+        option::OBSERVE,
         option::ACCEPT,
         option::CONTENT_FORMAT,
         option::LOCATION_PATH,
@@ -165,12 +197,26 @@ fn end(peer: Option<Peer>) -> String {
 fn progress(action: &Action) -> String {
     let mut text = format!("{}/{}", action.attempts_made, action.attempts_permitted);
     if let Some(outcome) = &action.outcome {
-        let parts = [&outcome.code, &outcome.payload, &outcome.error];
+        let payload = outcome.payload.as_ref().map(shown);
+        let parts = [outcome.code.clone(), payload, outcome.error.clone()];
         for part in parts.into_iter().flatten() {
             text.push_str(&format!(" {part:?}"));
         }
     }
     text
+}
+
+fn shown(payload: &Payload) -> Box<str> {
+    match payload {
+        Payload::Text(text) => text.clone(),
+        Payload::Values(values) => {
+            let values = values.iter();
+            let values: Vec<_> = values
+                .map(|(path, value)| format!("{path}={value}"))
+                .collect();
+            values.join(" ").into()
+        }
+    }
 }
 
 fn count(add: &Add) -> String {
@@ -223,9 +269,38 @@ pub(in crate::device::tests) fn ended(name: &str, status: Status, progress: &str
     moved(name, Status::InProgress, status, progress)
 }
 
+/// A request in progress succeeds with values, which are told first.
+pub(in crate::device::tests) fn answered(name: &str, values: &str, progress: &str) -> Lines {
+    all([
+        told(&format!("{values} for {name}")),
+        ended(name, Status::Succeeded, progress),
+    ])
+}
+
+/// A request comes into being and fails in the same step, which can expect nothing of it.
+pub(in crate::device::tests) fn refused_at_once(
+    name: &str,
+    status: Status,
+    progress: &str,
+) -> Lines {
+    let mut failed = moved(name, status, Status::Failed, progress);
+    failed.remove(0);
+    all([created(name, status, "0/1"), failed])
+}
+
+/// An attempt ends, and others are left.
+pub(in crate::device::tests) fn put_off(name: &str, progress: &str) -> Lines {
+    ended(name, Status::InProgress, progress)
+}
+
 /// Something is told to the customer.
 pub(in crate::device::tests) fn logged(line: &str) -> Lines {
     vec![format!("log {line}")]
+}
+
+/// What the device said or did is told on.
+pub(in crate::device::tests) fn told(line: &str) -> Lines {
+    vec![format!("tell {line}")]
 }
 
 /// The record is saved.

@@ -1,0 +1,151 @@
+//! What is remembered of a call, so that the same call again does nothing twice
+//! (`Idempotency-Key`)?
+//!
+//! A row for each device that was promised a request under a key lives and dies with the request's
+//! own row: in one batch. A call that was refused promised nothing and leaves nothing.
+
+use sha2::{Digest, Sha256};
+
+use crate::ids::{ActionId, DeviceKey};
+use crate::moment::Timestamp;
+
+/// The longest key a call may have, in characters.
+pub const KEY_CHARACTERS_MAX: usize = 255;
+
+/// A text that is no key of a call.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("must be 1 to {KEY_CHARACTERS_MAX} visible ASCII characters")]
+pub struct InvalidKey;
+
+/// What a caller names a call by.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct KeyText(Box<str>);
+
+impl KeyText {
+    /// Reads a key.
+    pub fn parse(text: &str) -> Result<Self, InvalidKey> {
+        let visible = text.bytes().all(|byte| byte.is_ascii_graphic());
+        if !visible || text.is_empty() || text.len() > KEY_CHARACTERS_MAX {
+            return Err(InvalidKey);
+        }
+        Ok(Self(text.into()))
+    }
+}
+
+/// What a call is known by: 128 bits of SHA-256 over its customer and what its caller names it by.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct OnceKey([u8; 16]);
+
+impl OnceKey {
+    /// The key of a customer that is named so. The customer's number is part of it, because a
+    /// customer may come to have the id of one that was removed, and inherits no promises.
+    pub fn of(customer_number: u64, text: &KeyText) -> Self {
+        let number = customer_number.to_be_bytes();
+        Self(digest_of(&[&number, text.0.as_bytes()]))
+    }
+
+    /// The key kept as bytes.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes to keep.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+/// What a call asked for: two calls that ask for the same have the same one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Fingerprint([u8; 16]);
+
+impl Fingerprint {
+    /// The fingerprint of a call made of these parts.
+    pub fn of(parts: &[&[u8]]) -> Self {
+        Self(digest_of(parts))
+    }
+
+    /// The fingerprint kept as bytes.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes to keep.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+/// A call that must not happen twice.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Once {
+    /// What its caller names it by.
+    pub key: OnceKey,
+    /// What it asks for.
+    pub call: Fingerprint,
+}
+
+/// What a call was promised for one device.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Promise {
+    /// The call.
+    pub once: Once,
+    /// The device.
+    pub device: DeviceKey,
+    /// The request that was made for it.
+    pub action: ActionId,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// The length of each part stands before it, so that no two lists of parts look alike.
+fn digest_of(parts: &[&[u8]]) -> [u8; 16] {
+    let mut digest = Sha256::new();
+    for part in parts {
+        let length = u64::try_from(part.len()).expect("a length in memory");
+        digest.update(length.to_be_bytes());
+        digest.update(part);
+    }
+    let digest: [u8; 32] = digest.finalize().into();
+    let mut half = [0; 16];
+    half.copy_from_slice(&digest[..16]);
+    half
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_1_to_255_visible_ascii_characters() {
+        let longest = "x".repeat(KEY_CHARACTERS_MAX);
+        for text in ["x", "5f0c7b1e-9d0f-4f4b", "!~", longest.as_str()] {
+            assert!(KeyText::parse(text).is_ok(), "{text}");
+        }
+        let too_long = "x".repeat(KEY_CHARACTERS_MAX + 1);
+        for text in ["", "a b", "a\tb", "\u{7f}", "caf\u{e9}", too_long.as_str()] {
+            assert_eq!(KeyText::parse(text), Err(InvalidKey), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_belongs_to_one_customer() {
+        let key = |customer, text| OnceKey::of(customer, &KeyText::parse(text).unwrap());
+        assert_eq!(key(1, "x"), key(1, "x"));
+        assert_ne!(key(1, "x"), key(2, "x"));
+        assert_ne!(key(1, "x"), key(1, "y"));
+    }
+
+    #[test]
+    fn a_fingerprint_tells_where_one_part_ends() {
+        assert_eq!(
+            Fingerprint::of(&[b"ab", b"c"]),
+            Fingerprint::of(&[b"ab", b"c"])
+        );
+        assert_ne!(
+            Fingerprint::of(&[b"ab", b"c"]),
+            Fingerprint::of(&[b"a", b"bc"])
+        );
+        assert_ne!(Fingerprint::of(&[b"ab"]), Fingerprint::of(&[b"ab", b""]));
+    }
+}

@@ -1,0 +1,45 @@
+//! Where do the rows lie of what calls were promised?
+
+use engine::ids::DeviceKey;
+use engine::moment::Timestamp;
+use engine::promise::OnceKey;
+
+use super::{Builder, Key, Table, append, last_id, rest_of};
+
+/// What was promised for a device under a key.
+pub(crate) fn promise(key: OnceKey, device: DeviceKey) -> Key {
+    append(promises_under(key), device.as_bytes())
+}
+
+/// What the keys of all that was promised under a key begin with.
+pub(crate) fn promises_under(key: OnceKey) -> Key {
+    Builder::of(Table::Promise).bytes(key.as_bytes()).end()
+}
+
+/// That something was promised at an instant.
+pub(crate) fn promise_by_age(at: Timestamp, key: OnceKey, device: DeviceKey) -> Key {
+    append(append(promised_from(at), key.as_bytes()), device.as_bytes())
+}
+
+/// Where what was promised at an instant or later begins.
+pub(crate) fn promised_from(at: Timestamp) -> Key {
+    Builder::of(Table::PromiseByAge).instant(at).end()
+}
+
+/// Where promises begin, ordered by their age.
+pub(crate) fn by_age() -> Key {
+    Builder::of(Table::PromiseByAge).end()
+}
+
+/// A promise's key, from the key that orders it by its age.
+pub(crate) fn promise_from_age(age: &[u8]) -> Key {
+    let beginning = promised_from(Timestamp::default());
+    Builder::of(Table::Promise)
+        .bytes(rest_of(age, &beginning))
+        .end()
+}
+
+/// The device a promise is about, from its key.
+pub(crate) fn device_of(promise: &[u8]) -> Option<DeviceKey> {
+    last_id(promise).map(DeviceKey::from_bytes)
+}
