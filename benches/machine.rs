@@ -142,6 +142,7 @@ fn read() -> NewAction {
         attempts_permitted: 1,
         expires_in_s: None,
         trace: TraceId::from_bytes([9; 16]),
+        once: None,
     }
 }
 

@@ -10,6 +10,7 @@ use actix::{
 };
 use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Change};
+use engine::limits::PROMISE_RETENTION_MS;
 use engine::moment::Timestamp;
 use store::{Retention, Store, Unavailable};
 use tracing::{debug, warn};
@@ -36,6 +37,8 @@ pub struct KeptFor {
     pub actions_ms: i64,
     /// Administration log entries, in milliseconds.
     pub entries_ms: i64,
+    /// What devices said, in milliseconds.
+    pub events_ms: i64,
 }
 
 /// The keeper of the log.
@@ -116,7 +119,9 @@ impl Logging {
         Retention {
             actions_before: now.plus_ms(-self.kept_for.actions_ms),
             entries_before: now.plus_ms(-self.kept_for.entries_ms),
+            events_before: now.plus_ms(-self.kept_for.events_ms),
             tokens_before: now,
+            promises_before: now.plus_ms(-PROMISE_RETENTION_MS),
         }
     }
 }

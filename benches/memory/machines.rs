@@ -106,5 +106,6 @@ fn read_when_active() -> NewAction {
         attempts_permitted: 1,
         expires_in_s: None,
         trace: TraceId::from_bytes([9; 16]),
+        once: None,
     }
 }

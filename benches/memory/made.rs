@@ -10,10 +10,12 @@ use engine::change::{Batch, Name};
 use engine::customer::{AccessToken, Client, Customer, SecretDigest};
 use engine::device::record::{DeviceRecord, Restored};
 use engine::directory::import::Known;
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId};
+use engine::event::Event;
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId, EventId};
 use engine::moment::Timestamp;
 use engine::profile::Profile;
-use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
+use engine::promise::{OnceKey, Promise};
+use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
 use engine::setting::Setting;
 use store::{Answer, Pressure, Receipt, RestoredPage, Retention, Store, Swept, Unavailable};
 
@@ -144,6 +146,18 @@ impl Store for Made {
     }
 
     fn actions(&self, _: ActionFilter, _: PageWanted) -> Answer<Page<Action>> {
+        unknown()
+    }
+
+    fn events_of(&self, _: DeviceKey, _: Option<EventId>, _: u32) -> Answer<Vec<Event>> {
+        unknown()
+    }
+
+    fn values_of(&self, _: DeviceKey) -> Answer<Vec<KnownValue>> {
+        unknown()
+    }
+
+    fn promises_under(&self, _: OnceKey) -> Answer<Vec<Promise>> {
         unknown()
     }
 

@@ -230,6 +230,7 @@ fn read_when_active(trace: TraceId) -> NewAction {
         attempts_permitted: 1,
         expires_in_s: None,
         trace,
+        once: None,
     }
 }
 

@@ -7,13 +7,16 @@
 mod bearing;
 pub mod chance;
 mod commits;
+mod counting;
 mod customers;
 mod devices;
+mod events;
 pub mod given;
 mod lists;
 mod model;
 mod owners;
 mod payloads;
+mod promises;
 mod restoring;
 mod sweeping;
 
@@ -41,7 +44,7 @@ pub struct Ground<'a> {
 /// Something that must hold.
 type Law = fn(&Ground<'_>);
 
-const LAWS: [(&str, Law); 28] = [
+const LAWS: [(&str, Law); 37] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -126,12 +129,48 @@ const LAWS: [(&str, Law); 28] = [
     ),
     ("lists agree with a naive model", lists::agree_with_model),
     (
+        "what the log says in numbers is what a recount says",
+        counting::agree_with_a_recount,
+    ),
+    (
         "the bytes an entry is about come back, and lists have none of them",
         payloads::of_any_size,
     ),
     (
         "the bytes an entry is about go with it",
         payloads::go_with_their_entries,
+    ),
+    (
+        "what calls were promised is told by their keys",
+        promises::come_back,
+    ),
+    (
+        "a call is promised one request for each device",
+        promises::once_for_each_device,
+    ),
+    (
+        "what calls were promised goes when it is old",
+        promises::go_when_they_are_old,
+    ),
+    (
+        "events are read newest first from any point",
+        events::are_read_newest_first_from_any_point,
+    ),
+    (
+        "events of every kind are read as they were written",
+        events::of_every_kind_are_read_as_they_were_written,
+    ),
+    (
+        "events leave the last value of each path",
+        events::leave_the_last_value_of_each_path,
+    ),
+    (
+        "events leave no more values than a device may have",
+        events::leave_no_more_values_than_a_device_may_have,
+    ),
+    (
+        "events go when they are too old and with their device",
+        events::go_when_they_are_too_old_and_with_their_device,
     ),
     (
         "an earlier epoch is fenced off",

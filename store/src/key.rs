@@ -7,7 +7,9 @@
 
 pub(crate) mod action;
 pub(crate) mod device;
+pub(crate) mod event;
 pub(crate) mod log;
+pub(crate) mod promise;
 pub(crate) mod token;
 
 use engine::change::{Counter, Name};
@@ -53,6 +55,14 @@ enum Table {
     RemovedLog = 24,
     Piece = 25,
     EntryPayload = 26,
+    ActionOfCustomerByUpdate = 27,
+    ActionOfDeviceByUpdate = 28,
+    Promise = 29,
+    PromiseByAge = 30,
+    Event = 31,
+    EventByAge = 32,
+    Value = 33,
+    ValuesCounted = 34,
     Entry = 35,
     EntryCount = 36,
     DeviceInLog = 37,
@@ -232,6 +242,11 @@ pub(crate) fn behind(mut prefix: Key) -> Key {
         }
     }
     prefix
+}
+
+/// The instant whose bytes in a key are these.
+pub(crate) fn instant_of(bytes: [u8; 8]) -> Timestamp {
+    Timestamp::from_ms((u64::from_be_bytes(bytes) ^ (1 << 63)).cast_signed())
 }
 
 /// A part that stands behind others.

@@ -9,9 +9,11 @@ use engine::change::{Batch, Name};
 use engine::customer::{AccessToken, Client, Customer, SecretDigest};
 use engine::device::record::{DeviceRecord, Restored};
 use engine::directory::import::Known;
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId};
+use engine::event::Event;
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId, EventId};
 use engine::profile::Profile;
-use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
+use engine::promise::{OnceKey, Promise};
+use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
 use engine::setting::Setting;
 
 use crate::{Answer, Pressure, Receipt, RestoredPage, Retention, Store, Swept};
@@ -108,6 +110,10 @@ impl<L: Layer> Store for L {
         self.below().actions(filter, page)
     }
 
+    fn promises_under(&self, key: OnceKey) -> Answer<Vec<Promise>> {
+        self.below().promises_under(key)
+    }
+
     fn entries(&self, filter: LogFilter, page: PageWanted) -> Answer<Page<Entry>> {
         self.below().entries(filter, page)
     }
@@ -118,6 +124,19 @@ impl<L: Layer> Store for L {
 
     fn entry_payload(&self, customer: CustomerId, entry: EntryId) -> Answer<Option<Box<[u8]>>> {
         self.below().entry_payload(customer, entry)
+    }
+
+    fn events_of(
+        &self,
+        device: DeviceKey,
+        before: Option<EventId>,
+        max: u32,
+    ) -> Answer<Vec<Event>> {
+        self.below().events_of(device, before, max)
+    }
+
+    fn values_of(&self, device: DeviceKey) -> Answer<Vec<KnownValue>> {
+        self.below().values_of(device)
     }
 
     fn sweep(&self, retention: Retention, max: u32) -> Answer<Swept> {

@@ -24,10 +24,12 @@ use engine::change::{Batch, Name};
 use engine::customer::{AccessToken, Client, Customer, SecretDigest};
 use engine::device::record::{DeviceRecord, Restored};
 use engine::directory::import::Known;
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId};
+use engine::event::Event;
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId, EventId};
 use engine::moment::Timestamp;
 use engine::profile::Profile;
-use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
+use engine::promise::{OnceKey, Promise};
+use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
 use engine::setting::Setting;
 
 /// What comes of a commit: Ok means durable, power loss included.
@@ -70,14 +72,14 @@ pub enum Pressure {
 /// How much a sweep removed and whether it stopped at its bound.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Swept {
-    /// Requests, entries and tokens removed.
+    /// Requests, entries, tokens and promises removed.
     pub removed: u64,
     /// Whether there is more to remove.
     pub more: bool,
 }
 
 /// Live devices in the order of their keys, each with everything needed to bring it back.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RestoredPage {
     /// The devices; one whose rows cannot be read is missing.
     pub devices: Vec<(DeviceKey, Restored)>,
@@ -93,9 +95,27 @@ pub struct Retention {
     pub actions_before: Timestamp,
     /// Administration log entries written before this go.
     pub entries_before: Timestamp,
+    /// What devices said before this goes.
+    pub events_before: Timestamp,
     /// Access tokens that expired before this go.
     pub tokens_before: Timestamp,
+    /// What calls were promised before this goes.
+    pub promises_before: Timestamp,
 }
+
+impl Retention {
+    /// Nothing is too old.
+    pub const NOTHING: Self = Self {
+        actions_before: BEGINNING,
+        entries_before: BEGINNING,
+        events_before: BEGINNING,
+        tokens_before: BEGINNING,
+        promises_before: BEGINNING,
+    };
+}
+
+/// Before everything.
+const BEGINNING: Timestamp = Timestamp::from_ms(i64::MIN);
 
 /// What survives. One value serves every thread.
 ///
@@ -166,8 +186,11 @@ pub trait Store: Send + Sync {
     /// An action request.
     fn action(&self, id: ActionId) -> Answer<Option<Action>>;
 
-    /// Action requests, newest first.
+    /// Action requests, in the order the filter names.
     fn actions(&self, filter: ActionFilter, page: PageWanted) -> Answer<Page<Action>>;
+
+    /// All that was promised under a key: as much as one call asked for.
+    fn promises_under(&self, key: OnceKey) -> Answer<Vec<Promise>>;
 
     /// Administration log entries, newest first.
     fn entries(&self, filter: LogFilter, page: PageWanted) -> Answer<Page<Entry>>;
@@ -177,6 +200,14 @@ pub trait Store: Send + Sync {
 
     /// The bytes an entry of a customer's log is about, if it is about any.
     fn entry_payload(&self, customer: CustomerId, entry: EntryId) -> Answer<Option<Box<[u8]>>>;
+
+    /// What a device said, newest first, at most `max` events; only what is older than `before`,
+    /// where that is given.
+    fn events_of(&self, device: DeviceKey, before: Option<EventId>, max: u32)
+    -> Answer<Vec<Event>>;
+
+    /// The last known values of a device, by path.
+    fn values_of(&self, device: DeviceKey) -> Answer<Vec<KnownValue>>;
 
     /// Removes what is too old, and what is left of removed customers: at most `max` things, and
     /// at most as many as an engine can remove without holding up commits.

@@ -11,8 +11,12 @@ pub(crate) mod customer;
 pub(crate) mod device;
 pub(crate) mod entry;
 pub(crate) mod last;
+pub(crate) mod event;
 pub(crate) mod number;
 pub(crate) mod profile;
+pub(crate) mod promise;
+mod timeline;
+pub(crate) mod value;
 
 use minicbor::{Decode, Encode};
 

@@ -48,13 +48,15 @@ use engine::change::{Batch, Name};
 use engine::customer::{AccessToken, Client, Customer, SecretDigest};
 use engine::device::record::{DeviceRecord, Restored};
 use engine::directory::import::Known;
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId};
+use engine::event::Event;
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId, EventId};
 use engine::profile::Profile;
-use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
+use engine::promise::{OnceKey, Promise};
+use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
 use engine::setting::Setting;
 use tokio::sync::oneshot;
 
-use self::ask::{actions, bearing, customers, devices, entries, restoring, statistics};
+use self::ask::{actions, bearing, customers, devices, entries, events, promises, restoring, statistics};
 use self::committer::{Caller, Committer, Job, Reply, Waiting};
 use self::disk::{Disk, FreeBytes};
 use self::gauge::Gauge;
@@ -255,6 +257,11 @@ impl Store for SledStore {
             .show(move |db| actions::actions(db, &filter, page))
     }
 
+    fn promises_under(&self, key: OnceKey) -> Answer<Vec<Promise>> {
+        self.readers
+            .show(move |db| promises::promises_under(db, key))
+    }
+
     fn entries(&self, filter: LogFilter, page: PageWanted) -> Answer<Page<Entry>> {
         self.readers
             .show(move |db| entries::entries(db, &filter, page))
@@ -268,6 +275,20 @@ impl Store for SledStore {
     fn entry_payload(&self, customer: CustomerId, entry: EntryId) -> Answer<Option<Box<[u8]>>> {
         self.readers
             .show(move |db| entries::payload(db, &customer, entry))
+    }
+
+    fn events_of(
+        &self,
+        device: DeviceKey,
+        before: Option<EventId>,
+        max: u32,
+    ) -> Answer<Vec<Event>> {
+        self.readers
+            .show(move |db| events::events_of(db, device, before, max))
+    }
+
+    fn values_of(&self, device: DeviceKey) -> Answer<Vec<KnownValue>> {
+        self.readers.show(move |db| events::values_of(db, device))
     }
 
     fn sweep(&self, retention: Retention, max: u32) -> Answer<Swept> {

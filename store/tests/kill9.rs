@@ -234,13 +234,7 @@ fn owner(round: u64) -> CustomerId {
 }
 
 fn listed(store: &SledStore, owner: &CustomerId, size: u32) -> Page<Action> {
-    let customer = owner.clone();
-    let filter = ActionFilter {
-        customer,
-        device: None,
-        protocol: None,
-        status: None,
-    };
+    let filter = ActionFilter::all_of(owner.clone());
     wait(store.actions(filter, PageWanted { number: 1, size })).unwrap()
 }
 

@@ -24,10 +24,7 @@ fn answers_of_100_kib_leave_the_blobs_folder_empty() {
     for done in &answered {
         let request = moved(done, Status::Scheduled);
         assert_eq!(wait(store.commit(created(&request))), Ok(()));
-        assert_eq!(
-            wait(store.commit(saved(Some(Status::Scheduled), done))),
-            Ok(())
-        );
+        assert_eq!(wait(store.commit(saved(Some(&request), done))), Ok(()));
     }
     assert_eq!(
         fs::read_dir(home.path().join("rows/blobs"))

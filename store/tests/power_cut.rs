@@ -72,7 +72,7 @@ fn cut_twice(others: &Path, mixed: &[u8], either: [&Story; 2], chance: &mut Chan
 }
 
 /// What the store should hold.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Story {
     meter: Profile,
     record: Option<DeviceRecord>,
@@ -105,7 +105,7 @@ impl Story {
                 }),
                 ..moved(old, Status::Succeeded)
             };
-            let answered = saved(Some(old.status), &done);
+            let answered = saved(Some(&*old), &done);
             batch.changes.extend(answered.changes);
             batch.adds.extend(answered.adds);
             *old = done;
@@ -125,12 +125,7 @@ impl Story {
     fn told_by(store: &dyn Store) -> Self {
         let mut told = Self::new();
         told.record = wait(store.record(told.meter.key())).unwrap();
-        let filter = ActionFilter {
-            customer: acme(),
-            device: None,
-            protocol: None,
-            status: None,
-        };
+        let filter = ActionFilter::all_of(acme());
         let page = PageWanted {
             number: 1,
             size: u32::MAX,

@@ -139,6 +139,7 @@ impl Callers {
                 _ => None,
             },
             trace: TraceId::from_bytes([1; 16]),
+            once: None,
         }
     }
 

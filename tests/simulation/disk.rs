@@ -6,7 +6,7 @@ mod removing;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use engine::action::{Action, Status};
+use engine::action::{Action, Standing, Status};
 use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Change, Counter, Expect, Owner};
 use engine::device::record::DeviceRecord;
@@ -149,6 +149,7 @@ impl Durable {
                 let found = self.actions.iter().find_map(|of| of.get(action));
                 found.is_some_and(|action| action.status == *is)
             }
+            Expect::Unpromised { .. } => panic!("no caller here names its calls"),
             Expect::Free(_) | Expect::Taken(_) => panic!("no device expects names"),
         }
     }
@@ -173,6 +174,7 @@ impl Durable {
                 self.remove(who);
                 done.removed = Some(who);
             }
+            Change::KeepPromise(_) => panic!("no caller here names its calls"),
             Change::PutCustomer(_)
             | Change::RemoveCustomer(_)
             | Change::PutClient(_)
@@ -193,7 +195,7 @@ impl Durable {
             .ok_or(Refused("the device was removed"))
     }
 
-    fn put_action(&mut self, who: usize, was: Option<Status>, action: Action) -> Moved {
+    fn put_action(&mut self, who: usize, was: Option<Standing>, action: Action) -> Moved {
         let id = action.id;
         if action.status.is_pending() {
             self.pending[who].insert(id);
@@ -201,12 +203,9 @@ impl Durable {
             self.pending[who].remove(&id);
         }
         let before = self.actions[who].insert(id, action);
+        let stood = before.as_ref().map(Action::standing);
+        assert_eq!(stood, was, "a change says what was");
         let from = before.map(|before| (before.status, before.attempts_made));
-        assert_eq!(
-            from.map(|(status, _)| status),
-            was,
-            "a change says what was"
-        );
         Moved {
             who,
             action: id,

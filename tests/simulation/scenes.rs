@@ -76,6 +76,7 @@ fn request(operation: Operation, path: Path, data: Option<&str>) -> NewAction {
         attempts_permitted: 1,
         expires_in_s: None,
         trace: TraceId::from_bytes([1; 16]),
+        once: None,
     }
 }
 

@@ -110,6 +110,7 @@ impl World {
             attempts_permitted: 1,
             expires_in_s: None,
             trace: TraceId::new(self.clock.moment().uuid()),
+            once: None,
         };
         wait_for(self.devices.submit(self.key(name), action))
     }

@@ -116,10 +116,7 @@ pub(super) fn one_status_change_wins(ground: &Ground<'_>) {
         } else {
             Status::Cancelled
         };
-        let verdict = commit(
-            &*store,
-            saved(Some(Status::Scheduled), &moved(&request, to)),
-        );
+        let verdict = commit(&*store, saved(Some(&request), &moved(&request, to)));
         verdict.is_ok().then_some(to)
     });
     let kept = wait(store.action(request.id))

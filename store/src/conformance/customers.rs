@@ -178,11 +178,7 @@ pub(super) fn log_is_not_inherited(ground: &Ground<'_>) {
     );
     assert_eq!(whole_log(&*store, &acme()), (vec![fresh.clone()], 1));
 
-    let nothing = Retention {
-        actions_before: at(0),
-        entries_before: at(0),
-        tokens_before: at(0),
-    };
+    let nothing = Retention::NOTHING;
     let mut removed = 0;
     while removed < 20 {
         let swept = wait(store.sweep(nothing, 8)).expect("an answer");

@@ -1,11 +1,12 @@
 //! What do the laws speak about? Customers, devices, requests and entries like those of a service.
 
+use engine::action::timeline::{Timeline, What};
 use engine::action::{Action, Addressee, Lwm2mRequest, Mode, Operation, Outcome, Request, Status};
 use engine::admin_log::entry::{AboutDevice, Category, Entry, Subject};
 use engine::change::{Add, Counter, Expect, Name, Owner};
 use engine::change::{Batch, Change};
 use engine::customer::{AccessToken, Client, Customer, Scopes, SecretDigest};
-use engine::device::record::{DeviceRecord, Registration};
+use engine::device::record::{DeviceRecord, Observation, ObservationState, Registration};
 use engine::effect::Effects;
 use engine::ids::{
     ActionId, ClientId, CustomerId, DeviceId, Endpoint, EntryId, Iccid, Imsi, Msisdn, TraceId,
@@ -14,6 +15,7 @@ use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::profile::{Profile, Psk};
 use engine::sealed::Sealed;
+use engine::{Code, Path};
 
 /// When the story of every law begins.
 const START_MS: i64 = 1_700_000_000_000;
@@ -100,6 +102,23 @@ pub fn record(second: i64, links: &str) -> DeviceRecord {
             sms: Some("88123".into()),
             links: Registration::parse_links(links).expect("links"),
         }),
+        observations: [ObservationState::Held, ObservationState::Owed]
+            .map(|state| observation(second, state))
+            .into(),
+    }
+}
+
+fn observation(second: i64, state: ObservationState) -> Observation {
+    Observation {
+        path: match state {
+            ObservationState::Held => Path::object(3303),
+            ObservationState::Owed => Path::resource_instance(3, 0, 6, 1),
+        },
+        token: [1, 2, 3, 4],
+        action: ActionId::new(moment(second, 3).uuid()),
+        begun_at: at(second),
+        state,
+        newest: None,
     }
 }
 
@@ -139,10 +158,22 @@ pub fn action(device: &Profile, second: i64, chance: u64) -> Action {
         },
         trace: TraceId::new(m.uuid()),
         outcome: None,
+        timeline: Timeline::default(),
     }
 }
 
-/// The request in another status, with an answer if it is final.
+/// All that can happen to a request.
+const HAPPENED: [What; 7] = [
+    What::AttemptBegun(1),
+    What::DatagramSent,
+    What::DatagramRepeated,
+    What::Acknowledged,
+    What::Answered(Code::CONTENT),
+    What::Rejected,
+    What::GaveUp,
+];
+
+/// The request in another status a second later, with an answer if it is final.
 pub fn moved(action: &Action, status: Status) -> Action {
     let outcome = (!status.is_pending()).then(|| Outcome {
         code: Some("205".into()),
@@ -150,9 +181,20 @@ pub fn moved(action: &Action, status: Status) -> Action {
         payload_type: None,
         error: None,
     });
+    let updated_at = if status.is_untouched() {
+        action.created_at
+    } else {
+        action.updated_at.plus_s(1)
+    };
+    let mut timeline = action.timeline.clone();
+    for what in HAPPENED {
+        timeline.note(updated_at, what);
+    }
     Action {
         status,
         outcome,
+        updated_at,
+        timeline,
         ..action.clone()
     }
 }
@@ -162,10 +204,10 @@ pub fn created(action: &Action) -> Batch {
     saved(None, action)
 }
 
-/// The batch that saves a request that had a status.
-pub fn saved(was: Option<Status>, action: &Action) -> Batch {
+/// The batch that saves a request that was as it says.
+pub fn saved(was: Option<&Action>, action: &Action) -> Batch {
     let mut effects = Effects::new();
-    effects.save_action(was, action);
+    effects.save_action(was.map(Action::standing), action);
     effects.settle(Owner::Nobody).0
 }
 

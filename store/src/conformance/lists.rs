@@ -6,7 +6,7 @@ use engine::admin_log::window::Window;
 use engine::change::Change;
 use engine::ids::CustomerId;
 use engine::moment::Timestamp;
-use engine::query::{ActionFilter, LogFilter, PageWanted};
+use engine::query::{ActionFilter, ActionOrder, LogFilter, PageWanted, Statuses};
 
 use super::chance::Chance;
 use super::given::{
@@ -43,12 +43,7 @@ pub(super) fn agree_with_model(ground: &Ground<'_>) {
 
 /// All requests of a customer, and their total.
 pub(super) fn everything(store: &dyn Store, customer: &CustomerId) -> (Vec<Action>, u64) {
-    let filter = ActionFilter {
-        customer: customer.clone(),
-        device: None,
-        protocol: None,
-        status: None,
-    };
+    let filter = ActionFilter::all_of(customer.clone());
     let page = wait(store.actions(filter, ALL)).expect("an answer");
     (page.items, page.total)
 }
@@ -114,9 +109,9 @@ fn take_step(
         }
         24..36 if !pending.is_empty() => {
             let old = chance.one_of(&pending);
-            let new = moved(&old, chance.one_of(&Status::ALL));
+            let new = changed(&old, second, chance);
             model.put(new.clone());
-            Some(store.commit(saved(Some(old.status), &new)))
+            Some(store.commit(saved(Some(&old), &new)))
         }
         _ => {
             let new = device(&chance.one_of(&[acme(), customer("globex").id]), step);
@@ -126,11 +121,24 @@ fn take_step(
     }
 }
 
+/// The request as it is after a change at a second: of its status or only of its time.
+fn changed(old: &Action, second: i64, chance: &mut Chance) -> Action {
+    let new = moved(old, chance.one_of(&Status::ALL));
+    if new.status.is_untouched() {
+        return new;
+    }
+    Action {
+        updated_at: at(second),
+        ..new
+    }
+}
+
 fn sweep(store: &dyn Store, model: &mut Model, before: Timestamp) {
     let retention = Retention {
         actions_before: before,
         entries_before: before,
         tokens_before: before,
+        ..Retention::NOTHING
     };
     let mut removed = 0;
     loop {
@@ -187,8 +195,15 @@ fn action_filter(customer: &CustomerId, model: &Model, chance: &mut Chance) -> A
         customer: customer.clone(),
         device: device.map(|device| device.key()),
         protocol: chance.maybe(&Protocol::ALL),
-        status: chance.maybe(&Status::ALL),
+        statuses: statuses(chance),
+        order: chance.one_of(&ActionOrder::ALL),
     }
+}
+
+fn statuses(chance: &mut Chance) -> Statuses {
+    let set = chance.one_of(&[Statuses::all(), Statuses::pending(), Statuses::done()]);
+    let one = chance.maybe(&Status::ALL);
+    one.map_or(set, |status| set.only(status))
 }
 
 fn log_filter(customer: &CustomerId, model: &Model, chance: &mut Chance) -> LogFilter {

@@ -1,5 +1,6 @@
 //! What should lists show? The same as this, which keeps everything in maps and filters it all.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use engine::action::Action;
@@ -7,7 +8,7 @@ use engine::admin_log::entry::Entry;
 use engine::ids::{ActionId, CustomerId, DeviceId, EntryId};
 use engine::moment::Timestamp;
 use engine::profile::Profile;
-use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
+use engine::query::{ActionFilter, ActionOrder, LogFilter, Page, PageWanted};
 
 /// All that was ever put and not removed.
 #[derive(Default)]
@@ -36,6 +37,10 @@ impl Model {
 
     pub(super) fn append(&mut self, entry: Entry) {
         self.entries.insert(entry.id, entry);
+    }
+
+    pub(super) fn remove_log(&mut self, customer: &CustomerId) {
+        self.entries.retain(|_, entry| entry.customer != *customer);
     }
 
     /// Removes what is too old and counts it.
@@ -77,17 +82,18 @@ impl Model {
                 && filter
                     .protocol
                     .is_none_or(|protocol| action.protocol() == protocol)
-                && filter.status.is_none_or(|status| action.status == status)
+                && filter.statuses.has(action.status)
         };
-        cut(
-            self.actions
-                .values()
-                .rev()
-                .filter(passes)
-                .cloned()
-                .collect(),
-            page,
-        )
+        let mut passing: Vec<Action> = self.actions.values().filter(passes).cloned().collect();
+        match filter.order {
+            ActionOrder::Created => {}
+            ActionOrder::CreatedDescending => passing.reverse(),
+            ActionOrder::Updated => passing.sort_by_key(|action| (action.updated_at, action.id)),
+            ActionOrder::UpdatedDescending => {
+                passing.sort_by_key(|action| Reverse((action.updated_at, action.id)));
+            }
+        }
+        cut(passing, page)
     }
 
     pub(super) fn entries(&self, filter: &LogFilter, page: PageWanted) -> Page<Entry> {

@@ -37,8 +37,8 @@ pub(super) fn live(ground: &Ground<'_>) {
         },
     );
     for second in [10, 11] {
-        let done = moved(&action(&meters[3], second, 3), Status::Succeeded);
-        let step = saved(Some(Status::Scheduled), &done);
+        let request = action(&meters[3], second, 3);
+        let step = saved(Some(&request), &moved(&request, Status::Succeeded));
         assert_eq!(commit(&*store, step), Ok(()));
     }
 

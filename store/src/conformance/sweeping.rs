@@ -16,6 +16,8 @@ const RETENTION: fn() -> Retention = || Retention {
     actions_before: at(100),
     entries_before: at(200),
     tokens_before: at(300),
+    promises_before: at(400),
+    ..Retention::NOTHING
 };
 
 pub(super) fn removes_what_is_due(ground: &Ground<'_>) {
@@ -115,6 +117,6 @@ pub(super) fn stops_at_its_bound(ground: &Ground<'_>) {
 
 fn finish(store: &dyn Store, request: &Action) -> Action {
     let done = moved(request, Status::Succeeded);
-    assert_eq!(commit(store, saved(Some(request.status), &done)), Ok(()));
+    assert_eq!(commit(store, saved(Some(request), &done)), Ok(()));
     done
 }

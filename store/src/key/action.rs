@@ -2,8 +2,9 @@
 
 use engine::action::{Protocol, Status};
 use engine::ids::{ActionId, CustomerId, DeviceKey};
+use engine::moment::Timestamp;
 
-use super::{Builder, Key, Table, append};
+use super::{Builder, Key, Table, append, instant_of, rest_of};
 use crate::record::code;
 
 /// That a device has a request that is not final.
@@ -69,6 +70,77 @@ pub(crate) fn actions_of_device(device: DeviceKey, protocol: Protocol, status: S
         .byte(code::of_protocol(protocol))
         .byte(code::of_status(status))
         .end()
+}
+
+/// That an action request of a customer, of a protocol and in a status, last changed at an instant.
+pub(crate) fn updated_action_of_customer(
+    customer: &CustomerId,
+    protocol: Protocol,
+    status: Status,
+    updated: Updated,
+) -> Key {
+    updated.behind(updates_of_customer(customer, protocol, status))
+}
+
+/// What the keys of a customer's action requests of a protocol in a status begin with, ordered by
+/// their last change.
+pub(crate) fn updates_of_customer(
+    customer: &CustomerId,
+    protocol: Protocol,
+    status: Status,
+) -> Key {
+    Builder::of(Table::ActionOfCustomerByUpdate)
+        .text(customer.as_str())
+        .byte(code::of_protocol(protocol))
+        .byte(code::of_status(status))
+        .end()
+}
+
+/// That an action request of a device, of a protocol and in a status, last changed at an instant.
+pub(crate) fn updated_action_of_device(
+    device: DeviceKey,
+    protocol: Protocol,
+    status: Status,
+    updated: Updated,
+) -> Key {
+    updated.behind(updates_of_device(device, protocol, status))
+}
+
+/// What the keys of a device's action requests of a protocol in a status begin with, ordered by
+/// their last change.
+pub(crate) fn updates_of_device(device: DeviceKey, protocol: Protocol, status: Status) -> Key {
+    Builder::of(Table::ActionOfDeviceByUpdate)
+        .bytes(device.as_bytes())
+        .byte(code::of_protocol(protocol))
+        .byte(code::of_status(status))
+        .end()
+}
+
+/// An action request that changed at an instant: the end of the keys that are ordered by that.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Updated {
+    /// When.
+    pub(crate) at: Timestamp,
+    /// The request.
+    pub(crate) id: ActionId,
+}
+
+impl Updated {
+    fn behind(self, prefix: Key) -> Key {
+        Builder(prefix)
+            .instant(self.at)
+            .bytes(self.id.as_bytes())
+            .end()
+    }
+
+    /// What stands at the end of a key that begins so.
+    pub(crate) fn from_key(key: &[u8], beginning: &[u8]) -> Option<Self> {
+        let (at, id) = rest_of(key, beginning).split_first_chunk()?;
+        Some(Self {
+            at: instant_of(*at),
+            id: ActionId::from_bytes(id.try_into().ok()?),
+        })
+    }
 }
 
 /// That an action request is final.

@@ -2,16 +2,19 @@
 
 use engine::action::{Protocol, Status};
 use engine::change::Counter;
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId};
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId, EventId};
+use engine::limits::VALUES_MAX;
+use engine::moment::Timestamp;
 use sled::IVec;
 
 use super::epochs::Epochs;
 use super::fault::Fault;
-use super::kv::{self, Rows};
+use super::kv::{self, Rows, Value};
 use super::overlay::Overlay;
 use super::plan::{Check, Plan, Step, shared_names};
 use crate::CommitError;
 use crate::key;
+use crate::key::action::Updated;
 use crate::key::log::Kind;
 use crate::record::{self, Unreadable, number};
 
@@ -40,7 +43,8 @@ pub(super) fn apply(
     Ok(Ok(()))
 }
 
-/// Removes an action request with its index rows and counts it out.
+/// Removes an action request with the rows that list it by its creation, and counts it out. Those
+/// that list it by its last change are for [`remove_updates`].
 pub(super) fn remove_action(rows: &mut Overlay<'_>, indexed: &Indexed<'_>) -> Result<(), Fault> {
     let Indexed {
         id,
@@ -72,6 +76,24 @@ pub(super) fn remove_action(rows: &mut Overlay<'_>, indexed: &Indexed<'_>) -> Re
     };
     rows.add(IVec::from(key::counter(&of_customer)), -1)?;
     rows.add(IVec::from(key::counter(&of_device)), -1)
+}
+
+/// Removes the rows that list an action request by its last change.
+pub(super) fn remove_updates(rows: &mut Overlay<'_>, indexed: &Indexed<'_>, at: Timestamp) {
+    let Indexed {
+        id,
+        customer,
+        device,
+        protocol,
+        status,
+    } = *indexed;
+    let updated = Updated { at, id };
+    rows.remove(key::action::updated_action_of_customer(
+        customer, protocol, status, updated,
+    ));
+    rows.remove(key::action::updated_action_of_device(
+        device, protocol, status, updated,
+    ));
 }
 
 /// What the index rows of an action request are made of.
@@ -117,6 +139,11 @@ fn take(step: Step, rows: &mut Overlay<'_>) -> Result<(), Fault> {
             }
         }
         Step::Replace(key, value) => rows.replace(key, value)?,
+        Step::PutKnown {
+            counted,
+            key,
+            value,
+        } => put_known(counted, key, value, rows)?,
         Step::Remove(key) => rows.remove(key),
         Step::Unmark(key) => {
             if rows.row(&key)?.is_some() {
@@ -137,6 +164,20 @@ fn take(step: Step, rows: &mut Overlay<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
+fn put_known(counted: IVec, key: IVec, value: Value, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    if rows.row(&key)?.is_none() {
+        let known = match rows.row(&counted)? {
+            Some(row) => number::read_count(&row)?,
+            None => 0,
+        };
+        if known >= i64::from(VALUES_MAX) {
+            return Ok(());
+        }
+        rows.add(counted, 1)?;
+    }
+    rows.replace(key, value)
+}
+
 /// Removes a device as it is by now: its names may have changed since whoever removes it looked.
 fn remove_device(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault> {
     let Some(value) = kv::load(rows, &key::device::device(device))? else {
@@ -150,7 +191,22 @@ fn remove_device(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault>
     rows.remove(key::device::device_of(&profile.customer, &profile.device));
     rows.erase(key::device::record(device))?;
     rows.remove(key::device::registered(device));
+    remove_events(device, rows)?;
     remove_actions(&profile.customer, device, rows)
+}
+
+/// Removes what a device said and what is known of it.
+fn remove_events(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    for key in rows.keys(&key::event::of_device(device), usize::MAX)? {
+        let id = key::last_id(&key).ok_or(Unreadable::Damaged("the key of an event"))?;
+        rows.remove(key::event::by_age_of(device, EventId::from_bytes(id)));
+        rows.erase(key)?;
+    }
+    for key in rows.keys(&key::event::values_of(device), usize::MAX)? {
+        rows.erase(key)?;
+    }
+    rows.remove(key::event::values_counted(device));
+    Ok(())
 }
 
 fn remove_actions(
@@ -160,20 +216,24 @@ fn remove_actions(
 ) -> Result<(), Fault> {
     for protocol in Protocol::ALL {
         for status in Status::ALL {
-            let prefix = key::action::actions_of_device(device, protocol, status);
-            for key in rows.keys(&prefix, usize::MAX)? {
+            let indexed = |id| Indexed {
+                id,
+                customer,
+                device,
+                protocol,
+                status,
+            };
+            let created = key::action::actions_of_device(device, protocol, status);
+            for key in rows.keys(&created, usize::MAX)? {
                 let id = key::last_id(&key).ok_or(Unreadable::Damaged("an index of actions"))?;
-                let id = ActionId::from_bytes(id);
-                remove_action(
-                    rows,
-                    &Indexed {
-                        id,
-                        customer,
-                        device,
-                        protocol,
-                        status,
-                    },
-                )?;
+                remove_action(rows, &indexed(ActionId::from_bytes(id)))?;
+            }
+            let updated = key::action::updates_of_device(device, protocol, status);
+            for key in rows.keys(&updated, usize::MAX)? {
+                let updated = Updated::from_key(&key, &updated);
+                let Updated { at, id } =
+                    updated.ok_or(Unreadable::Damaged("an index of actions"))?;
+                remove_updates(rows, &indexed(id), at);
             }
         }
     }

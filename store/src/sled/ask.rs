@@ -5,6 +5,8 @@ pub(super) mod bearing;
 pub(super) mod customers;
 pub(super) mod devices;
 pub(super) mod entries;
+pub(super) mod events;
+pub(super) mod promises;
 pub(super) mod restoring;
 pub(super) mod statistics;
 

@@ -1,19 +1,22 @@
 //! Which rows does a batch mean? Made on the caller's thread, so that the committer only checks
 //! and writes.
 
-use engine::action::{Action, Status};
+use engine::action::{Action, Standing, Status};
 use engine::admin_log::entry::Entry;
 use engine::admin_log::payload::Payload;
 use engine::change::{Batch, Change, Expect, Name, Owner};
 use engine::customer::{AccessToken, Client, Customer};
 use engine::device::record::DeviceRecord;
+use engine::event::{Event, Happening, Telemetry};
 use engine::ids::{ClientId, CustomerId, DeviceKey};
 use engine::profile::Profile;
+use engine::promise::Promise;
 use engine::setting::Setting;
 use sled::IVec;
 
 use super::counting::Counted;
 use super::kv::Value;
+use crate::key::action::Updated;
 use crate::key::{self, Key};
 use crate::record;
 
@@ -50,6 +53,15 @@ pub(super) enum Step {
     Remove(IVec),
     /// Removes a row without value, if it is there.
     Unmark(IVec),
+    /// Puts a last known value over what was there; a new one only if the device has room for it.
+    PutKnown {
+        /// Where the values of the device are counted.
+        counted: IVec,
+        /// Where it is put.
+        key: IVec,
+        /// What is put.
+        value: Value,
+    },
     /// Counts.
     Add(IVec, i64),
     /// Counts an entry of the log, and the device it is about.
@@ -100,6 +112,9 @@ impl Check {
             Expect::Free(name) => Self::Absent(key::name(name)),
             Expect::Taken(name) => Self::Present(key::name(name)),
             Expect::Status { action, is } => Self::Status(key::action::action(*action), *is),
+            Expect::Unpromised { key, device } => {
+                Self::Absent(key::promise::promise(*key, *device))
+            }
         }
     }
 }
@@ -111,6 +126,11 @@ impl Step {
         STEP + match self {
             Self::Put(key, row) => key.len() + row.len(),
             Self::Replace(key, value) => key.len() + value.bytes(),
+            Self::PutKnown {
+                counted,
+                key,
+                value,
+            } => counted.len() + key.len() + value.bytes(),
             Self::Mark(key)
             | Self::Remove(key)
             | Self::Unmark(key)
@@ -138,7 +158,9 @@ impl Steps {
             Change::RemoveDevice(device) => self.0.push(Step::RemoveDevice(*device)),
             Change::PutRecord { device, record } => self.put_record(*device, record),
             Change::PutAction { was, action } => self.put_action(*was, action),
+            Change::KeepPromise(promise) => self.keep_promise(promise),
             Change::AppendEntry(entry) => self.append_entry(entry),
+            Change::AppendEvent(event) => self.append_event(event),
         }
     }
 
@@ -209,23 +231,39 @@ impl Steps {
         }
     }
 
-    fn put_action(&mut self, was: Option<Status>, action: &Action) {
+    fn put_action(&mut self, was: Option<Standing>, action: &Action) {
         let value = record::action::write_action(action);
         match was {
             None => self.insert(key::action::action(action.id), &value),
             Some(_) => self.replace(key::action::action(action.id), &value),
         }
-        if was == Some(action.status) {
+        let now = action.standing();
+        if was == Some(now) {
             return;
         }
-        if let Some(was) = was {
-            self.0
-                .push(Step::Remove(index_of_customer(action, was).into()));
-            self.0
-                .push(Step::Remove(index_of_device(action, was).into()));
+        if was.map(|was| was.status) != Some(now.status) {
+            self.move_action(was.map(|was| was.status), action);
         }
-        self.put(index_of_customer(action, action.status), &[]);
-        self.put(index_of_device(action, action.status), &[]);
+        if let Some(was) = was {
+            for row in updates_of(action, was) {
+                self.0.push(Step::Remove(row.into()));
+            }
+        }
+        for row in updates_of(action, now) {
+            self.put(row, &[]);
+        }
+    }
+
+    /// Lists a request under its status.
+    fn move_action(&mut self, was: Option<Status>, action: &Action) {
+        if let Some(was) = was {
+            for row in creations_of(action, was) {
+                self.0.push(Step::Remove(row.into()));
+            }
+        }
+        for row in creations_of(action, action.status) {
+            self.put(row, &[]);
+        }
         let pending = key::action::pending(action.device, action.id);
         let done = key::action::final_action(action.id);
         match (was.map(Status::is_pending), action.status.is_pending()) {
@@ -243,17 +281,50 @@ impl Steps {
         }
     }
 
+    fn keep_promise(&mut self, promise: &Promise) {
+        let Promise {
+            once, device, at, ..
+        } = *promise;
+        self.put(
+            key::promise::promise(once.key, device),
+            &record::promise::write_promise(promise),
+        );
+        self.put(key::promise::promise_by_age(at, once.key, device), &[]);
+    }
+
     fn append_entry(&mut self, entry: &Entry) {
         self.insert(key::log::entry(entry), &record::entry::write_entry(entry));
         if let Some(about) = &entry.about {
             self.put(key::log::entry_of_iccid(entry, &about.iccid), &[]);
         }
         self.put(key::log::entry_by_age(entry), &[]);
-        self.0
-            .push(Step::CountEntry(Box::new(Counted::of(entry))));
+        self.0.push(Step::CountEntry(Box::new(Counted::of(entry))));
         if let Some(Payload::Whole(bytes)) = &entry.payload {
             let key = key::log::payload(&entry.customer, entry.id);
             self.insert(key, &record::entry::write_payload(bytes));
+        }
+    }
+
+    fn append_event(&mut self, event: &Event) {
+        let key = key::event::event(event.device, event.id);
+        self.insert(key, &record::event::write_event(event));
+        self.put(key::event::by_age_of(event.device, event.id), &[]);
+        match &event.happening {
+            Happening::Telemetry(told) => self.put_values(event, told),
+            Happening::Lifecycle(_) => {}
+        }
+    }
+
+    fn put_values(&mut self, event: &Event, told: &Telemetry) {
+        for (path, value) in &told.values {
+            let key = key::event::value(event.device, *path);
+            let value = Value::cut(&key, &record::value::write_known(event.at, value));
+            let counted = key::event::values_counted(event.device).into();
+            self.0.push(Step::PutKnown {
+                counted,
+                key: key.into(),
+                value,
+            });
         }
     }
 
@@ -290,10 +361,30 @@ pub(super) fn shared_names(profile: &Profile) -> impl Iterator<Item = Name> {
         .filter(|name| !matches!(name, Name::Device(_)))
 }
 
-fn index_of_customer(action: &Action, status: Status) -> Key {
-    key::action::action_of_customer(&action.customer, action.protocol(), status, action.id)
+/// The rows that list a request by its creation, in a status.
+fn creations_of(action: &Action, status: Status) -> [Key; 2] {
+    let (protocol, id) = (action.protocol(), action.id);
+    [
+        key::action::action_of_customer(&action.customer, protocol, status, id),
+        key::action::action_of_device(action.device, protocol, status, id),
+    ]
 }
 
-fn index_of_device(action: &Action, status: Status) -> Key {
-    key::action::action_of_device(action.device, action.protocol(), status, action.id)
+/// The rows that list a request by its last change. One that never changed has none: it was last
+/// changed when it was created, and is found by that.
+fn updates_of(action: &Action, standing: Standing) -> impl Iterator<Item = Key> {
+    let Standing { status, updated_at } = standing;
+    let protocol = action.protocol();
+    let updated = Updated {
+        at: updated_at,
+        id: action.id,
+    };
+    let rows = || {
+        [
+            key::action::updated_action_of_customer(&action.customer, protocol, status, updated),
+            key::action::updated_action_of_device(action.device, protocol, status, updated),
+        ]
+    };
+    let rows = (!status.is_untouched()).then(rows);
+    rows.into_iter().flatten()
 }

@@ -6,7 +6,7 @@ use engine::ids::{ActionId, EntryId};
 use sled::IVec;
 use tokio::sync::oneshot;
 
-use super::apply::{Indexed, remove_action};
+use super::apply::{Indexed, remove_action, remove_updates};
 use super::counting::Counted;
 use super::fault::Fault;
 use super::kv::{self, Rows};
@@ -16,7 +16,7 @@ use crate::key::{self, Key};
 use crate::record::{self, Unreadable, number};
 use crate::{Retention, Swept, Unavailable};
 
-/// The most one sweep removes, however much is asked for. A request is six rows and its index
+/// The most one sweep removes, however much is asked for. A request is eight rows and its index
 /// rows lie anywhere in the tree, so removing one takes up to 0.3 ms, in which no commit is written
 /// and, while sled applies the rows, nothing is read: 64 take about as long as a group of commits.
 /// The caller asks again.
@@ -41,8 +41,10 @@ pub(super) fn sweep(
     let max = usize::try_from(max).map_or(SWEEP_MAX, |max| max.min(SWEEP_MAX));
     let mut left = max;
     left -= sweep_tokens(retention, left, rows)?;
+    left -= sweep_promises(retention, left, rows)?;
     left -= sweep_actions(retention, left, rows)?;
     left -= sweep_entries(retention, left, rows)?;
+    left -= sweep_events(retention, left, rows)?;
     left -= sweep_removed_logs(left, rows)?;
     let removed = u64::try_from(max - left).expect("a bounded count");
     Ok(Swept {
@@ -67,6 +69,21 @@ fn sweep_tokens(retention: &Retention, max: usize, rows: &mut Overlay<'_>) -> Re
     Ok(due.len())
 }
 
+fn sweep_promises(
+    retention: &Retention,
+    max: usize,
+    rows: &mut Overlay<'_>,
+) -> Result<usize, Fault> {
+    let first = key::promise::by_age();
+    let end = key::promise::promised_from(retention.promises_before);
+    let due = rows.keys_between(&first, &end, max)?;
+    for by_age in &due {
+        rows.remove(key::promise::promise_from_age(by_age));
+        rows.remove(by_age.clone());
+    }
+    Ok(due.len())
+}
+
 fn sweep_actions(
     retention: &Retention,
     max: usize,
@@ -78,7 +95,10 @@ fn sweep_actions(
     for final_action in &due {
         let id = key::last_id(final_action).ok_or(Unreadable::Damaged("an index of actions"))?;
         match load_action(ActionId::from_bytes(id), rows)? {
-            Some(action) => remove_action(rows, &indexed(&action))?,
+            Some(action) => {
+                remove_updates(rows, &indexed(&action), action.updated_at);
+                remove_action(rows, &indexed(&action))?;
+            }
             None => rows.remove(final_action.clone()),
         }
     }
@@ -97,6 +117,18 @@ fn sweep_entries(
         let entry =
             key::log::entry_from_age(by_age).ok_or(Unreadable::Damaged("an index of logs"))?;
         remove_entry(&entry, rows)?;
+        rows.remove(by_age.clone());
+    }
+    Ok(due.len())
+}
+
+fn sweep_events(retention: &Retention, max: usize, rows: &mut Overlay<'_>) -> Result<usize, Fault> {
+    let first = key::event::by_age();
+    let end = key::ids_from(first.clone(), retention.events_before);
+    let due = rows.keys_between(&first, &end, max)?;
+    for by_age in &due {
+        let event = key::event::event_from_age(by_age);
+        rows.erase(event.ok_or(Unreadable::Damaged("an index of events"))?)?;
         rows.remove(by_age.clone());
     }
     Ok(due.len())

@@ -33,9 +33,12 @@ fn a_full_disk_is_noticed_and_its_room_too_without_anybody_asking() {
     assert_eq!(store.pressure(), Pressure::Full);
     // A service can still start and remove what is old, as long as half of the reserve is there.
     assert_eq!(wait(store.take_over()), Ok(1));
-    assert_eq!(wait(store.sweep(retention(), 10)), Ok(Swept::default()));
+    assert_eq!(
+        wait(store.sweep(Retention::NOTHING, 10)),
+        Ok(Swept::default())
+    );
     free.store(499, Ordering::SeqCst);
-    assert_eq!(wait(store.sweep(retention(), 10)), Err(Unavailable));
+    assert_eq!(wait(store.sweep(Retention::NOTHING, 10)), Err(Unavailable));
     assert_eq!(wait(store.take_over()), Err(Unavailable));
     free.store(1_000, Ordering::SeqCst);
     until(|| store.pressure() == Pressure::Open);
@@ -65,7 +68,7 @@ fn nothing_is_promised_once_fsync_has_failed() {
     );
     assert_eq!(wait(store.customer(acme())), Err(Unavailable));
     assert_eq!(wait(store.take_over()), Err(Unavailable));
-    assert_eq!(wait(store.sweep(retention(), 10)), Err(Unavailable));
+    assert_eq!(wait(store.sweep(Retention::NOTHING, 10)), Err(Unavailable));
 }
 
 #[test]
@@ -139,7 +142,7 @@ fn what_was_removed_and_swept_leaves_no_row() {
             let request = action(&meter, second, chance + meter.number * 10);
             commit(&store, created(&request));
             let done = moved(&request, Status::Failed);
-            commit(&store, saved(Some(Status::Scheduled), &done));
+            commit(&store, saved(Some(&request), &done));
             let entry = entry(&meter, second, chance + meter.number * 10);
             commit(&store, batch(vec![Change::AppendEntry(Box::new(entry))]));
         }
@@ -167,6 +170,7 @@ fn what_was_removed_and_swept_leaves_no_row() {
         actions_before: before,
         entries_before: before,
         tokens_before: before,
+        ..Retention::NOTHING
     };
     assert_eq!(
         wait(store.sweep(old, 100)).map(|swept| swept.removed),
@@ -176,7 +180,7 @@ fn what_was_removed_and_swept_leaves_no_row() {
     commit(&store, forgotten(&device(&acme(), 2)));
     commit(&store, batch(vec![Change::RemoveCustomer(acme())]));
     assert_eq!(
-        wait(store.sweep(retention(), 100)).map(|swept| swept.removed),
+        wait(store.sweep(Retention::NOTHING, 100)).map(|swept| swept.removed),
         Ok(2)
     );
     drop(store);
@@ -198,7 +202,7 @@ fn a_sweep_of_everything_leaves_room_for_commits_between_its_parts() {
 
     let everything = Retention {
         entries_before: at(100),
-        ..retention()
+        ..Retention::NOTHING
     };
     for part in 1..=3 {
         let swept = wait(store.sweep(everything, u32::MAX)).unwrap();
@@ -232,14 +236,6 @@ fn request(chance: u64) -> Batch {
 
 fn id(chance: u64) -> ActionId {
     action(&device(&acme(), 1), 10, chance).id
-}
-
-fn retention() -> Retention {
-    Retention {
-        actions_before: at(0),
-        entries_before: at(0),
-        tokens_before: at(0),
-    }
 }
 
 fn until(holds: impl Fn() -> bool) {

@@ -1,18 +1,20 @@
 //! Which action requests are there?
 //!
 //! The keys of an index are in order within one protocol and status. A list over several of them
-//! merges as many ranges, newest first, so that its cost grows with what is skipped and shown and
-//! not with what exists; its total is a sum of counts.
+//! merges as many ranges, from the end its order begins at, so that its cost grows with what is
+//! skipped and shown and not with what exists; its total is a sum of counts.
 
-use std::collections::BinaryHeap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashSet};
 
 use engine::action::{Action, Protocol, Status};
 use engine::change::Counter;
 use engine::ids::ActionId;
-use engine::query::{ActionFilter, Page, PageWanted};
+use engine::query::{ActionFilter, ActionOrder, Page, PageWanted};
 use sled::{Db, Iter};
 
 use super::{count, load, rows_of};
+use crate::key::action::Updated;
 use crate::key::{self, Key};
 use crate::record::Unreadable;
 use crate::record::action::read_action;
@@ -33,11 +35,15 @@ pub(in crate::sled) fn actions(
     let mut ranges = Vec::new();
     for (protocol, status) in kinds(filter) {
         total += count(db, &counter(filter, protocol, status))?;
-        ranges.push(rows_of(db, &index(filter, protocol, status)));
+        ranges.push(Range::of(db, filter, protocol, status));
     }
     let mut items = Vec::new();
     if page.skip() < total {
-        for id in page_of_ids(ranges, page)? {
+        let ids = match direction(filter.order) {
+            Direction::Ascending => page_of_ids(ranges, page, Range::first, Reverse)?,
+            Direction::Descending => page_of_ids(ranges, page, Range::last, |place| place)?,
+        };
+        for id in ids {
             let found = action(db, id)?;
             // It may have changed since its key was read.
             items.extend(found.filter(|action| passes(action, filter)));
@@ -46,12 +52,83 @@ pub(in crate::sled) fn actions(
     Ok(Page { items, total })
 }
 
+/// From which end a list is read.
+enum Direction {
+    Ascending,
+    Descending,
+}
+
+fn direction(order: ActionOrder) -> Direction {
+    match order {
+        ActionOrder::Created | ActionOrder::Updated => Direction::Ascending,
+        ActionOrder::CreatedDescending | ActionOrder::UpdatedDescending => Direction::Descending,
+    }
+}
+
+/// The requests of one protocol in one status, in the order of their keys.
+struct Range {
+    rows: Iter,
+    place: fn(&[u8], &[u8]) -> Option<Updated>,
+    beginning: Key,
+}
+
+impl Range {
+    fn of(db: &Db, filter: &ActionFilter, protocol: Protocol, status: Status) -> Self {
+        let by_update = match filter.order {
+            ActionOrder::Created | ActionOrder::CreatedDescending => false,
+            ActionOrder::Updated | ActionOrder::UpdatedDescending => !status.is_untouched(),
+        };
+        let (beginning, place): (Key, fn(&[u8], &[u8]) -> Option<Updated>) = if by_update {
+            (updates(filter, protocol, status), Updated::from_key)
+        } else {
+            (creations(filter, protocol, status), created)
+        };
+        Self {
+            rows: rows_of(db, &beginning),
+            place,
+            beginning,
+        }
+    }
+
+    fn first(&mut self) -> Result<Option<Updated>, Fault> {
+        let row = self.rows.next();
+        self.place_of(row)
+    }
+
+    fn last(&mut self) -> Result<Option<Updated>, Fault> {
+        let row = self.rows.next_back();
+        self.place_of(row)
+    }
+
+    fn place_of(
+        &self,
+        row: Option<sled::Result<(sled::IVec, sled::IVec)>>,
+    ) -> Result<Option<Updated>, Fault> {
+        let Some(row) = row else {
+            return Ok(None);
+        };
+        let (key, _) = row?;
+        let place = (self.place)(&key, &self.beginning);
+        let place = place.ok_or(Unreadable::Damaged("an index of actions"))?;
+        Ok(Some(place))
+    }
+}
+
+/// Where a request stands that is found by its creation: an id says when it was made.
+fn created(key: &[u8], _: &[u8]) -> Option<Updated> {
+    let id = key::last_id(key)?;
+    Some(Updated {
+        at: key::made_at(id),
+        id: ActionId::from_bytes(id),
+    })
+}
+
 fn kinds(filter: &ActionFilter) -> impl Iterator<Item = (Protocol, Status)> {
     let protocols = Protocol::ALL.into_iter();
     let protocols = protocols.filter(|one| filter.protocol.is_none_or(|wanted| wanted == *one));
     protocols.flat_map(|protocol| {
         let statuses = Status::ALL.into_iter();
-        let statuses = statuses.filter(|one| filter.status.is_none_or(|wanted| wanted == *one));
+        let statuses = statuses.filter(|one| filter.statuses.has(*one));
         statuses.map(move |status| (protocol, status))
     })
 }
@@ -71,10 +148,17 @@ fn counter(filter: &ActionFilter, protocol: Protocol, status: Status) -> Key {
     })
 }
 
-fn index(filter: &ActionFilter, protocol: Protocol, status: Status) -> Key {
+fn creations(filter: &ActionFilter, protocol: Protocol, status: Status) -> Key {
     match filter.device {
         Some(device) => key::action::actions_of_device(device, protocol, status),
         None => key::action::actions_of_customer(&filter.customer, protocol, status),
+    }
+}
+
+fn updates(filter: &ActionFilter, protocol: Protocol, status: Status) -> Key {
+    match filter.device {
+        Some(device) => key::action::updates_of_device(device, protocol, status),
+        None => key::action::updates_of_customer(&filter.customer, protocol, status),
     }
 }
 
@@ -83,22 +167,28 @@ fn passes(action: &Action, filter: &ActionFilter) -> bool {
         && filter
             .protocol
             .is_none_or(|protocol| action.protocol() == protocol)
-        && filter.status.is_none_or(|status| action.status == status)
+        && filter.statuses.has(action.status)
 }
 
-/// Merges ranges of ids, newest first, and cuts a page out. A request that changed its status
-/// meanwhile may stand in two of them and counts once.
-fn page_of_ids(mut ranges: Vec<Iter>, page: PageWanted) -> Result<Vec<ActionId>, Fault> {
+/// Merges ranges, the greatest rank first, and cuts a page out. A request that changed meanwhile
+/// may be met twice and is shown once.
+fn page_of_ids<R: Ord>(
+    mut ranges: Vec<Range>,
+    page: PageWanted,
+    next: impl Fn(&mut Range) -> Result<Option<Updated>, Fault>,
+    rank: impl Fn(Updated) -> R,
+) -> Result<Vec<ActionId>, Fault> {
     let mut heads = BinaryHeap::new();
     for (number, range) in ranges.iter_mut().enumerate() {
-        heads.extend(newest(range)?.map(|id| (id, number)));
+        heads.extend(next(range)?.map(|place| (rank(place), number, place.id)));
     }
     let mut skip = page.skip();
     let mut last = None;
+    let mut shown = HashSet::new();
     let mut ids = Vec::new();
-    while let Some((id, number)) = heads.pop() {
+    while let Some((_, number, id)) = heads.pop() {
         if let Some(range) = ranges.get_mut(number) {
-            heads.extend(newest(range)?.map(|id| (id, number)));
+            heads.extend(next(range)?.map(|place| (rank(place), number, place.id)));
         }
         if last.replace(id) == Some(id) {
             continue;
@@ -107,19 +197,12 @@ fn page_of_ids(mut ranges: Vec<Iter>, page: PageWanted) -> Result<Vec<ActionId>,
             skip -= 1;
             continue;
         }
-        ids.push(id);
+        if shown.insert(id) {
+            ids.push(id);
+        }
         if u32::try_from(ids.len()).unwrap_or(u32::MAX) >= page.size {
             break;
         }
     }
     Ok(ids)
-}
-
-fn newest(range: &mut Iter) -> Result<Option<ActionId>, Fault> {
-    let Some(row) = range.next_back() else {
-        return Ok(None);
-    };
-    let (key, _) = row?;
-    let id = key::last_id(&key).ok_or(Unreadable::Damaged("an index of actions"))?;
-    Ok(Some(ActionId::from_bytes(id)))
 }
