@@ -18,7 +18,9 @@ mod fields;
 mod health;
 mod import;
 mod logs;
+mod messages;
 mod metrics;
+mod once;
 mod openapi;
 mod page;
 mod psk;
@@ -28,6 +30,7 @@ mod secret;
 mod segment;
 mod settings;
 mod tokens;
+mod value;
 mod words;
 
 use std::sync::Arc;
@@ -74,6 +77,10 @@ struct Api {
     rate: RateLimit,
     /// The longest JSON body read.
     json_body_bytes_max: usize,
+    /// The calls under way that are to happen only once.
+    turns: once::Turns,
+    /// The devices that one call may ask something of.
+    bulk_devices_max: u32,
     /// The imports under way.
     imports: import::Imports,
     /// The lines an import may have.
@@ -105,6 +112,8 @@ impl State {
             readiness: Readiness::starting(),
             rate: RateLimit::new(config.rate_limit),
             json_body_bytes_max: config.json_body_bytes_max,
+            turns: once::Turns::default(),
+            bulk_devices_max: config.bulk_devices_max,
             imports: import::Imports::default(),
             import_lines_max: config.import_lines_max,
             openapi: document.to_json(),
@@ -243,12 +252,30 @@ const ROUTES: &[Route] = &[
         psk::described::give,
         |it| it.to(psk::give),
     ),
-    // Action requests (seed 4.2, 4.4 to 4.7).
+    get(
+        "/management-api/v1/devices/{device}/messages",
+        Customer(DevicesRead),
+        messages::described::list,
+        |it| it.to(messages::list),
+    ),
+    // Action requests (seed 4.2 to 4.7).
     get(
         "/management-api/v1/integrate/devices/actions/requests",
         Customer(ActionsRead),
         actions::described::list,
         |it| it.to(actions::list),
+    ),
+    get(
+        "/management-api/v1/integrate/devices/actions/requests/active",
+        Customer(ActionsRead),
+        actions::described::active,
+        |it| it.to(actions::active),
+    ),
+    get(
+        "/management-api/v1/integrate/devices/actions/requests/archived",
+        Customer(ActionsRead),
+        actions::described::archived,
+        |it| it.to(actions::archived),
     ),
     get(
         "/management-api/v1/integrate/devices/actions/requests/{request}",
@@ -272,7 +299,13 @@ const ROUTES: &[Route] = &[
         "/management-api/v1/integrate/devices/{device}/actions/{protocol}",
         Customer(ActionsWrite),
         actions::described::create,
-        |it| it.to(actions::create),
+        |it| it.to(actions::creating::create),
+    ),
+    post(
+        "/management-api/v1/integrate/devices/actions/{protocol}",
+        Customer(ActionsWrite),
+        actions::described::create_many,
+        |it| it.to(actions::creating::create_many),
     ),
     // Settings (seed 4.1).
     get(

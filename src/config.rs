@@ -157,6 +157,8 @@ settings! {
     coap_max_retransmit: u8 = "4", Number, parse::number(0..=20);
     /// How long an acknowledged request to a device waits for its response.
     coap_response_timeout_ms: u32 = "93000", Number, parse::number(1..=86_400_000);
+    /// The devices that one call may ask something of; more are answered 400.
+    bulk_devices_max: u32 = "100", Number, parse::number(1..=1_000);
     /// SCHEDULED requests a device may have; one more is answered 409.
     scheduled_max: u32 = "10", Number, parse::number(1..=10_000);
     /// SEND_NOW requests that may wait for a device; one more is answered 409.
@@ -169,6 +171,8 @@ settings! {
     action_retention_days: u32 = "7", Number, parse::number(1..=3_650);
     /// Entries of the administration log are removed after this.
     log_retention_days: u32 = "30", Number, parse::number(1..=3_650);
+    /// What devices said is removed after this.
+    history_retention_days: u32 = "7", Number, parse::number(1..=3_650);
     /// Memory the store may use for its cache, in MiB.
     store_cache_mib: u32 = "256", Number, parse::number(16..=1_048_576);
     /// Batches that may wait for the disk; beyond them callers get 503 and devices 5.03.

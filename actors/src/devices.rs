@@ -1,5 +1,6 @@
 //! How the rest of the service reaches a device: by key, without knowing where it lives.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use actix::Addr;
@@ -47,17 +48,18 @@ impl Devices {
         }
     }
 
-    /// Creates an action request for a device; when this returns Ok it is durable.
-    pub async fn submit(
+    /// Creates an action request for a device; when this answers Ok it is durable. The device is
+    /// asked now, and not when the answer is awaited.
+    pub fn submit(
         &self,
         device: DeviceKey,
         action: NewAction,
-    ) -> Result<Result<Accepted, SubmitRefusal>, Unserved> {
-        if self.store.pressure() == Pressure::Full {
-            return Err(Unserved::Busy);
-        }
-        self.ask(device, |reply| Question::Submit(action, reply))
-            .await
+    ) -> impl Future<Output = Result<Result<Accepted, SubmitRefusal>, Unserved>> + use<> {
+        let asked = match self.store.pressure() {
+            Pressure::Full => Err(Unserved::Busy),
+            Pressure::Open => self.put(device, |reply| Question::Submit(action, reply)),
+        };
+        async move { asked?.await.unwrap_or(Err(Unserved::Failed)) }
     }
 
     /// Takes back a request that was not sent.
@@ -92,15 +94,23 @@ impl Devices {
         key: DeviceKey,
         question: impl FnOnce(Reply<T>) -> Question,
     ) -> Result<T, Unserved> {
+        let answer = self.put(key, question)?;
+        answer.await.unwrap_or(Err(Unserved::Failed))
+    }
+
+    fn put<T>(
+        &self,
+        key: DeviceKey,
+        question: impl FnOnce(Reply<T>) -> Question,
+    ) -> Result<oneshot::Receiver<Result<T, Unserved>>, Unserved> {
         let (reply, answer) = oneshot::channel();
         let ask = Ask {
             key,
             question: question(reply),
         };
-        self.registry_of(key)
-            .try_send(ask)
-            .map_err(|_| Unserved::Busy)?;
-        answer.await.unwrap_or(Err(Unserved::Failed))
+        let asked = self.registry_of(key).try_send(ask);
+        asked.map_err(|_| Unserved::Busy)?;
+        Ok(answer)
     }
 
     fn registry_of(&self, key: DeviceKey) -> &Addr<Registry> {

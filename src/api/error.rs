@@ -20,6 +20,8 @@ use engine::directory::device::Nameless;
 use engine::ids::TraceId;
 use store::{CommitError, Unavailable};
 
+use super::once::HEADER;
+
 /// When a caller that came too early may come again: what has queued is done by then.
 const BUSY_RETRY_S: u32 = 1;
 
@@ -140,6 +142,19 @@ impl Failure {
         Self::new(StatusCode::CONFLICT, faults)
     }
 
+    /// A call under the same key is under way, and may yet be refused.
+    pub(super) fn key_in_use() -> Self {
+        let message = "a call with this key is under way; make it again to hear what came of it";
+        Self::conflict(vec![Fault::of("IDEMPOTENCY_KEY_IN_USE", HEADER, message)])
+            .with(RETRY_AFTER, &BUSY_RETRY_S.to_string())
+    }
+
+    /// The key names another call.
+    pub(super) fn key_reused() -> Self {
+        let message = "the key was given for another call within the last 24 hours";
+        Self::conflict(vec![Fault::of("IDEMPOTENCY_KEY_REUSED", HEADER, message)])
+    }
+
     /// The body is longer than any is read.
     pub(super) fn body_too_large() -> Self {
         let fault = Fault::new("BODY_TOO_LARGE", "the body is too long");
@@ -212,6 +227,11 @@ impl Failure {
             errors: &self.faults,
             trace_id: trace.to_string(),
         }
+    }
+
+    /// Whether the same call may be granted a moment later.
+    pub(super) fn is_temporary(&self) -> bool {
+        self.status == StatusCode::SERVICE_UNAVAILABLE
     }
 
     /// What was wrong, to be told in another place.

@@ -47,6 +47,27 @@ impl Wrong {
             message: message.to_string(),
         }
     }
+
+    /// The value lies outside of what is allowed.
+    pub(super) fn out_of_range(message: impl fmt::Display) -> Self {
+        Self {
+            code: "OUT_OF_RANGE",
+            message: message.to_string(),
+        }
+    }
+
+    /// It was given more than once.
+    pub(super) fn repeated() -> Self {
+        Self::repeated_item("must be given once")
+    }
+
+    /// One of its items was given before.
+    pub(super) fn repeated_item(message: impl fmt::Display) -> Self {
+        Self {
+            code: "REPEATED",
+            message: message.to_string(),
+        }
+    }
 }
 
 impl<E: fmt::Display> From<E> for Wrong {
@@ -113,6 +134,25 @@ impl Fields {
     #[cfg(test)]
     pub(super) fn given(&self) -> Value {
         Value::Object(self.given.clone().into_iter().collect())
+    }
+
+    /// What was given, so that two calls that give the same have the same bytes.
+    pub(super) fn canonical(&self) -> Vec<u8> {
+        serde_json::to_vec(&self.given).expect("what was read as JSON can be written as it")
+    }
+
+    /// Whether a field was given and not asked for yet.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.given.contains_key(name)
+    }
+
+    /// A list of texts that must be there.
+    pub(super) fn required_texts(&mut self, name: &str) -> Option<Vec<String>> {
+        if self.has(name) {
+            return self.texts(name, |texts| Ok::<_, String>(texts.to_vec()));
+        }
+        self.faults.push(Fault::of("REQUIRED", name, "is required"));
+        None
     }
 
     /// A text that must be there.

@@ -3,8 +3,11 @@
 use engine::action::{Mode, Operation, PayloadType, Protocol, Status};
 use engine::admin_log::entry::{Category, Subject};
 use engine::customer::{Scope, Scopes};
+use engine::device::record::ObservationState;
 use engine::device::snapshot::Presence;
 use engine::directory::psk::KeyFormat;
+use engine::event::Lifecycle;
+use engine::query::ActionOrder;
 use engine::setting::{SettingName, SettingState};
 
 /// Something the API has a word for.
@@ -67,6 +70,29 @@ impl Word for Operation {
         ("read", Self::Read),
         ("write", Self::Write),
         ("execute", Self::Execute),
+        ("observe-start", Self::ObserveStart),
+        ("observe-end", Self::ObserveEnd),
+    ];
+}
+
+impl Word for ObservationState {
+    const WORDS: &'static [(&'static str, Self)] = &[("HELD", Self::Held), ("OWED", Self::Owed)];
+}
+
+impl Word for Lifecycle {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("REGISTERED", Self::Registered),
+        ("DEREGISTERED", Self::Deregistered),
+        ("REGISTRATION_EXPIRED", Self::RegistrationExpired),
+    ];
+}
+
+impl Word for ActionOrder {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("created", Self::Created),
+        ("-created", Self::CreatedDescending),
+        ("updated", Self::Updated),
+        ("-updated", Self::UpdatedDescending),
     ];
 }
 
@@ -169,10 +195,23 @@ mod tests {
     fn every_case_has_a_word_that_reads_as_itself() {
         check(&Protocol::ALL);
         check(&Status::ALL);
+        check(&ActionOrder::ALL);
         check(&Scope::ALL);
         check(&SettingName::ALL);
         check(&[Mode::SendNow, Mode::SendWhenActive]);
-        check(&[Operation::Read, Operation::Write, Operation::Execute]);
+        check(&[
+            Operation::Read,
+            Operation::Write,
+            Operation::Execute,
+            Operation::ObserveStart,
+            Operation::ObserveEnd,
+        ]);
+        check(&[ObservationState::Held, ObservationState::Owed]);
+        check(&[
+            Lifecycle::Registered,
+            Lifecycle::Deregistered,
+            Lifecycle::RegistrationExpired,
+        ]);
         check(&[Presence::Unregistered, Presence::Awake, Presence::Asleep]);
         check(&[
             Subject::Device,

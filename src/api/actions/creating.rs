@@ -1,0 +1,222 @@
+//! POST: how is something asked of a device, or of several at once? (seed 4.2, 4.3)
+
+use std::collections::VecDeque;
+use std::future::Future;
+
+use actix_web::{HttpResponse, web};
+use serde::Serialize;
+
+use engine::action::{NewAction, Protocol};
+use engine::ids::{ActionId, DeviceId, DeviceKey};
+use engine::promise::Fingerprint;
+
+use super::asked::{asked_of_many, asked_of_one};
+use crate::api::Api;
+use crate::api::access::Caller;
+use crate::api::body::Json;
+use crate::api::call::Call;
+use crate::api::error::Failure;
+use crate::api::once::{self, Known, Named};
+use crate::api::segment::At;
+use crate::api::words::Word;
+
+/// Devices of one call that are asked at the same time: enough that their requests share groups of
+/// commits, few enough that one call does not fill the mailboxes of the arbiters.
+const ASKED_AT_ONCE: usize = 32;
+
+/// A request that was accepted.
+#[derive(Serialize)]
+pub(in crate::api) struct AcceptedBody {
+    id: String,
+    message: &'static str,
+}
+
+/// What came of asking several devices.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::api) struct ManyBody {
+    accepted_requests: Vec<AcceptedRequestBody>,
+    rejected_devices: Vec<String>,
+    message: String,
+    rejected_reasons: Vec<RejectedReasonBody>,
+}
+
+/// A device that was asked, and by which request.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AcceptedRequestBody {
+    device_id: String,
+    request_id: String,
+}
+
+/// Why a device was not asked.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RejectedReasonBody {
+    device_id: String,
+    code: &'static str,
+    message: String,
+}
+
+/// POST for one device.
+pub(in crate::api) async fn create(
+    call: Call,
+    caller: Caller,
+    At(device): At<DeviceId>,
+    At(protocol): At<Protocol>,
+    named: Named,
+    Json(mut fields): Json,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let place = [protocol.word(), device.as_str()];
+    let fingerprint = Fingerprint::of(&[
+        b"one",
+        place[0].as_bytes(),
+        place[1].as_bytes(),
+        &fields.canonical(),
+    ]);
+    let key = named.read(&mut fields);
+    let new = asked_of_one(call, protocol, fields)?;
+    let device = DeviceKey::of(&caller.customer, &device);
+    let devices = api.clone();
+    let ask = move |known: Known| asking(&devices, &known, device, &new);
+    let id = once::call(&api, &caller, key, fingerprint, ask).await?;
+    Ok(HttpResponse::Accepted().json(AcceptedBody::of(id)))
+}
+
+/// POST for several devices: what one of them refuses does not concern the others.
+pub(in crate::api) async fn create_many(
+    call: Call,
+    caller: Caller,
+    At(protocol): At<Protocol>,
+    named: Named,
+    Json(mut fields): Json,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let fingerprint = Fingerprint::of(&[b"many", protocol.word().as_bytes(), &fields.canonical()]);
+    let key = named.read(&mut fields);
+    let (new, devices) = asked_of_many(call, protocol, fields, api.bulk_devices_max)?;
+    let asking = Many {
+        api: api.clone(),
+        caller: caller.clone(),
+        new,
+        devices,
+    };
+    let ask = move |known: Known| asking.ask_all(known);
+    let body = once::call(&api, &caller, key, fingerprint, ask).await?;
+    Ok(HttpResponse::Accepted().json(body))
+}
+
+/// What is asked of several devices.
+struct Many {
+    api: web::Data<Api>,
+    caller: Caller,
+    new: NewAction,
+    devices: Vec<DeviceId>,
+}
+
+impl Many {
+    async fn ask_all(self, known: Known) -> Result<ManyBody, Failure> {
+        let mut answers = Vec::with_capacity(self.devices.len());
+        let mut under_way = VecDeque::with_capacity(ASKED_AT_ONCE);
+        for device in &self.devices {
+            if under_way.len() >= ASKED_AT_ONCE
+                && let Some(first) = under_way.pop_front()
+            {
+                answers.push(first.await);
+            }
+            let key = DeviceKey::of(&self.caller.customer, device);
+            under_way.push_back(asking(&self.api, &known, key, &self.new));
+        }
+        for asked in under_way {
+            answers.push(asked.await);
+        }
+        if answers.iter().all(is_too_early)
+            && let Some(Err(failure)) = answers.pop()
+        {
+            return Err(failure);
+        }
+        Ok(ManyBody::of(self.devices.into_iter().zip(answers)))
+    }
+}
+
+/// Asks a device at once, unless it was asked by this call before; the answer comes later.
+fn asking(
+    api: &Api,
+    known: &Known,
+    device: DeviceKey,
+    new: &NewAction,
+) -> impl Future<Output = Result<ActionId, Failure>> + use<> {
+    let promised = known.promised(device);
+    let asked = promised.is_none().then(|| {
+        let once = known.once;
+        api.devices.submit(
+            device,
+            NewAction {
+                once,
+                ..new.clone()
+            },
+        )
+    });
+    async move {
+        match (promised, asked) {
+            (Some(id), _) => Ok(id),
+            (None, Some(asked)) => Ok(asked.await??.id),
+            (None, None) => unreachable!("a device without a promise is asked"),
+        }
+    }
+}
+
+fn is_too_early(answer: &Result<ActionId, Failure>) -> bool {
+    answer.as_ref().is_err_and(Failure::is_temporary)
+}
+
+impl AcceptedBody {
+    pub(in crate::api) fn of(id: ActionId) -> Self {
+        Self {
+            id: id.to_string(),
+            message: "The action request was scheduled.",
+        }
+    }
+}
+
+impl ManyBody {
+    pub(in crate::api) fn of(
+        answers: impl Iterator<Item = (DeviceId, Result<ActionId, Failure>)>,
+    ) -> Self {
+        let (mut accepted_requests, mut rejected_reasons) = (Vec::new(), Vec::new());
+        for (device, answer) in answers {
+            let device_id = device.to_string();
+            match answer {
+                Ok(id) => accepted_requests.push(AcceptedRequestBody {
+                    device_id,
+                    request_id: id.to_string(),
+                }),
+                Err(failure) => rejected_reasons.push(RejectedReasonBody::of(device_id, failure)),
+            }
+        }
+        let rejected = rejected_reasons.iter();
+        let rejected_devices: Vec<_> = rejected.map(|it| it.device_id.clone()).collect();
+        let (scheduled, refused) = (accepted_requests.len(), rejected_devices.len());
+        Self {
+            accepted_requests,
+            rejected_devices,
+            message: format!(
+                "Action requests scheduled: {scheduled}; devices rejected: {refused}."
+            ),
+            rejected_reasons,
+        }
+    }
+}
+
+impl RejectedReasonBody {
+    fn of(device_id: String, failure: Failure) -> Self {
+        let fault = failure.into_faults().into_iter().next();
+        let fault = fault.expect("a failure says what is wrong");
+        Self {
+            device_id,
+            code: fault.code,
+            message: fault.message,
+        }
+    }
+}

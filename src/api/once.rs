@@ -1,0 +1,169 @@
+//! How does a call happen only once, however often it is made? (`Idempotency-Key`)
+//!
+//! What a call was promised is kept with the requests it made, so whoever makes it again is told
+//! the same. Two calls under one key do not run at the same time: the second is asked to wait,
+//! because the first may yet be refused.
+
+use std::collections::HashSet;
+use std::future::{Future, Ready, ready};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use actix_web::dev::Payload;
+use actix_web::http::header::HeaderValue;
+use actix_web::{FromRequest, HttpRequest, web};
+use tracing::Instrument as _;
+
+use engine::ids::{ActionId, DeviceKey};
+use engine::promise::{Fingerprint, KeyText, Once, OnceKey, Promise};
+
+use super::Api;
+use super::access::Caller;
+use super::error::Failure;
+use super::fields::{Fields, Wrong};
+
+/// What a caller names its call by.
+pub(super) const HEADER: &str = "Idempotency-Key";
+
+/// Named calls under way at the same time: more than a process has connections. One more is told
+/// that the service is busy.
+const TURNS_MAX: usize = 65_536;
+
+/// What the caller named its call by, if it did: as it came.
+pub(super) struct Named(Vec<HeaderValue>);
+
+impl FromRequest for Named {
+    type Error = Failure;
+    type Future = Ready<Result<Self, Failure>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let values = request.headers().get_all(HEADER);
+        ready(Ok(Self(values.cloned().collect())))
+    }
+}
+
+impl Named {
+    /// The key, where there is one. What is wrong with it is told with what is wrong with the
+    /// fields.
+    pub(super) fn read(&self, fields: &mut Fields) -> Option<KeyText> {
+        match self.0.as_slice() {
+            [] => None,
+            [value] => match KeyText::parse(value.to_str().unwrap_or_default()) {
+                Ok(key) => Some(key),
+                Err(why) => {
+                    fields.fault(HEADER, why);
+                    None
+                }
+            },
+            [_, _, ..] => {
+                fields.fault(HEADER, Wrong::repeated());
+                None
+            }
+        }
+    }
+}
+
+/// What is known of a call before it happens.
+pub(super) struct Known {
+    /// What it is kept by, where it is to happen only once.
+    pub(super) once: Option<Once>,
+    promises: Vec<Promise>,
+}
+
+impl Known {
+    /// The request that the call was promised for a device.
+    pub(super) fn promised(&self, device: DeviceKey) -> Option<ActionId> {
+        let promise = self.promises.iter().find(|it| it.device == device);
+        promise.map(|it| it.action)
+    }
+}
+
+/// Makes a call, once if it has a key.
+pub(super) async fn call<T: 'static, F>(
+    api: &web::Data<Api>,
+    caller: &Caller,
+    key: Option<KeyText>,
+    fingerprint: Fingerprint,
+    act: impl FnOnce(Known) -> F + 'static,
+) -> Result<T, Failure>
+where
+    F: Future<Output = Result<T, Failure>> + 'static,
+{
+    let Some(key) = key else {
+        let (once, promises) = (None, Vec::new());
+        return act(Known { once, promises }).await;
+    };
+    let customer = api.store.customer(caller.customer.clone()).await?;
+    let customer = customer.ok_or_else(Failure::token_invalid)?;
+    let once = Once {
+        key: OnceKey::of(customer.number, &key),
+        call: fingerprint,
+    };
+    let turn = api.turns.take(once.key)?;
+    let store = Arc::clone(&api.store);
+    let acting = async move {
+        let _turn = turn;
+        let promises = store.promises_under(once.key).await?;
+        if promises.iter().any(|promise| promise.once != once) {
+            return Err(Failure::key_reused());
+        }
+        let once = Some(once);
+        act(Known { once, promises }).await
+    };
+    // A caller that goes away does not end its call: whoever makes it again must find it done.
+    let acting = actix_web::rt::spawn(acting.in_current_span());
+    let broken = |panicked| Err(Failure::internal(panicked));
+    acting.await.unwrap_or_else(broken)
+}
+
+/// The named calls under way.
+#[derive(Clone, Default)]
+pub(super) struct Turns(Arc<Mutex<HashSet<OnceKey>>>);
+
+impl Turns {
+    fn take(&self, key: OnceKey) -> Result<Turn, Failure> {
+        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if taken.len() >= TURNS_MAX {
+            return Err(Failure::busy());
+        }
+        if !taken.insert(key) {
+            return Err(Failure::key_in_use());
+        }
+        let turns = self.clone();
+        Ok(Turn { turns, key })
+    }
+}
+
+/// The turn of one call; it ends with this value.
+struct Turn {
+    turns: Turns,
+    key: OnceKey,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let taken = self.turns.0.lock();
+        let mut taken = taken.unwrap_or_else(PoisonError::into_inner);
+        taken.remove(&self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> OnceKey {
+        OnceKey::of(1, &KeyText::parse(text).unwrap())
+    }
+
+    #[test]
+    fn a_key_is_taken_by_one_call_at_a_time() {
+        let turns = Turns::default();
+        let first = turns.take(key("one")).unwrap();
+        let refused = turns.take(key("one")).err().unwrap();
+        assert_eq!(refused.faults()[0].code, "IDEMPOTENCY_KEY_IN_USE");
+        let other = turns.take(key("other"));
+        assert!(other.is_ok());
+        drop(first);
+        assert!(turns.take(key("one")).is_ok());
+    }
+}
