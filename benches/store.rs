@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput};
 use criterion::{criterion_group, criterion_main};
+use engine::action::timeline::Timeline;
 use engine::action::{Action, Addressee, Lwm2mRequest, Mode, Operation, Protocol, Request, Status};
 use engine::change::{Add, Batch, Change, Counter};
 use engine::device::record::{DeviceRecord, Registration};
@@ -264,6 +265,7 @@ fn registered() -> DeviceRecord {
         last_seen_at: Some(NOW),
         peer: Some(Peer::plain(([127, 1, 0, 1], 5_683).into())),
         registration: Some(registration),
+        observations: Box::default(),
     }
 }
 
@@ -294,5 +296,6 @@ fn action(m: &mut Moment, device: u32) -> Action {
         },
         trace: TraceId::new(m.uuid()),
         outcome: None,
+        timeline: Timeline::default(),
     }
 }

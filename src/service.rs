@@ -251,6 +251,7 @@ fn kept_for(config: &Config) -> KeptFor {
     KeptFor {
         actions_ms: days(config.action_retention_days),
         entries_ms: days(config.log_retention_days),
+        events_ms: days(config.history_retention_days),
     }
 }
 

@@ -37,6 +37,7 @@ impl Line {
         let kept = KeptFor {
             actions_ms: ACTION_RETENTION_MS,
             entries_ms: LOG_RETENTION_MS,
+            events_ms: ACTION_RETENTION_MS,
         };
         let logging = Logging::new(shelf.clock.clone(), Arc::clone(&store), kept).start();
         let parts = HomeParts {

@@ -225,6 +225,16 @@ pub enum Payload {
     Values(Box<[(Path, Value)]>),
 }
 
+impl Payload {
+    /// The text, where it is one.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Values(_) => None,
+        }
+    }
+}
+
 impl<T: Into<Box<str>>> From<T> for Payload {
     fn from(text: T) -> Self {
         Self::Text(text.into())

@@ -14,15 +14,18 @@
 //!                        asleep
 //! ```
 
+mod asking;
 mod attempt;
 mod busy;
 mod exchange;
 pub mod identity;
 pub mod objects;
+mod observation;
 pub mod queue;
 pub mod record;
 mod registering;
 pub mod snapshot;
+mod telling;
 
 #[cfg(test)]
 mod tests;
@@ -247,6 +250,7 @@ impl Device {
                 .iter()
                 .map(|pending| pending.action.clone())
                 .collect(),
+            observations: self.record.observations.to_vec(),
         }
     }
 

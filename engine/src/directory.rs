@@ -13,7 +13,7 @@ use crate::change::{Batch, Change, Expect, Name};
 use crate::moment::Moment;
 
 /// A decision: what changes, and what the caller is told once it is durable.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Decided<T> {
     /// What changes.
     pub batch: Batch,

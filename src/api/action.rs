@@ -4,8 +4,10 @@ pub(super) mod described;
 
 use serde::Serialize;
 
-use engine::action::{Action, Lwm2mRequest, Outcome, Request};
+use engine::action::timeline::{Happened, What};
+use engine::action::{Action, Lwm2mRequest, Outcome, Payload, Request};
 
+use super::value::text_by_path;
 use super::words::Word;
 
 /// An action request.
@@ -26,6 +28,27 @@ pub(super) struct ActionBody {
     result_data: Option<ResultDataBody>,
     send_attempts: u8,
     send_attempts_left: u8,
+}
+
+/// An action request with all that happened to it.
+#[derive(Serialize)]
+pub(super) struct FollowedBody {
+    #[serde(flatten)]
+    action: ActionBody,
+    timeline: Vec<HappenedBody>,
+}
+
+/// One thing that happened to a request.
+#[derive(Serialize)]
+struct HappenedBody {
+    time: String,
+    event: &'static str,
+    /// The number of the attempt that began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attempt: Option<u8>,
+    /// The code of the device's answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<String>,
 }
 
 /// What was asked, with what was known of the device then.
@@ -92,6 +115,73 @@ impl ActionBody {
     }
 }
 
+impl FollowedBody {
+    /// The request as it is shown by itself.
+    pub(super) fn of(action: &Action) -> Self {
+        Self {
+            action: ActionBody::of(action),
+            timeline: action
+                .timeline
+                .as_slice()
+                .iter()
+                .map(HappenedBody::of)
+                .collect(),
+        }
+    }
+}
+
+impl HappenedBody {
+    fn of(happened: &Happened) -> Self {
+        let (attempt, code) = match happened.what {
+            What::AttemptBegun(number) => (Some(number), None),
+            What::Answered(code) => (None, Some(code.digits())),
+            What::DatagramSent
+            | What::DatagramRepeated
+            | What::Acknowledged
+            | What::Rejected
+            | What::GaveUp => (None, None),
+        };
+        Self {
+            time: happened.at.spaced().to_string(),
+            event: event_word(happened.what),
+            attempt,
+            code,
+        }
+    }
+}
+
+/// The words for what can happen to a request.
+pub(super) const EVENT_WORDS: [&str; 7] = [
+    "ATTEMPT_BEGUN",
+    "DATAGRAM_SENT",
+    "DATAGRAM_REPEATED",
+    "ACKNOWLEDGED",
+    "ANSWERED",
+    "REJECTED",
+    "GAVE_UP",
+];
+
+fn event_word(what: What) -> &'static str {
+    let [
+        begun,
+        sent,
+        repeated,
+        acknowledged,
+        answered,
+        rejected,
+        gave_up,
+    ] = EVENT_WORDS;
+    match what {
+        What::AttemptBegun(_) => begun,
+        What::DatagramSent => sent,
+        What::DatagramRepeated => repeated,
+        What::Acknowledged => acknowledged,
+        What::Answered(_) => answered,
+        What::Rejected => rejected,
+        What::GaveUp => gave_up,
+    }
+}
+
 impl RequestDataBody {
     fn of(action: &Action) -> Self {
         let request = match &action.request {
@@ -126,9 +216,13 @@ impl Lwm2mBody {
 impl ResultDataBody {
     fn of(outcome: &Outcome) -> Self {
         let text = |text: &Option<Box<str>>| text.as_ref().map(ToString::to_string);
+        let payload = |payload: &Payload| match payload {
+            Payload::Text(text) => text.to_string(),
+            Payload::Values(values) => text_by_path(values),
+        };
         Self {
             code: text(&outcome.code),
-            payload: text(&outcome.payload),
+            payload: outcome.payload.as_ref().map(payload),
             payload_type: outcome.payload_type.map(Word::word),
             error_message: text(&outcome.error),
         }

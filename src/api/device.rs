@@ -3,13 +3,18 @@
 pub(super) mod described;
 
 use serde::Serialize;
+use serde_json::Value as Json;
 
-use engine::device::record::Registration;
+use engine::device::record::{Observation, Registration};
 use engine::device::snapshot::Snapshot;
 use engine::directory::device::psk_identity;
+use engine::event::Event;
 use engine::profile::Profile;
+use engine::query::KnownValue;
 
 use super::action::ActionBody;
+use super::messages::MessageBody;
+use super::value;
 use super::words::Word;
 
 /// Who a device is.
@@ -48,6 +53,29 @@ pub(super) struct InspectorBody {
     presence: PresenceBody,
     registration: Option<RegistrationBody>,
     pending_actions: Vec<ActionBody>,
+    observations: Vec<ObservationBody>,
+    values: Vec<KnownValueBody>,
+    recent_messages: Vec<MessageBody>,
+}
+
+/// What is observed of a device.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ObservationBody {
+    path: String,
+    state: &'static str,
+    since: String,
+    request_id: String,
+}
+
+/// The last known value of a resource.
+#[derive(Serialize)]
+struct KnownValueBody {
+    path: String,
+    value: Json,
+    #[serde(rename = "type")]
+    data_type: &'static str,
+    time: String,
 }
 
 #[derive(Serialize)]
@@ -112,8 +140,13 @@ impl DeviceBody {
 }
 
 impl InspectorBody {
-    /// The device as it is at this instant.
-    pub(super) fn of(profile: &Profile, snapshot: &Snapshot) -> Self {
+    /// The device as it is at this instant, with what is known of it.
+    pub(super) fn of(
+        profile: &Profile,
+        snapshot: &Snapshot,
+        values: &[KnownValue],
+        recent: &[Event],
+    ) -> Self {
         // Devices are heard over LwM2M alone.
         let protocol = snapshot
             .last_seen_at
@@ -129,6 +162,35 @@ impl InspectorBody {
             },
             registration: snapshot.registration.as_ref().map(RegistrationBody::of),
             pending_actions: snapshot.pending.iter().map(ActionBody::of).collect(),
+            observations: snapshot
+                .observations
+                .iter()
+                .map(ObservationBody::of)
+                .collect(),
+            values: values.iter().map(KnownValueBody::of).collect(),
+            recent_messages: recent.iter().map(MessageBody::of).collect(),
+        }
+    }
+}
+
+impl ObservationBody {
+    fn of(observation: &Observation) -> Self {
+        Self {
+            path: observation.path.to_string(),
+            state: observation.state.word(),
+            since: observation.begun_at.iso().to_string(),
+            request_id: observation.action.to_string(),
+        }
+    }
+}
+
+impl KnownValueBody {
+    fn of(known: &KnownValue) -> Self {
+        Self {
+            path: known.path.to_string(),
+            value: value::shown(&known.value),
+            data_type: known.value.data_type().as_str(),
+            time: known.at.iso().to_string(),
         }
     }
 }

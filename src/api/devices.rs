@@ -22,6 +22,9 @@ use super::page::{PageBody, wanted};
 use super::records::settle;
 use super::segment::At;
 
+/// Messages the inspector shows of the history.
+const RECENT_MESSAGES: u32 = 20;
+
 /// Filters of the list that would cost a scan of all devices.
 const FILTERS_NOT_BUILT: [&str; 3] = ["q", "registered", "protocol"];
 
@@ -75,7 +78,10 @@ pub(super) async fn inspect(
     let snapshot = api.devices.inspect(device).await?;
     // Much of it concerns no actor, which does not hear of a new key either.
     let profile = found(api.store.profile(device).await?)?;
-    Ok(HttpResponse::Ok().json(InspectorBody::of(&profile, &snapshot)))
+    let values = api.store.values_of(device).await?;
+    let recent = api.store.events_of(device, None, RECENT_MESSAGES).await?;
+    let body = InspectorBody::of(&profile, &snapshot, &values, &recent);
+    Ok(HttpResponse::Ok().json(body))
 }
 
 /// DELETE: forgets a device with all that belongs to it.

@@ -53,10 +53,18 @@ pub(super) fn wanted(fields: &mut Fields) -> PageWanted {
 /// The page a caller wants of a list that shows at most so many.
 pub(super) fn wanted_of(fields: &mut Fields, size_max: u32) -> PageWanted {
     let number = fields.number("page", 1..=u32::MAX).unwrap_or(1);
-    let size = fields
-        .number("pageSize", 1..=size_max)
-        .unwrap_or(SIZE_DEFAULT);
+    let size = size_wanted(fields, size_max);
     PageWanted { number, size }
+}
+
+/// How much a caller wants at once of a list that is read on from where the last stretch ended.
+pub(super) fn wanted_size(fields: &mut Fields) -> u32 {
+    size_wanted(fields, SIZE_MAX)
+}
+
+fn size_wanted(fields: &mut Fields, size_max: u32) -> u32 {
+    let size = fields.number("pageSize", 1..=size_max);
+    size.unwrap_or(SIZE_DEFAULT)
 }
 
 #[cfg(test)]

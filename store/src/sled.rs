@@ -56,7 +56,9 @@ use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
 use engine::setting::Setting;
 use tokio::sync::oneshot;
 
-use self::ask::{actions, bearing, customers, devices, entries, events, promises, restoring, statistics};
+use self::ask::{
+    actions, bearing, customers, devices, entries, events, promises, restoring, statistics,
+};
 use self::committer::{Caller, Committer, Job, Reply, Waiting};
 use self::disk::{Disk, FreeBytes};
 use self::gauge::Gauge;

@@ -169,6 +169,9 @@ impl Durable {
                 let who = self.existing(about.key)?;
                 self.append(who, &entry);
             }
+            Change::AppendEvent(event) => {
+                self.existing(event.device)?;
+            }
             Change::RemoveDevice(device) => {
                 let who = self.existing(device)?;
                 self.remove(who);
@@ -202,6 +205,12 @@ impl Durable {
         } else {
             self.pending[who].remove(&id);
         }
+        let changed = action.updated_at != action.created_at;
+        let untouched = action.status.is_untouched();
+        assert!(
+            !(untouched && changed),
+            "an untouched request never changed"
+        );
         let before = self.actions[who].insert(id, action);
         let stood = before.as_ref().map(Action::standing);
         assert_eq!(stood, was, "a change says what was");

@@ -10,7 +10,7 @@ mod rest;
 mod speech;
 mod ways;
 
-use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request, Status};
+use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Payload, Request, Status};
 use engine::ids::{ActionId, TraceId};
 use harness::device::SimulatedDevice;
 use harness::device::resource::Answer as Manner;
@@ -142,7 +142,9 @@ impl World {
     fn shown(&self, id: ActionId) -> String {
         let action = self.disk.durable.action(0, id).expect("it is kept");
         let outcome = action.outcome.clone().expect("it is final");
-        outcome.payload.or(outcome.error).unwrap_or_default().into()
+        let payload = outcome.payload.as_ref().and_then(Payload::as_text);
+        let shown = payload.or(outcome.error.as_deref());
+        shown.unwrap_or_default().to_owned()
     }
 
     fn answers(&mut self, path: Path, manner: Manner) {

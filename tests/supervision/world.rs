@@ -151,6 +151,7 @@ fn run(
         let kept_for = KeptFor {
             actions_ms: 1 << 40,
             entries_ms: 1 << 40,
+            events_ms: 1 << 40,
         };
         let logging = Logging::new(clock.clone(), store.clone(), kept_for).start();
         // Two, so that what one hears may be the other's.

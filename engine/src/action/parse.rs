@@ -114,9 +114,7 @@ impl Draft<'_> {
                     max: ACTION_DATA_BYTES_MAX,
                 })
             }
-            Data::Text(_) | Data::Unreadable if !self.may_have_data() => {
-                Err(RequestFault::DataUnwanted)
-            }
+            Data::Text(_) if !self.may_have_data() => Err(RequestFault::DataUnwanted),
             Data::Nothing if self.operation == Some(Operation::Write) => {
                 Err(RequestFault::DataMissing)
             }
@@ -312,11 +310,11 @@ mod tests {
             ),
             (
                 Draft {
-                    operation: Some(Read),
-                    address: Some("/3/0/0"),
+                    operation: Some(Execute),
+                    address: Some("/3/0/4/0"),
                     data: Data::Unreadable,
                 },
-                vec![RequestFault::DataUnwanted],
+                vec![RequestFault::ResourceInstance],
             ),
             (
                 Draft {

@@ -1,18 +1,13 @@
-//! One attempt at one request: recorded before its datagram leaves, ended by an answer, a
-//! rejection or silence.
+//! One attempt at one thing a device is asked: recorded before its datagram leaves, ended by an
+//! answer, a rejection or silence.
 
 use protocol::coap::code::Code;
-use protocol::coap::content::ContentFormat;
 use protocol::coap::exchange::{Exchange, Expiry, GiveUp};
 use protocol::coap::message::Message;
-use protocol::coap::token::Token;
-use protocol::lwm2m::model::{self, Resource};
-use protocol::lwm2m::operation::{self, Label};
-use protocol::lwm2m::payload;
-use protocol::lwm2m::value::{DataType, Value};
-use protocol::lwm2m::version::EnablerVersion;
+use protocol::lwm2m::path::Path;
 
-use crate::action::{Action, Lwm2mRequest, Operation, Outcome, Request, Status};
+use crate::action::timeline::What;
+use crate::action::{Action, Outcome, Status};
 use crate::device::Device;
 use crate::device::queue::{Failure, Pending};
 use crate::device::snapshot::Presence;
@@ -23,8 +18,17 @@ use crate::moment::{Moment, Timestamp};
 /// The attempt in flight.
 pub(super) struct Attempt {
     pub(super) exchange: Exchange,
-    action: ActionId,
+    purpose: Purpose,
     begun_at: Timestamp,
+}
+
+/// What an attempt is at.
+#[derive(Clone, Copy)]
+enum Purpose {
+    /// A request of a caller.
+    Action(ActionId),
+    /// A path that is observed and that the device forgot.
+    Observation(Path),
 }
 
 impl Attempt {
@@ -32,29 +36,52 @@ impl Attempt {
         Timestamp::from_ms(self.exchange.next_timeout())
     }
 
-    pub(super) fn action(&self) -> ActionId {
-        self.action
+    /// The request it is at, if it is at one.
+    pub(super) fn action(&self) -> Option<ActionId> {
+        match self.purpose {
+            Purpose::Action(action) => Some(action),
+            Purpose::Observation(_) => None,
+        }
+    }
+
+    /// The path it asks for again, if it asks for one.
+    pub(super) fn observation(&self) -> Option<Path> {
+        match self.purpose {
+            Purpose::Action(_) => None,
+            Purpose::Observation(path) => Some(path),
+        }
     }
 }
 
 impl Device {
-    /// Begins the attempt of the oldest request that is ready, unless one is in flight or the
-    /// device does not listen.
+    /// Begins an attempt, unless one is in flight or the device does not listen: of the oldest
+    /// request that is ready, or else of what is to be observed again.
     pub(super) fn begin_attempt(&mut self, m: &mut Moment, out: &mut Effects) {
-        while let Some(index) = self.next_to_begin(m.now())
-            && let Some(pending) = self.take_pending(index)
-        {
-            self.begin_attempt_of(m, index, pending, out);
+        while self.is_free(m.now()) {
+            if let Some(index) = self.next_to_begin(m.now())
+                && let Some(pending) = self.take_pending(index)
+            {
+                self.begin_attempt_of(m, index, pending, out);
+            } else if let Some(path) = self.next_owed() {
+                self.begin_observation(m, path, out);
+            } else {
+                break;
+            }
         }
+    }
+
+    fn is_free(&self, now: Timestamp) -> bool {
+        let is_at_nothing = self
+            .busy
+            .as_ref()
+            .is_some_and(|busy| busy.attempt.is_none());
+        is_at_nothing && self.presence(now) == Presence::Awake
     }
 
     /// Where the request stands whose turn it is.
     fn next_to_begin(&self, now: Timestamp) -> Option<usize> {
-        let busy = self.busy.as_ref()?;
         let may_begin = |pending: &Pending| pending.may_begin(now);
-        let index = busy.pending.iter().position(may_begin)?;
-        let is_free = busy.attempt.is_none() && self.presence(now) == Presence::Awake;
-        is_free.then_some(index)
+        self.pending().iter().position(may_begin)
     }
 
     fn begin_attempt_of(
@@ -66,31 +93,52 @@ impl Device {
     ) {
         let value = match self.value_of(&pending.action) {
             Ok(value) => value,
-            Err(why) => {
-                let outcome = Outcome::failure(&why);
-                return self.fail(m, pending.action, Failure::Unfit, outcome, out);
+            Err(unfit) => {
+                let outcome = Outcome::failure(&unfit.why);
+                return self.fail(m, pending.action, unfit.failure, outcome, out);
             }
         };
-        let was = pending.action.status;
+        let now = m.now();
+        let was = pending.action.standing();
         pending.ready = false;
-        pending.action.status = Status::InProgress;
-        pending.action.attempts_made = pending.action.attempts_made.saturating_add(1);
-        pending.action.updated_at = m.now();
+        let action = &mut pending.action;
+        action.status = Status::InProgress;
+        action.attempts_made = action.attempts_made.saturating_add(1);
+        action.updated_at = now;
+        let attempt = What::AttemptBegun(action.attempts_made);
+        action.timeline.note(now, attempt);
+        action.timeline.note(now, What::DatagramSent);
         out.save_action(Some(was), &pending.action);
-        let message = self.message_of(m, &pending.action, value.as_ref());
+        let message = self.message_of(m, &pending.action, value);
+        let purpose = Purpose::Action(pending.action.id);
+        self.begin_exchange(m, purpose, &message, out);
+        let busy = self.busy.get_or_insert_default();
+        busy.pending.insert(index, pending);
+    }
+
+    fn begin_observation(&mut self, m: &mut Moment, path: Path, out: &mut Effects) {
+        if let Some(message) = self.observe_again(path) {
+            self.begin_exchange(m, Purpose::Observation(path), &message, out);
+        }
+    }
+
+    fn begin_exchange(
+        &mut self,
+        m: &mut Moment,
+        purpose: Purpose,
+        message: &Message,
+        out: &mut Effects,
+    ) {
         let now_ms = m.now().as_ms();
-        let exchange = Exchange::begin(now_ms, &self.rules.transmission, &message, m.next_u32());
+        let exchange = Exchange::begin(now_ms, &self.rules.transmission, message, m.next_u32());
         if let Some(to) = self.bound_peer() {
             out.send(to, exchange.datagram().to_vec());
         }
-        let action = pending.action.id;
-        let busy = self.busy.get_or_insert_default();
-        busy.attempt = Some(Box::new(Attempt {
+        self.busy.get_or_insert_default().attempt = Some(Box::new(Attempt {
             exchange,
-            action,
+            purpose,
             begun_at: m.now(),
         }));
-        busy.pending.insert(index, pending);
     }
 
     /// Repeats the datagram in flight, or gives up on it, as time asks.
@@ -106,6 +154,7 @@ impl Device {
                 // the address it had.
                 if let Some(to) = to {
                     out.send(to, attempt.exchange.datagram().to_vec());
+                    self.note_in_flight(m.now(), What::DatagramRepeated);
                 }
             }
             Expiry::GaveUp(GiveUp::NotAcknowledged) => {
@@ -115,6 +164,11 @@ impl Device {
                 self.attempt_unanswered(m, "the device did not answer in time", out);
             }
         }
+    }
+
+    /// Takes note that the device has the message and answers later.
+    pub(super) fn attempt_acknowledged(&mut self, now: Timestamp) {
+        self.note_in_flight(now, What::Acknowledged);
     }
 
     /// Ends the attempt in flight with the device's answer.
@@ -127,7 +181,7 @@ impl Device {
         match code {
             Code::REQUEST_ENTITY_INCOMPLETE
             | Code::TOO_MANY_REQUESTS
-            | Code::SERVICE_UNAVAILABLE => self.attempt_rejected(m, Some(code), &why, out),
+            | Code::SERVICE_UNAVAILABLE => self.attempt_put_off(m, code, &why, out),
             _ => self.attempt_refused(m, code, &why, out),
         }
     }
@@ -137,21 +191,16 @@ impl Device {
     pub(super) fn attempt_unanswered(&mut self, m: &mut Moment, why: &str, out: &mut Effects) {
         if let Some(attempt) = self.end_exchange() {
             self.note_silence(attempt.begun_at);
-            self.end_attempt(m, &attempt, refusal(None, why), out);
+            self.end_attempt(m, &attempt, What::GaveUp, &refusal(None, why), out);
         }
     }
 
-    /// Ends the attempt in flight because the device does not take the request now: the next is
-    /// due when the device is next heard, but it is there for other requests.
-    pub(super) fn attempt_rejected(
-        &mut self,
-        m: &mut Moment,
-        code: Option<Code>,
-        why: &str,
-        out: &mut Effects,
-    ) {
+    /// Ends the attempt in flight because the device rejects its message: the next is due when the
+    /// device is next heard, but it is there for other requests.
+    pub(super) fn attempt_rejected(&mut self, m: &mut Moment, out: &mut Effects) {
         if let Some(attempt) = self.end_exchange() {
-            self.end_attempt(m, &attempt, refusal(code, why), out);
+            let outcome = refusal(None, "the device rejected the message");
+            self.end_attempt(m, &attempt, What::Rejected, &outcome, out);
         }
     }
 
@@ -163,8 +212,19 @@ impl Device {
         why: &str,
         out: &mut Effects,
     ) {
-        if let Some(action) = self.take_action_in_flight() {
-            self.fail(m, action, Failure::Refused, refusal(Some(code), why), out);
+        let Some(attempt) = self.end_exchange() else {
+            return;
+        };
+        match attempt.purpose {
+            Purpose::Action(id) => {
+                let Some(mut action) = self.take_action(id) else {
+                    return;
+                };
+                action.timeline.note(m.now(), What::Answered(code));
+                self.forget_refused(m, &action, out);
+                self.fail(m, action, Failure::Refused, refusal(Some(code), why), out);
+            }
+            Purpose::Observation(path) => self.lose_observation(m, path, why, out),
         }
     }
 
@@ -176,11 +236,42 @@ impl Device {
         self.busy.as_ref()?.action_in_flight()
     }
 
+    pub(super) fn observation_in_flight(&self) -> Option<Path> {
+        self.busy.as_ref()?.attempt.as_ref()?.observation()
+    }
+
+    /// Ends the attempt in flight because the device does not take the request now.
+    fn attempt_put_off(&mut self, m: &mut Moment, code: Code, why: &str, out: &mut Effects) {
+        if let Some(attempt) = self.end_exchange() {
+            let outcome = refusal(Some(code), why);
+            self.end_attempt(m, &attempt, What::Answered(code), &outcome, out);
+        }
+    }
+
     fn attempt_succeeded(&mut self, m: &mut Moment, answer: &Message, out: &mut Effects) {
-        let Some(mut action) = self.take_action_in_flight() else {
+        let Some(attempt) = self.end_exchange() else {
             return;
         };
-        match self.outcome_of(&action, answer) {
+        match attempt.purpose {
+            Purpose::Action(id) => {
+                if let Some(action) = self.take_action(id) {
+                    self.action_succeeded(m, action, &attempt.exchange, answer, out);
+                }
+            }
+            Purpose::Observation(path) => self.observed_again(m, path, answer, out),
+        }
+    }
+
+    fn action_succeeded(
+        &mut self,
+        m: &mut Moment,
+        mut action: Action,
+        exchange: &Exchange,
+        answer: &Message,
+        out: &mut Effects,
+    ) {
+        action.timeline.note(m.now(), What::Answered(answer.code));
+        match self.take_result(m, &action, exchange.token(), answer, out) {
             Ok(outcome) => {
                 action.outcome = Some(outcome);
                 Self::conclude(m, action, Status::Succeeded, out);
@@ -192,28 +283,52 @@ impl Device {
         }
     }
 
+    /// Ends an attempt that may be followed by another. What is observed again is asked for when
+    /// the device is next heard.
     fn end_attempt(
         &mut self,
         m: &mut Moment,
         attempt: &Attempt,
-        outcome: Outcome,
+        how: What,
+        outcome: &Outcome,
         out: &mut Effects,
     ) {
-        let has_no_more = |pending: &mut Pending| {
-            pending.action.id == attempt.action && pending.action.attempts_left() == 0
+        let Some(index) = attempt.action().and_then(|id| self.position_of(id)) else {
+            return;
         };
-        for pending in self.take_pending_if(has_no_more) {
-            self.fail(m, pending.action, Failure::Refused, outcome.clone(), out);
+        let Some(mut pending) = self.take_pending(index) else {
+            return;
+        };
+        let was = pending.action.standing();
+        pending.action.timeline.note(m.now(), how);
+        if pending.action.attempts_left() == 0 {
+            return self.fail(m, pending.action, Failure::Refused, outcome.clone(), out);
         }
+        pending.action.updated_at = m.now();
+        out.save_action(Some(was), &pending.action);
+        let busy = self.busy.get_or_insert_default();
+        busy.pending.insert(index, pending);
     }
 
     /// A device that was not heard since the attempt began is gone: what was to follow the
     /// attempt waits for it, too, instead of being spent on silence.
     fn note_silence(&mut self, begun_at: Timestamp) {
-        if self.record.last_seen_at.is_none_or(|at| at <= begun_at) {
-            self.pending_mut()
+        if self.record.last_seen_at.is_none_or(|at| at <= begun_at)
+            && let Some(busy) = &mut self.busy
+        {
+            busy.pending
                 .iter_mut()
                 .for_each(|pending| pending.ready = false);
+            busy.owed.clear();
+        }
+    }
+
+    /// Notes what happened to the request in flight.
+    fn note_in_flight(&mut self, now: Timestamp, what: What) {
+        let in_flight = self.action_in_flight();
+        let mut pending = self.pending_mut().iter_mut();
+        if let Some(pending) = pending.find(|pending| Some(pending.action.id) == in_flight) {
+            pending.action.timeline.note(now, what);
         }
     }
 
@@ -221,106 +336,10 @@ impl Device {
         self.busy.as_mut()?.attempt.take()
     }
 
-    fn take_action_in_flight(&mut self) -> Option<Action> {
-        let attempt = self.end_exchange()?;
-        let index = self.position_of(attempt.action)?;
+    fn take_action(&mut self, id: ActionId) -> Option<Action> {
+        let index = self.position_of(id)?;
         self.take_pending(index).map(|pending| pending.action)
     }
-
-    /// The value the request carries, in the type its resource has; an error if it does not fit.
-    pub(super) fn value_of(&self, action: &Action) -> Result<Option<Value>, String> {
-        let Request::Lwm2m(request) = &action.request;
-        match (request.operation, &request.data) {
-            (Operation::Write, Some(data)) => {
-                let data_type = self.data_type_of(request).unwrap_or(DataType::String);
-                let value = Value::parse(data_type, data);
-                value
-                    .map(Some)
-                    .map_err(|e| format!("the value for {} is {e}", request.path))
-            }
-            (Operation::Read | Operation::Write | Operation::Execute, _) => Ok(None),
-        }
-    }
-
-    fn message_of(&mut self, m: &mut Moment, action: &Action, value: Option<&Value>) -> Message {
-        let Request::Lwm2m(request) = &action.request;
-        let label = Label {
-            message_id: self.take_message_id(),
-            token: token_of(m),
-        };
-        let root = self
-            .record
-            .registration
-            .as_ref()
-            .map_or("", |r| r.links.root());
-        let resource = self.resource_of(request);
-        let data = request.data.as_deref().unwrap_or_default();
-        match request.operation {
-            Operation::Read => {
-                let accept = resource
-                    .and_then(Resource::data_type)
-                    .map(payload::format_of);
-                operation::read(label, root, request.path, accept)
-            }
-            Operation::Write => {
-                let path = operation::write_target(request.path, resource);
-                let (format, bytes) = match value {
-                    Some(value) => payload::encode_resource(value),
-                    None => (ContentFormat::TEXT, data.into()),
-                };
-                operation::write(label, root, path, format, bytes)
-            }
-            Operation::Execute => operation::execute(label, root, request.path, data),
-        }
-    }
-
-    fn outcome_of(&self, action: &Action, answer: &Message) -> Result<Outcome, String> {
-        let Request::Lwm2m(request) = &action.request;
-        let payload = match request.operation {
-            Operation::Read if answer.block2().is_some_and(|block| block.has_more()) => {
-                return Err(
-                    "the answer cannot be read: it comes in several blocks, which is not supported"
-                        .to_owned(),
-                );
-            }
-            Operation::Read => {
-                let data_type = self.data_type_of(request);
-                let format = answer.content_format();
-                let value = payload::decode_resource(format, &answer.payload, data_type)
-                    .map_err(|e| format!("the answer cannot be read: {e}"))?;
-                Some(value.to_text().into())
-            }
-            Operation::Write | Operation::Execute => None,
-        };
-        let code = Some(answer.code.digits().into());
-        Ok(Outcome {
-            code,
-            payload,
-            ..Outcome::default()
-        })
-    }
-
-    fn data_type_of(&self, request: &Lwm2mRequest) -> Option<DataType> {
-        self.resource_of(request)?.data_type()
-    }
-
-    /// The resource a request addresses, in the version the device offers; none for one the model
-    /// does not know.
-    fn resource_of(&self, request: &Lwm2mRequest) -> Option<&'static Resource> {
-        let object = request.path.object_id();
-        let registration = self.record.registration.as_ref();
-        let enabler = registration.map_or(EnablerVersion::V1_1, |r| r.version);
-        let version = registration
-            .and_then(|r| r.links.version_of(object))
-            .unwrap_or_else(|| model::default_version(object, enabler));
-        model::resource(object, version, request.path.resource_id()?)
-    }
-}
-
-/// Four random bytes: enough that nobody off the path guesses one (RFC 7252 section 5.3.1), and
-/// as few as a radio should carry.
-fn token_of(m: &mut Moment) -> Token {
-    Token::new(&m.next_u32().to_be_bytes()).expect("four bytes fit a token")
 }
 
 fn refusal(code: Option<Code>, why: &str) -> Outcome {

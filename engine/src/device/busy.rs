@@ -1,6 +1,8 @@
 //! What has a device only while something is going on? An idle one, as most of a fleet is, has
 //! nothing of it.
 
+use protocol::lwm2m::path::Path;
+
 use crate::device::attempt::Attempt;
 use crate::device::queue::Pending;
 use crate::ids::ActionId;
@@ -11,6 +13,8 @@ use crate::moment::Timestamp;
 pub(super) struct Busy {
     /// Requests that are not final, oldest first.
     pub(super) pending: Vec<Pending>,
+    /// What is to be observed again: the device forgot it and was heard since.
+    pub(super) owed: Vec<Path>,
     /// The one exchange in flight.
     pub(super) attempt: Option<Box<Attempt>>,
     /// Requests restored from the store were not looked at yet.
@@ -32,7 +36,10 @@ impl Busy {
 
     /// Whether nothing of it is left.
     pub(super) fn is_over(&self) -> bool {
-        self.pending.is_empty() && self.attempt.is_none() && self.lingers_until.is_none()
+        self.pending.is_empty()
+            && self.owed.is_empty()
+            && self.attempt.is_none()
+            && self.lingers_until.is_none()
     }
 
     /// When time asks for something.
@@ -57,7 +64,7 @@ impl Busy {
     }
 
     pub(super) fn action_in_flight(&self) -> Option<ActionId> {
-        self.attempt.as_ref().map(|attempt| attempt.action())
+        self.attempt.as_ref()?.action()
     }
 
     /// Adds a request behind the others. Room is made for one at a time: most devices that have

@@ -92,9 +92,18 @@ impl Device {
         }
     }
 
+    /// Acknowledges a message that was taken in, if its sender waits for that.
+    pub(super) fn acknowledge(&mut self, m: &Moment, datagram: &Datagram, out: &mut Effects) {
+        self.remember(m, datagram, Remembered::Acknowledged);
+        if datagram.message.kind == Kind::Confirmable {
+            let acknowledgement = Message::acknowledgement(datagram.message.message_id);
+            Self::send(datagram.peer, &acknowledgement, out);
+        }
+    }
+
     /// Rejects a message nobody here can process: a confirmable one must be, and any other may
     /// be, so that a device stops sending notifications nobody asked for (RFC 7641 section 3.6).
-    fn reject(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) {
+    pub(super) fn reject(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) {
         self.remember(m, datagram, Remembered::Rejected);
         let reset = Message::reset(datagram.message.message_id);
         Self::send(datagram.peer, &reset, out);
@@ -120,13 +129,16 @@ impl Device {
             Reception::NotMine
                 if message.code.is_response() && message.kind != Kind::Acknowledgement =>
             {
-                self.reject(m, datagram, out);
+                self.take_notification(m, datagram, out);
             }
             Reception::NotMine => {}
-            Reception::Acknowledged => self.note_awake(m.now()),
+            Reception::Acknowledged => {
+                self.note_awake(m.now());
+                self.attempt_acknowledged(m.now());
+            }
             Reception::Reset => {
                 self.note_awake(m.now());
-                self.attempt_rejected(m, None, "the device rejected the message", out);
+                self.attempt_rejected(m, out);
             }
             Reception::Unusable { option, reset } => {
                 let why = format!("the answer has the critical option {option}, not supported");

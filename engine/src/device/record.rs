@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use protocol::coap::observe::Newest;
 use protocol::lwm2m::binding::Binding;
 use protocol::lwm2m::links::ObjectLinks;
+use protocol::lwm2m::path::Path;
 use protocol::lwm2m::version::EnablerVersion;
 
 use crate::action::Action;
+use crate::ids::ActionId;
 use crate::moment::Timestamp;
 use crate::peer::Peer;
 use crate::profile::Profile;
@@ -22,6 +25,8 @@ pub struct DeviceRecord {
     pub peer: Option<Peer>,
     /// Its registration, while it has one.
     pub registration: Option<Registration>,
+    /// What is observed of it, oldest first.
+    pub observations: Box<[Observation]>,
 }
 
 /// A registration of an LwM2M device (LwM2M Core 1.2 section 6.2).
@@ -43,6 +48,36 @@ pub struct Registration {
     pub sms: Option<Box<str>>,
     /// The objects the device offers; shared, because most of a fleet offers the same.
     pub links: Arc<ObjectLinks>,
+}
+
+/// An observation: a device was asked to tell each value of a path (RFC 7641).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Observation {
+    /// What is observed.
+    pub path: Path,
+    /// What its notifications are known by, as long as it lasts.
+    pub token: [u8; OBSERVATION_TOKEN_BYTES],
+    /// The request that began it.
+    pub action: ActionId,
+    /// When it began.
+    pub begun_at: Timestamp,
+    /// Whether the device knows of it.
+    pub state: ObservationState,
+    /// Its newest notification since the service started; an older one is told apart by it. It is
+    /// not kept, because it must not cost a write.
+    pub newest: Option<Newest>,
+}
+
+/// Random bytes in the token of an observation: as in any other request of the service.
+pub const OBSERVATION_TOKEN_BYTES: usize = 4;
+
+/// Whether a device knows that something of it is observed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ObservationState {
+    /// It does.
+    Held,
+    /// It forgot when it registered anew, and has to be asked again.
+    Owed,
 }
 
 /// The parts whose types belong to the protocol, as text: what a store keeps of them.
@@ -79,7 +114,7 @@ impl Registration {
 }
 
 /// Everything needed to bring a device back: what its machine restores from.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Restored {
     /// Who it is.
     pub profile: Profile,

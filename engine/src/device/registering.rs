@@ -12,6 +12,7 @@ use crate::datagram::Datagram;
 use crate::device::record::Registration;
 use crate::device::{Device, NameTrust};
 use crate::effect::{Effect, Effects};
+use crate::event::Lifecycle;
 use crate::limits::{FAREWELL_MS, LIFETIME_S_MAX, PRESENCE_SAVE_MS, REJECTION_LOG_MS};
 use crate::location::Location;
 use crate::moment::{Moment, Timestamp};
@@ -63,7 +64,6 @@ impl Device {
         let now = m.now();
         let from = self.bound_peer();
         self.move_to(datagram.peer);
-        self.note_uplink(now);
         self.objects_unshared = true;
         let mut registration = Registration {
             salt: m.next_u32(),
@@ -79,7 +79,10 @@ impl Device {
         self.record.registration = Some(registration);
         let first_ever = self.record.first_registered_at.is_none();
         self.record.first_registered_at.get_or_insert(now);
+        self.owe_observations();
+        self.note_uplink(now);
         self.save_record(now, out);
+        self.tell_lifecycle(m, Lifecycle::Registered, out);
         if first_ever {
             out.push(Effect::Log(Box::new(Entry::first_registered(
                 m,
@@ -141,6 +144,7 @@ impl Device {
         self.record.last_seen_at = Some(m.now());
         let why = "the device deregistered before it answered";
         self.end_registration(m, from, why, out);
+        self.tell_lifecycle(m, Lifecycle::Deregistered, out);
         self.linger(m.now().plus_ms(FAREWELL_MS));
         self.answer(m, datagram, Code::DELETED, out);
     }
@@ -150,6 +154,7 @@ impl Device {
         if self.record.registration.as_ref().is_some_and(due) {
             let why = "the registration of the device expired before it answered";
             self.end_registration(m, self.bound_peer(), why, out);
+            self.tell_lifecycle(m, Lifecycle::RegistrationExpired, out);
         }
     }
 
@@ -162,6 +167,7 @@ impl Device {
         out: &mut Effects,
     ) {
         self.record.registration = None;
+        self.owe_observations();
         self.save_record(m.now(), out);
         self.attempt_unanswered(m, why, out);
         out.rebind(from, None);
@@ -219,7 +225,7 @@ impl Device {
         out.rebind(from, self.bound_peer());
     }
 
-    fn record_is_stale(&self, now: Timestamp) -> bool {
+    pub(super) fn record_is_stale(&self, now: Timestamp) -> bool {
         now.since_ms(self.record_saved_at) >= PRESENCE_SAVE_MS
     }
 

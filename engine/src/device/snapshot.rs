@@ -1,12 +1,12 @@
 //! What a device is doing right now, for someone who looks at it.
 
 use crate::action::Action;
-use crate::device::record::Registration;
+use crate::device::record::{Observation, Registration};
 use crate::moment::Timestamp;
 use crate::peer::Peer;
 
 /// A device at one instant.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
     /// When it registered for the first time ever.
     pub first_registered_at: Option<Timestamp>,
@@ -20,6 +20,8 @@ pub struct Snapshot {
     pub registration: Option<Registration>,
     /// Its requests that are not final, oldest first.
     pub pending: Vec<Action>,
+    /// What is observed of it.
+    pub observations: Vec<Observation>,
 }
 
 /// Whether a device listens (LwM2M Core 1.2 section 6.5).

@@ -3,10 +3,45 @@
 use engine::action::{Mode, Operation, PayloadType, Protocol, Status};
 use engine::limits::SEND_ATTEMPTS_MAX;
 
+use crate::api::action::EVENT_WORDS;
 use crate::api::openapi::{Schema, names};
 
-/// An action request as it is shown.
+/// An action request as lists show it.
 pub(in crate::api) fn action() -> Schema {
+    record().named("ActionRequest")
+}
+
+/// An action request as it is shown by itself.
+pub(in crate::api) fn followed() -> Schema {
+    record()
+        .must(
+            "timeline",
+            Schema::list(happened()),
+            "What happened to the request on its way, oldest first. What happens during an \
+             attempt is told when the attempt is over.",
+        )
+        .named("FollowedActionRequest")
+}
+
+fn happened() -> Schema {
+    Schema::object()
+        .must("time", names::spaced(), "When (UTC).")
+        .must(
+            "event",
+            Schema::one_of_words(EVENT_WORDS.to_vec()).example("ANSWERED"),
+            "What happened. An attempt is one datagram and its repetitions (RFC 7252 section \
+             4.2); `ACKNOWLEDGED` means that the answer comes apart.",
+        )
+        .may("attempt", attempts(), "The number of the attempt.")
+        .may("code", code(), "The code of the answer, without its dot.")
+        .named("TimelineEvent")
+}
+
+fn code() -> Schema {
+    Schema::text().pattern("^[2-5][0-9]{2}$").example("205")
+}
+
+fn record() -> Schema {
     let id = Schema::uuid().example("01935c5a-0000-7000-8000-000000000001");
     let left = Schema::whole(0..=u64::from(SEND_ATTEMPTS_MAX)).example(3_u64);
     let status = Schema::word::<Status>().example("SUCCEEDED");
@@ -36,7 +71,6 @@ pub(in crate::api) fn action() -> Schema {
         )
         .must("sendAttempts", attempts(), "Attempts that are permitted.")
         .must("sendAttemptsLeft", left, "Attempts that were not begun.")
-        .named("ActionRequest")
 }
 
 /// Attempts a caller may permit.
@@ -88,14 +122,15 @@ fn result_data() -> Schema {
     Schema::object()
         .may(
             "code",
-            Schema::text().pattern("^[2-5][0-9]{2}$").example("205"),
+            code(),
             "The code of the device's answer, without its dot.",
         )
         .may(
             "payload",
             Schema::text().example("21.5"),
             "The value as a text: `false`, `21.5`, base64 for OPAQUE, ISO 8601 for TIME, `o:i` \
-             for OBJLINK.",
+             for OBJLINK. Of an object or an instance of one it is a JSON object as text: \
+             typed values by path.",
         )
         .may(
             "payloadType",

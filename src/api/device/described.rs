@@ -1,10 +1,12 @@
 //! What does a device look like? For the document of the API.
 
 use engine::action::Protocol;
+use engine::device::record::ObservationState;
 use engine::device::snapshot::Presence;
 use engine::limits::LIFETIME_S_MAX;
 
 use crate::api::action::described::action;
+use crate::api::messages::described::{message, value};
 use crate::api::openapi::{Schema, names};
 
 /// A device as a list shows it.
@@ -25,6 +27,21 @@ pub(in crate::api) fn inspector() -> Schema {
             "pendingActions",
             Schema::list(action()),
             "The requests that are not final, oldest first.",
+        )
+        .must(
+            "observations",
+            Schema::list(observation()),
+            "What is observed of it, oldest first.",
+        )
+        .must(
+            "values",
+            Schema::list(known_value()),
+            "The last known value of each resource, by path.",
+        )
+        .must(
+            "recentMessages",
+            Schema::list(message()),
+            "What it said and did lately, newest first.",
         )
         .named("InspectedDevice")
 }
@@ -56,6 +73,34 @@ fn identity() -> Schema {
         .may("name", names::label(), "What people call it.")
         .must("psk", psk, "What may be told of its pre-shared key.")
         .must("created", names::instant(), "When it was made.")
+}
+
+fn observation() -> Schema {
+    let state = "Whether the device knows of it (`HELD`), or forgot it and is asked again when it \
+                 is next heard (`OWED`).";
+    Schema::object()
+        .must("path", path(), "What is observed.")
+        .must("state", Schema::word::<ObservationState>(), state)
+        .must("since", names::instant(), "When it began.")
+        .must("requestId", Schema::uuid(), "The request that began it.")
+        .named("Observation")
+}
+
+fn known_value() -> Schema {
+    Schema::object()
+        .must("path", path(), "Where the value is.")
+        .must("value", value(), "The value.")
+        .must(
+            "type",
+            Schema::text().example("FLOAT"),
+            "The LwM2M data type of the value.",
+        )
+        .must("time", names::instant(), "When the device told it.")
+        .named("KnownValue")
+}
+
+fn path() -> Schema {
+    Schema::text().example("/3303/0/5700")
 }
 
 fn presence() -> Schema {

@@ -66,6 +66,11 @@ impl Schema {
             .with("maximum", max)
     }
 
+    /// Any number.
+    pub(in crate::api) fn number() -> Self {
+        Self::of_type("number")
+    }
+
     /// How many there are of something.
     pub(in crate::api) fn count() -> Self {
         Self::of_type("integer")

@@ -3,24 +3,33 @@
 use actix_web::body::to_bytes;
 use serde_json::Value;
 
-use engine::action::{Action, Addressee, Lwm2mRequest, Mode, Operation, Outcome, Request, Status};
+use engine::Code;
+use engine::action::timeline::{Timeline, What};
+use engine::action::{
+    Action, Addressee, Lwm2mRequest, Mode, Operation, Outcome, Payload, Protocol, Request, Status,
+};
 use engine::admin_log::entry::{Entry, Seen};
 use engine::device::identity::Identity;
-use engine::device::record::Registration;
+use engine::device::record::{Observation, ObservationState, Registration};
 use engine::device::snapshot::{Presence, Snapshot};
 use engine::directory::device::{NewDevice, draft_device};
-use engine::ids::{ActionId, CustomerId, DeviceId, Iccid, Imsi, Msisdn, TraceId};
+use engine::event::{Cause, Event, Happening, Lifecycle, Telemetry};
+use engine::ids::{ActionId, CustomerId, DeviceId, EventId, Iccid, Imsi, Msisdn, TraceId};
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::profile::Profile;
-use engine::query::{Page, PageWanted};
+use engine::query::{KnownValue, Page, PageWanted};
 
 use super::golden;
-use crate::api::action::ActionBody;
+use crate::api::action::{ActionBody, FollowedBody};
 use crate::api::device::{DeviceBody, InspectorBody};
 use crate::api::error::{Failure, Fault};
 use crate::api::logs::EntryBody;
+use crate::api::messages::{MessageBody, MessagesBody};
 use crate::api::page::PageBody;
+
+const TEMPERATURE: engine::Path = engine::Path::resource(3303, 0, 5700);
+const UNITS: engine::Path = engine::Path::resource(3303, 0, 5701);
 
 const NOON: Timestamp = Timestamp::from_ms(1_795_521_600_000);
 
@@ -45,6 +54,59 @@ fn an_action_request_that_was_done() {
         ..scheduled()
     };
     golden::check("action_succeeded", &ActionBody::of(&done));
+}
+
+#[test]
+fn an_action_request_with_all_that_happened_to_it() {
+    let mut timeline = Timeline::default();
+    let steps = [
+        What::AttemptBegun(1),
+        What::DatagramSent,
+        What::DatagramRepeated,
+        What::GaveUp,
+        What::AttemptBegun(2),
+        What::DatagramSent,
+        What::Rejected,
+        What::AttemptBegun(3),
+        What::DatagramSent,
+        What::Acknowledged,
+        What::Answered(Code::CONTENT),
+    ];
+    for (what, second) in steps.into_iter().zip(1..) {
+        timeline.note(NOON.plus_s(second), what);
+    }
+    let values = [
+        (TEMPERATURE, engine::Value::Float(21.5)),
+        (UNITS, engine::Value::String("Cel".into())),
+    ];
+    let outcome = Outcome {
+        code: Some("205".into()),
+        payload: Some(Payload::Values(values.into())),
+        ..Outcome::default()
+    };
+    let done = Action {
+        request: Request::Lwm2m(Lwm2mRequest::parse(Operation::Read, "/3303/0", None).unwrap()),
+        status: Status::Succeeded,
+        attempts_made: 3,
+        outcome: Some(outcome),
+        timeline,
+        ..scheduled()
+    };
+    golden::check("action_followed", &FollowedBody::of(&done));
+}
+
+#[test]
+fn a_message_of_each_kind() {
+    let asked = event(Happening::Telemetry(Telemetry {
+        source: Protocol::Lwm2m,
+        cause: Cause::Action(scheduled().id),
+        values: [(TEMPERATURE, engine::Value::Float(21.5))].into(),
+    }));
+    let bodies: Vec<_> = [notified(), asked, came()]
+        .iter()
+        .map(MessageBody::of)
+        .collect();
+    golden::check("messages", &MessagesBody::of(bodies, Some(came().id)));
 }
 
 #[test]
@@ -97,8 +159,10 @@ fn a_device_that_sleeps_with_a_request_waiting() {
         presence: Presence::Asleep,
         registration: Some(registration()),
         pending: vec![scheduled()],
+        observations: vec![observation()],
     };
-    let body = InspectorBody::of(&meter(), &snapshot);
+    let recent = [notified(), came()];
+    let body = InspectorBody::of(&meter(), &snapshot, &[temperature()], &recent);
     golden::check("device_inspector_asleep", &body);
 }
 
@@ -111,8 +175,9 @@ fn a_device_never_heard() {
         presence: Presence::Unregistered,
         registration: None,
         pending: vec![],
+        observations: vec![],
     };
-    let body = InspectorBody::of(&meter(), &snapshot);
+    let body = InspectorBody::of(&meter(), &snapshot, &[], &[]);
     golden::check("device_inspector_unheard", &body);
 }
 
@@ -203,5 +268,51 @@ fn scheduled() -> Action {
         },
         trace: trace(),
         outcome: None,
+        timeline: Timeline::default(),
+    }
+}
+
+fn observation() -> Observation {
+    Observation {
+        path: TEMPERATURE,
+        token: [1, 2, 3, 4],
+        action: scheduled().id,
+        begun_at: NOON,
+        state: ObservationState::Held,
+        newest: None,
+    }
+}
+
+fn temperature() -> KnownValue {
+    KnownValue {
+        path: TEMPERATURE,
+        value: engine::Value::Float(21.5),
+        at: NOON,
+    }
+}
+
+fn notified() -> Event {
+    let values = [
+        (TEMPERATURE, engine::Value::Float(21.5)),
+        (UNITS, engine::Value::String("Cel".into())),
+    ];
+    event(Happening::Telemetry(Telemetry {
+        source: Protocol::Lwm2m,
+        cause: Cause::Observation(engine::Path::instance(3303, 0)),
+        values: values.into(),
+    }))
+}
+
+fn came() -> Event {
+    event(Happening::Lifecycle(Lifecycle::Registered))
+}
+
+fn event(happening: Happening) -> Event {
+    Event {
+        id: EventId::parse("01935c5a-0000-7000-8000-000000000003").unwrap(),
+        customer: acme(),
+        device: meter().key(),
+        at: NOON,
+        happening,
     }
 }

@@ -18,18 +18,18 @@ use judge::faults;
 
 /// The golden bodies, and the path, method and status that they answer.
 const GOLDEN: &[(&str, &str, &str, u16)] = &[
-    ("action_failed", REQUEST, "get", 200),
+    ("action_followed", REQUEST, "get", 200),
     ("action_page", REQUESTS, "get", 200),
-    ("action_scheduled", REQUEST, "get", 200),
-    ("action_succeeded", REQUEST, "get", 200),
     ("device", DEVICES, "post", 201),
     ("device_inspector_asleep", DEVICE, "get", 200),
     ("device_inspector_unheard", DEVICE, "get", 200),
     ("failure", DEVICES, "post", 400),
+    ("messages", MESSAGES, "get", 200),
 ];
 
 const DEVICES: &str = "/management-api/v1/devices";
 const DEVICE: &str = "/management-api/v1/devices/{device}";
+const MESSAGES: &str = "/management-api/v1/devices/{device}/messages";
 const REQUESTS: &str = "/management-api/v1/integrate/devices/actions/requests";
 const REQUEST: &str = "/management-api/v1/integrate/devices/actions/requests/{request}";
 

@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 
-use engine::action::{Action, Addressee, Lwm2mRequest, Outcome, Request, Status};
+use engine::action::{Action, Addressee, Lwm2mRequest, Outcome, Payload, Request, Status};
 use engine::ids::{ActionId, DeviceKey, Imsi, TraceId};
 use engine::moment::Timestamp;
 use minicbor::bytes::ByteArray;
@@ -12,6 +12,8 @@ use minicbor::{Decode, Encode};
 
 use super::customer::customer_id;
 use super::profile::{device_id, iccid, imsi};
+use super::timeline::{HappenedV1, read_timeline, timeline_records};
+use super::value::{ToldV1, read_told, told_records};
 use super::{Unreadable, check_version, code, damaged, read_record, write_behind};
 
 const VERSION: u8 = 1;
@@ -47,6 +49,8 @@ struct ActionV1<'a> {
     outcome: Option<OutcomeV1<'a>>,
     #[n(13)]
     expires_in_s: Option<u32>,
+    #[n(14)]
+    timeline: Option<Vec<HappenedV1>>,
 }
 
 #[derive(Decode, Encode)]
@@ -87,6 +91,9 @@ struct OutcomeV1<'a> {
     payload_type: Option<u8>,
     #[b(3)]
     error: Option<&'a str>,
+    /// A payload of several values; one that is text stands in `payload`.
+    #[n(4)]
+    values: Option<Vec<ToldV1>>,
 }
 
 /// Writes an action request.
@@ -111,6 +118,7 @@ pub(crate) fn write_action(action: &Action) -> Vec<u8> {
         trace: ByteArray::from(*action.trace.as_bytes()),
         outcome: action.outcome.as_ref().map(outcome_record),
         expires_in_s: action.expires_in_s,
+        timeline: timeline_records(&action.timeline),
     };
     write_behind(vec![VERSION, code::of_status(action.status)], &record)
 }
@@ -140,6 +148,7 @@ pub(crate) fn read_action(value: &[u8]) -> Result<Action, Unreadable> {
         },
         trace: TraceId::from_bytes(record.trace.into()),
         outcome: record.outcome.map(read_outcome).transpose()?,
+        timeline: read_timeline(record.timeline)?,
     })
 }
 
@@ -180,18 +189,26 @@ fn read_request(record: RequestV1<'_>) -> Result<Request, Unreadable> {
 }
 
 fn outcome_record(outcome: &Outcome) -> OutcomeV1<'_> {
+    let (payload, values) = match &outcome.payload {
+        None => (None, None),
+        Some(Payload::Text(text)) => (Some(&**text), None),
+        Some(Payload::Values(values)) => (None, Some(told_records(values))),
+    };
     OutcomeV1 {
         code: outcome.code.as_deref(),
-        payload: outcome.payload.as_deref(),
+        payload,
+        values,
         payload_type: outcome.payload_type.map(code::of_payload_type),
         error: outcome.error.as_deref(),
     }
 }
 
 fn read_outcome(record: OutcomeV1<'_>) -> Result<Outcome, Unreadable> {
+    let values = record.values.map(read_told).transpose()?;
+    let text = record.payload.map(|text| Payload::Text(text.into()));
     Ok(Outcome {
         code: record.code.map(Into::into),
-        payload: record.payload.map(Into::into),
+        payload: text.or(values.map(Payload::Values)),
         payload_type: record.payload_type.map(code::payload_type).transpose()?,
         error: record.error.map(Into::into),
     })

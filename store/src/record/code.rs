@@ -2,19 +2,11 @@
 
 use engine::action::{Mode, Operation, PayloadType, Protocol, Status};
 use engine::admin_log::entry::{Category, Subject};
+use engine::device::record::ObservationState;
+use engine::event::Lifecycle;
 use engine::setting::{SettingName, SettingState};
 
 use super::Unreadable;
-
-/// The number of this protocol. A request says of which protocol it is by its own kind, so that
-/// no record keeps the number.
-pub(crate) fn of_protocol(protocol: Protocol) -> u8 {
-    match protocol {
-        Protocol::Udp => 1,
-        Protocol::Coap => 2,
-        Protocol::Lwm2m => 3,
-    }
-}
 
 macro_rules! codes {
     ($of:ident, $from:ident, $type:ident { $($variant:ident = $code:literal),+ $(,)? }) => {
@@ -43,7 +35,20 @@ codes!(of_status, status, Status {
     Cancelled = 5,
 });
 codes!(of_mode, mode, Mode { SendNow = 1, SendWhenActive = 2 });
-codes!(of_operation, operation, Operation { Read = 1, Write = 2, Execute = 3 });
+codes!(of_operation, operation, Operation {
+    Read = 1,
+    Write = 2,
+    Execute = 3,
+    ObserveStart = 4,
+    ObserveEnd = 5,
+});
+codes!(of_lifecycle, lifecycle, Lifecycle {
+    Registered = 1,
+    Deregistered = 2,
+    RegistrationExpired = 3,
+});
+codes!(of_observation_state, observation_state, ObservationState { Held = 1, Owed = 2 });
+codes!(of_protocol, protocol, Protocol { Udp = 1, Coap = 2, Lwm2m = 3 });
 codes!(of_payload_type, payload_type, PayloadType { Text = 1, Base64 = 2 });
 codes!(of_subject, subject, Subject { Device = 1, Lifecycle = 2, Integration = 3, General = 4 });
 codes!(of_category, category, Category { Error = 1, Info = 2 });

@@ -2,12 +2,15 @@
 
 use std::net::SocketAddr;
 
-use engine::device::record::{DeviceRecord, Registration};
+use engine::Path;
+use engine::device::record::{DeviceRecord, OBSERVATION_TOKEN_BYTES, Observation, Registration};
+use engine::ids::ActionId;
 use engine::moment::Timestamp;
 use engine::peer::{Peer, Via};
+use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 
-use super::{Unreadable, damaged, read, write};
+use super::{Unreadable, code, damaged, read, write};
 
 const VERSION: u8 = 1;
 
@@ -22,6 +25,23 @@ struct DeviceV1<'a> {
     peer: Option<PeerV1<'a>>,
     #[b(3)]
     registration: Option<RegistrationV1<'a>>,
+    #[n(4)]
+    observations: Option<Vec<ObservationV1>>,
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct ObservationV1 {
+    #[n(0)]
+    path: ByteVec,
+    #[n(1)]
+    token: ByteArray<OBSERVATION_TOKEN_BYTES>,
+    #[n(2)]
+    action: ByteArray<16>,
+    #[n(3)]
+    begun_at_ms: i64,
+    #[n(4)]
+    state: u8,
 }
 
 #[derive(Decode, Encode)]
@@ -85,6 +105,8 @@ pub(crate) fn write_device(record: &DeviceRecord) -> Vec<u8> {
         last_seen_at_ms: record.last_seen_at.map(Timestamp::as_ms),
         peer: record.peer.map(|peer| peer_record(peer, &texts)),
         registration: registration.map(|kept| registration_record(kept, &texts)),
+        observations: (!record.observations.is_empty())
+            .then(|| record.observations.iter().map(observation_record).collect()),
     };
     write(VERSION, &kept)
 }
@@ -108,6 +130,12 @@ pub(crate) fn read_one_of_many(
             .registration
             .map(|kept| read_registration(kept, others))
             .transpose()?,
+        observations: kept
+            .observations
+            .into_iter()
+            .flatten()
+            .map(read_observation)
+            .collect::<Result<_, _>>()?,
     })
 }
 
@@ -159,6 +187,27 @@ fn read_peer(kept: &PeerV1<'_>) -> Result<Peer, Unreadable> {
         _ => return Err(Unreadable::Damaged("an unknown carrier")),
     };
     Ok(Peer { address, via })
+}
+
+fn observation_record(observation: &Observation) -> ObservationV1 {
+    ObservationV1 {
+        path: observation.path.to_bytes().to_vec().into(),
+        token: ByteArray::from(observation.token),
+        action: ByteArray::from(*observation.action.as_bytes()),
+        begun_at_ms: observation.begun_at.as_ms(),
+        state: code::of_observation_state(observation.state),
+    }
+}
+
+fn read_observation(kept: ObservationV1) -> Result<Observation, Unreadable> {
+    Ok(Observation {
+        path: Path::from_bytes(&kept.path).ok_or(Unreadable::Damaged("no observed path"))?,
+        token: kept.token.into(),
+        action: ActionId::from_bytes(kept.action.into()),
+        begun_at: Timestamp::from_ms(kept.begun_at_ms),
+        state: code::observation_state(kept.state)?,
+        newest: None,
+    })
 }
 
 fn registration_record<'a>(registration: &'a Registration, texts: &'a Texts) -> RegistrationV1<'a> {

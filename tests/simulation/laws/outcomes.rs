@@ -25,9 +25,11 @@ pub(super) fn a_success_is_what_the_device_did(judge: &Judge, action: &Action) -
     let shown = action
         .outcome
         .as_ref()
-        .and_then(|outcome| outcome.payload.as_deref());
+        .and_then(|outcome| outcome.payload.as_ref()?.as_text());
     let is_true = match request.operation {
-        Operation::Read => shown.is_some_and(|shown| payloads.contains(&shown.as_bytes())),
+        Operation::Read | Operation::ObserveStart | Operation::ObserveEnd => {
+            shown.is_some_and(|shown| payloads.contains(&shown.as_bytes()))
+        }
         Operation::Write => {
             let written = request.data.as_deref().unwrap_or_default();
             payloads.contains(&written.as_bytes())

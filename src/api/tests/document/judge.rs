@@ -104,6 +104,7 @@ fn is_of_type(wanted: &Value, value: &Value) -> bool {
         kind => match kind.as_str().unwrap() {
             "string" => value.is_string(),
             "integer" => value.is_i64() || value.is_u64(),
+            "number" => value.is_number(),
             "boolean" => value.is_boolean(),
             "array" => value.is_array(),
             "object" => value.is_object(),

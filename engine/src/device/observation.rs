@@ -1,0 +1,318 @@
+//! What is observed of a device: begun and ended by requests, told in notifications, asked for
+//! anew when the device forgot it (RFC 7641; LwM2M Core 1.2 section 6.4).
+//!
+//! ```text
+//!          observe-start            registers anew, leaves
+//!  (none) ---------------> Held <--------------------------> Owed
+//!    ^                      |        asked again, 2.05         |
+//!    +-- observe-end, 4.xx -+-- 4.xx, 5.xx, not observed any more
+//! ```
+
+use protocol::coap::message::Message;
+use protocol::coap::observe::Newest;
+use protocol::coap::option;
+use protocol::coap::token::Token;
+use protocol::lwm2m::operation::{self, Label};
+use protocol::lwm2m::path::Path;
+
+use crate::action::{Action, Lwm2mRequest, Operation, Request};
+use crate::admin_log::entry::{Entry, Seen};
+use crate::datagram::Datagram;
+use crate::device::Device;
+use crate::device::queue::{Failure, Unfit};
+use crate::device::record::{OBSERVATION_TOKEN_BYTES, Observation, ObservationState};
+use crate::effect::{Effect, Effects};
+use crate::event::Cause;
+use crate::limits::OBSERVATIONS_MAX;
+use crate::moment::{Moment, Timestamp};
+
+/// Block2 is the one critical option with which a notification may speak to us.
+const KNOWN_IN_NOTIFICATIONS: [u16; 1] = [option::BLOCK2];
+
+impl Device {
+    /// Takes a response nobody waits for: a notification, if something is observed under its
+    /// token.
+    pub(super) fn take_notification(
+        &mut self,
+        m: &mut Moment,
+        datagram: &Datagram,
+        out: &mut Effects,
+    ) {
+        let message = &datagram.message;
+        // A device that left forgot what is observed: what was under way is told so, too.
+        let observed = self.path_observed_as(message.token);
+        let registered = self.record.registration.as_ref();
+        let Some(path) = registered.and(observed) else {
+            return self.reject(m, datagram, out);
+        };
+        if message
+            .unknown_critical_option(&KNOWN_IN_NOTIFICATIONS)
+            .is_some()
+        {
+            // The device stops notifying when it is told that nobody understands it.
+            let why = "a notification has a critical option that is not supported";
+            self.lose_observation(m, path, why, out);
+            return self.reject(m, datagram, out);
+        }
+        self.note_uplink(m.now());
+        if !message.code.is_success() {
+            let why = format!("the device answered {}", message.code);
+            self.lose_observation(m, path, &why, out);
+        } else if let Some(sequence) = message.observe() {
+            if self.is_news(path, sequence, m.now()) {
+                self.take_values(m, path, message, out);
+            }
+        } else {
+            self.take_values(m, path, message, out);
+            self.lose_observation(m, path, "the device ended it", out);
+        }
+        if self.record_is_stale(m.now()) {
+            self.save_record(m.now(), out);
+        }
+        self.acknowledge(m, datagram, out);
+    }
+
+    /// Takes the answer to being asked again for what it forgot.
+    pub(super) fn observed_again(
+        &mut self,
+        m: &mut Moment,
+        path: Path,
+        answer: &Message,
+        out: &mut Effects,
+    ) {
+        self.take_values(m, path, answer, out);
+        match answer.observe() {
+            Some(sequence) => {
+                let newest = Newest::new(sequence, m.now().as_ms());
+                if let Some(observation) = self.observation_mut(path) {
+                    observation.state = ObservationState::Held;
+                    observation.newest = Some(newest);
+                }
+                self.save_record(m.now(), out);
+            }
+            None => self.lose_observation(m, path, "the device does not observe it again", out),
+        }
+    }
+
+    /// Takes the answer that begins an observation, or begins it anew.
+    pub(super) fn observation_begun(
+        &mut self,
+        m: &mut Moment,
+        action: &Action,
+        token: Token,
+        sequence: u32,
+        out: &mut Effects,
+    ) {
+        let Request::Lwm2m(Lwm2mRequest { path, .. }) = action.request;
+        let token = <[u8; OBSERVATION_TOKEN_BYTES]>::try_from(token.as_bytes());
+        let observation = Observation {
+            path,
+            token: token.expect("a token of the service has as many bytes"),
+            action: action.id,
+            begun_at: m.now(),
+            state: ObservationState::Held,
+            newest: Some(Newest::new(sequence, m.now().as_ms())),
+        };
+        let others = std::mem::take(&mut self.record.observations).into_iter();
+        let others = others.filter(|other| other.path != path);
+        self.record.observations = others.chain([observation]).collect();
+        self.save_record(m.now(), out);
+    }
+
+    /// Takes note that the device was told to end an observation.
+    pub(super) fn observation_ended(&mut self, m: &mut Moment, path: Path, out: &mut Effects) {
+        if self.drop_observation(path) {
+            self.save_record(m.now(), out);
+        }
+    }
+
+    /// Forgets what a device refuses to begin or to end: it does not observe it either.
+    pub(super) fn forget_refused(&mut self, m: &mut Moment, action: &Action, out: &mut Effects) {
+        let Request::Lwm2m(request) = &action.request;
+        match request.operation {
+            Operation::ObserveStart | Operation::ObserveEnd => {
+                self.observation_ended(m, request.path, out);
+            }
+            Operation::Read | Operation::Write | Operation::Execute => {}
+        }
+    }
+
+    /// Ends an observation that the device ended, and tells the customer.
+    pub(super) fn lose_observation(
+        &mut self,
+        m: &mut Moment,
+        path: Path,
+        why: &str,
+        out: &mut Effects,
+    ) {
+        if self.drop_observation(path) {
+            self.save_record(m.now(), out);
+            let entry = Entry::observation_lost(m, self.seen_last(), &path, why);
+            out.push(Effect::Log(Box::new(entry)));
+        }
+    }
+
+    /// The device forgot what is observed of it: it registers anew, or is gone.
+    pub(super) fn owe_observations(&mut self) {
+        for observation in &mut self.record.observations {
+            observation.state = ObservationState::Owed;
+            observation.newest = None;
+        }
+        if let Some(busy) = &mut self.busy {
+            busy.owed.clear();
+        }
+    }
+
+    /// The device was heard: what it forgot is asked for again, unless it is just being asked.
+    pub(super) fn release_observations(&mut self) {
+        let in_flight = self.observation_in_flight();
+        let is_owed = |observation: &&Observation| {
+            observation.state == ObservationState::Owed && Some(observation.path) != in_flight
+        };
+        let owed = self.record.observations.iter().filter(is_owed);
+        let owed: Vec<Path> = owed.map(|observation| observation.path).collect();
+        if !owed.is_empty() {
+            self.busy.get_or_insert_default().owed = owed;
+        }
+    }
+
+    /// What is to be asked for again next.
+    pub(super) fn next_owed(&mut self) -> Option<Path> {
+        let busy = self.busy.as_mut()?;
+        (!busy.owed.is_empty()).then(|| busy.owed.remove(0))
+    }
+
+    /// The message that asks again for what a device forgot; none if it is not owed any more,
+    /// because a request ended it, or began it anew.
+    pub(super) fn observe_again(&mut self, path: Path) -> Option<Message> {
+        let observation = self.observation(path)?;
+        if observation.state == ObservationState::Held {
+            return None;
+        }
+        let token = token_of(observation);
+        let label = Label {
+            message_id: self.take_message_id(),
+            token,
+        };
+        Some(operation::observe(
+            label,
+            self.root(),
+            path,
+            self.accept_for(path),
+        ))
+    }
+
+    /// Whether one more path may be observed.
+    pub(super) fn may_observe(&self, path: Path) -> Result<(), Unfit> {
+        let is_observed = self.observation(path).is_some();
+        if is_observed || self.record.observations.len() < OBSERVATIONS_MAX {
+            return Ok(());
+        }
+        let why = format!("{OBSERVATIONS_MAX} paths of the device are observed already");
+        Err(refused(why))
+    }
+
+    /// Whether there is an observation of the path to end, or will be when its turn comes.
+    pub(super) fn may_forget(&self, path: Path) -> Result<(), Unfit> {
+        let begins = |request: &Lwm2mRequest| {
+            request.operation == Operation::ObserveStart && request.path == path
+        };
+        let will_be = self.pending().iter().any(|pending| {
+            let Request::Lwm2m(request) = &pending.action.request;
+            begins(request)
+        });
+        if will_be || self.observation(path).is_some() {
+            return Ok(());
+        }
+        Err(refused(format!("{path} is not observed")))
+    }
+
+    /// The token a path is observed under.
+    pub(super) fn token_observing(&self, path: Path) -> Option<Token> {
+        self.observation(path).map(token_of)
+    }
+
+    /// Four random bytes: enough that nobody off the path guesses one (RFC 7252 section 5.3.1), and
+    /// as few as a radio should carry. Never those of an observation, whose notifications would be
+    /// taken for the answer.
+    pub(super) fn draw_token(&self, m: &mut Moment) -> Token {
+        loop {
+            let token = m.next_u32().to_be_bytes();
+            if !self.record.observations.iter().any(|o| o.token == token) {
+                return Token::new(&token).expect("four bytes fit a token");
+            }
+        }
+    }
+
+    /// Takes the values a device tells of an observed path. Bytes that cannot be read are kept for
+    /// the customer to look at: the device is not asked for them again.
+    fn take_values(&mut self, m: &mut Moment, path: Path, message: &Message, out: &mut Effects) {
+        match self.values_in(path, message) {
+            Ok(values) => self.tell_values(m, Cause::Observation(path), values, out),
+            Err(why) => {
+                let why = format!("a notification of {path} cannot be read: {why}");
+                let seen = self.seen_last();
+                let entry = Entry::undecodable_payload(m, seen, &why, &message.payload);
+                out.push(Effect::Log(Box::new(entry)));
+            }
+        }
+    }
+
+    /// Whether a notification is newer than those before it, which it is from now on.
+    fn is_news(&mut self, path: Path, sequence: u32, now: Timestamp) -> bool {
+        let Some(observation) = self.observation_mut(path) else {
+            return false;
+        };
+        let heard = Newest::new(sequence, now.as_ms());
+        let is_news = observation
+            .newest
+            .is_none_or(|newest| newest.is_outdated_by(&heard));
+        if is_news {
+            observation.newest = Some(heard);
+        }
+        is_news
+    }
+
+    fn path_observed_as(&self, token: Token) -> Option<Path> {
+        let mut observations = self.record.observations.iter();
+        let found = observations.find(|observation| token_of(observation) == token);
+        found.map(|observation| observation.path)
+    }
+
+    fn observation(&self, path: Path) -> Option<&Observation> {
+        let mut observations = self.record.observations.iter();
+        observations.find(|observation| observation.path == path)
+    }
+
+    fn observation_mut(&mut self, path: Path) -> Option<&mut Observation> {
+        let mut observations = self.record.observations.iter_mut();
+        observations.find(|observation| observation.path == path)
+    }
+
+    /// Drops an observation and says whether there was one.
+    fn drop_observation(&mut self, path: Path) -> bool {
+        let before = self.record.observations.len();
+        let observations = std::mem::take(&mut self.record.observations).into_iter();
+        self.record.observations = observations.filter(|o| o.path != path).collect();
+        self.record.observations.len() < before
+    }
+
+    fn seen_last(&self) -> Seen<'_> {
+        Seen {
+            key: self.key,
+            identity: &self.identity,
+            at: self.record.peer.map(|peer| peer.ip()),
+        }
+    }
+}
+
+fn token_of(observation: &Observation) -> Token {
+    Token::new(&observation.token).expect("four bytes fit a token")
+}
+
+fn refused(why: String) -> Unfit {
+    Unfit {
+        failure: Failure::Refused,
+        why,
+    }
+}

@@ -1,0 +1,48 @@
+//! What a device said or did, told on: to its history, and so to whoever reads or is sent it.
+
+use protocol::lwm2m::payload::Reading;
+
+use crate::action::Protocol;
+use crate::change::Change;
+use crate::device::Device;
+use crate::effect::{Effect, Effects};
+use crate::event::{Cause, Event, Happening, Lifecycle, Telemetry};
+use crate::ids::EventId;
+use crate::moment::Moment;
+
+impl Device {
+    /// Tells values, if there are any.
+    pub(super) fn tell_values(
+        &self,
+        m: &mut Moment,
+        cause: Cause,
+        values: Reading,
+        out: &mut Effects,
+    ) {
+        if values.is_empty() {
+            return;
+        }
+        let telemetry = Telemetry {
+            source: Protocol::Lwm2m,
+            cause,
+            values: values.into_iter().collect(),
+        };
+        self.tell(m, Happening::Telemetry(telemetry), out);
+    }
+
+    /// Tells that the device came or went.
+    pub(super) fn tell_lifecycle(&self, m: &mut Moment, what: Lifecycle, out: &mut Effects) {
+        self.tell(m, Happening::Lifecycle(what), out);
+    }
+
+    fn tell(&self, m: &mut Moment, happening: Happening, out: &mut Effects) {
+        let event = Event {
+            id: EventId::new(m.uuid()),
+            customer: self.identity.customer(),
+            device: self.key(),
+            at: m.now(),
+            happening,
+        };
+        out.push(Effect::Save(Change::AppendEvent(Box::new(event))));
+    }
+}

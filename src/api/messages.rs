@@ -1,0 +1,180 @@
+//! What a device said and did lately: its history, newest first.
+
+pub(super) mod described;
+
+use std::collections::BTreeMap;
+
+use actix_web::{HttpResponse, web};
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use engine::event::{Cause, Event, Happening, Lifecycle, Telemetry};
+use engine::ids::{DeviceId, DeviceKey, EventId};
+
+use super::Api;
+use super::access::Caller;
+use super::body::Query;
+use super::error::Failure;
+use super::page::wanted_size;
+use super::segment::At;
+use super::value;
+use super::words::Word;
+
+/// A stretch of the history.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct MessagesBody {
+    items: Vec<MessageBody>,
+    /// Where the stretch behind it begins; absent at the end of the history.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+/// One thing a device said or did.
+#[derive(Serialize)]
+pub(super) struct MessageBody {
+    id: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// Milliseconds since 1970, as in events sent to integrations.
+    received: String,
+    time: String,
+    #[serde(flatten)]
+    happening: HappeningBody,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum HappeningBody {
+    Telemetry {
+        source: &'static str,
+        cause: CauseBody,
+        payload: PayloadBody,
+    },
+    Lifecycle {
+        lifecycle: LifecycleBody,
+    },
+}
+
+/// Why a device told values.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CauseBody {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<String>,
+}
+
+#[derive(Serialize)]
+struct PayloadBody {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    value: BTreeMap<String, Json>,
+}
+
+#[derive(Serialize)]
+struct LifecycleBody {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    message: &'static str,
+}
+
+/// GET: lists what a device said and did, newest first, from a cursor on.
+pub(super) async fn list(
+    caller: Caller,
+    At(device): At<DeviceId>,
+    Query(mut fields): Query,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let size = wanted_size(&mut fields);
+    let before = fields.optional("cursor", EventId::parse);
+    fields.finish(Some(()))?;
+    let device = DeviceKey::of(&caller.customer, &device);
+    let known = api.store.profile(device).await?;
+    known.ok_or_else(|| Failure::unknown("device"))?;
+    // One more than is shown tells whether there is more.
+    let mut events = api.store.events_of(device, before, size + 1).await?;
+    let shown = usize::try_from(size).unwrap_or(usize::MAX);
+    let more = events.len() > shown;
+    events.truncate(shown);
+    let last = events.last().filter(|_| more).map(|event| event.id);
+    let items = events.iter().map(MessageBody::of).collect();
+    Ok(HttpResponse::Ok().json(MessagesBody::of(items, last)))
+}
+
+impl MessagesBody {
+    /// What is shown, and the last of it if there is more behind it.
+    pub(super) fn of(items: Vec<MessageBody>, last: Option<EventId>) -> Self {
+        Self {
+            items,
+            next_cursor: last.map(|id| id.to_string()),
+        }
+    }
+}
+
+impl MessageBody {
+    /// The event as it is shown.
+    pub(super) fn of(event: &Event) -> Self {
+        let (kind, happening) = match &event.happening {
+            Happening::Telemetry(told) => ("TELEMETRY_DATA", HappeningBody::telemetry(told)),
+            Happening::Lifecycle(what) => ("LIFECYCLE", HappeningBody::lifecycle(*what)),
+        };
+        Self {
+            id: event.id.to_string(),
+            kind,
+            received: event.at.as_ms().to_string(),
+            time: event.at.iso().to_string(),
+            happening,
+        }
+    }
+}
+
+impl HappeningBody {
+    fn telemetry(told: &Telemetry) -> Self {
+        Self::Telemetry {
+            source: told.source.word(),
+            cause: CauseBody::of(told.cause),
+            payload: PayloadBody {
+                kind: "JSON",
+                value: value::by_path(&told.values),
+            },
+        }
+    }
+
+    fn lifecycle(what: Lifecycle) -> Self {
+        Self::Lifecycle {
+            lifecycle: LifecycleBody {
+                kind: what.word(),
+                message: sentence(what),
+            },
+        }
+    }
+}
+
+impl CauseBody {
+    fn of(cause: Cause) -> Self {
+        match cause {
+            Cause::Observation(path) => Self {
+                kind: "OBSERVATION",
+                path: Some(path.to_string()),
+                request_id: None,
+            },
+            Cause::Action(id) => Self {
+                kind: "ACTION",
+                path: None,
+                request_id: Some(id.to_string()),
+            },
+        }
+    }
+}
+
+fn sentence(what: Lifecycle) -> &'static str {
+    match what {
+        Lifecycle::Registered => "The device registered.",
+        Lifecycle::Deregistered => "The device deregistered.",
+        Lifecycle::RegistrationExpired => "The registration of the device expired.",
+    }
+}

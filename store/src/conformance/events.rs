@@ -1,0 +1,175 @@
+//! Is what devices said kept in order, as long as it should be, and its last values by path?
+
+use engine::action::Protocol;
+use engine::change::Change;
+use engine::event::{Cause, Event, Happening, Lifecycle, Telemetry};
+use engine::ids::{ActionId, EventId};
+use engine::limits::VALUES_MAX;
+use engine::profile::Profile;
+use engine::query::KnownValue;
+use engine::{ObjectLink, Path, Value};
+
+use super::given::{acme, at, batch, device, known, moment};
+use super::{Ground, commit, wait};
+use crate::{Retention, Store};
+
+pub(super) fn are_read_newest_first_from_any_point(ground: &Ground<'_>) {
+    let store = ground.open();
+    let (one, other) = two_devices(&*store);
+    let events: Vec<Event> = (1..=5).map(|second| registered(&one, second)).collect();
+    for event in &events {
+        append(&*store, event);
+    }
+    append(&*store, &registered(&other, 3));
+    let read = |before, max| wait(store.events_of(one.key(), before, max)).expect("events");
+    let newest_first: Vec<Event> = events.iter().rev().cloned().collect();
+    assert_eq!(read(None, 100), newest_first);
+    assert_eq!(read(None, 2), newest_first[..2]);
+    assert_eq!(read(Some(newest_first[1].id), 2), newest_first[2..4]);
+    assert_eq!(read(Some(newest_first[4].id), 2), []);
+}
+
+pub(super) fn of_every_kind_are_read_as_they_were_written(ground: &Ground<'_>) {
+    let store = ground.open();
+    let (device, _) = two_devices(&*store);
+    let path = Path::resource(3, 0, 9);
+    let action = ActionId::from_bytes([7; 16]);
+    let happenings = [
+        Happening::Lifecycle(Lifecycle::Registered),
+        Happening::Lifecycle(Lifecycle::Deregistered),
+        Happening::Lifecycle(Lifecycle::RegistrationExpired),
+        Happening::Telemetry(telemetry(Cause::Observation(path), values())),
+        Happening::Telemetry(telemetry(Cause::Action(action), values())),
+    ];
+    for (happening, second) in happenings.into_iter().zip(1..) {
+        let event = event(&device, second, happening);
+        append(&*store, &event);
+        let read = wait(store.events_of(device.key(), None, 1));
+        assert_eq!(read, Ok(vec![event]));
+    }
+}
+
+pub(super) fn leave_the_last_value_of_each_path(ground: &Ground<'_>) {
+    let store = ground.open();
+    let (device, other) = two_devices(&*store);
+    let told = |second, values| {
+        let told = telemetry(Cause::Action(ActionId::from_bytes([7; 16])), values);
+        append(&*store, &event(&device, second, Happening::Telemetry(told)));
+    };
+    let (first, second) = (Path::resource(3, 0, 9), Path::resource_instance(3, 0, 6, 1));
+    told(
+        1,
+        vec![(first, Value::Integer(87)), (second, Value::Integer(1))],
+    );
+    told(2, vec![(first, Value::Integer(86))]);
+    let last = |path, value, second| KnownValue {
+        path,
+        value: Value::Integer(value),
+        at: at(second),
+    };
+    let expected = vec![last(second, 1, 1), last(first, 86, 2)];
+    assert_eq!(wait(store.values_of(device.key())), Ok(expected));
+    assert_eq!(wait(store.values_of(other.key())), Ok(vec![]));
+}
+
+pub(super) fn leave_no_more_values_than_a_device_may_have(ground: &Ground<'_>) {
+    let store = ground.open();
+    let (device, _) = two_devices(&*store);
+    let max = u16::try_from(VALUES_MAX).expect("a bound below 65,536");
+    let values = |value| move |id| (Path::resource(3303, 0, id), Value::Integer(value));
+    let tell = |second, values: Vec<(Path, Value)>| {
+        let told = telemetry(Cause::Action(ActionId::from_bytes([7; 16])), values);
+        append(&*store, &event(&device, second, Happening::Telemetry(told)));
+    };
+    tell(1, (0..=max).map(values(1)).collect());
+    tell(2, (max..max + 9).chain([0]).map(values(2)).collect());
+    let kept = wait(store.values_of(device.key())).expect("values");
+    assert_eq!(kept.len(), usize::from(max));
+    assert_eq!(kept[0].value, Value::Integer(2), "a known one goes on");
+    assert_eq!(kept[1].value, Value::Integer(1));
+}
+
+pub(super) fn go_when_they_are_too_old_and_with_their_device(ground: &Ground<'_>) {
+    let store = ground.open();
+    let (one, other) = two_devices(&*store);
+    for second in [1, 2, 3] {
+        for device in [&one, &other] {
+            let told = telemetry(Cause::Observation(Path::object(3)), values());
+            append(&*store, &event(device, second, Happening::Telemetry(told)));
+        }
+    }
+    let due = Retention {
+        events_before: at(3),
+        ..Retention::NOTHING
+    };
+    let swept = wait(store.sweep(due, 100)).expect("a sweep");
+    assert_eq!((swept.removed, swept.more), (4, false));
+    let left = |device: &Profile| {
+        let events = wait(store.events_of(device.key(), None, 9)).expect("events");
+        let values = wait(store.values_of(device.key())).expect("values");
+        (events.len(), values.len())
+    };
+    assert_eq!(left(&one), (1, values().len()), "the last values stay");
+    let removal = Change::RemoveDevice(one.key());
+    assert_eq!(commit(&*store, batch(vec![removal])), Ok(()));
+    assert_eq!((left(&one), left(&other)), ((0, 0), (1, values().len())));
+    let swept = wait(store.sweep(due, 100)).expect("a sweep");
+    assert_eq!(swept.removed, 0, "nothing of it is left to be swept");
+}
+
+fn two_devices(store: &dyn Store) -> (Profile, Profile) {
+    let [one, other] = [1, 2].map(|number| device(&acme(), number));
+    for device in [&one, &other] {
+        assert_eq!(commit(store, known(device)), Ok(()));
+    }
+    (one, other)
+}
+
+fn append(store: &dyn Store, event: &Event) {
+    let change = Change::AppendEvent(Box::new(event.clone()));
+    assert_eq!(commit(store, batch(vec![change])), Ok(()));
+}
+
+fn registered(device: &Profile, second: i64) -> Event {
+    event(device, second, Happening::Lifecycle(Lifecycle::Registered))
+}
+
+fn event(device: &Profile, second: i64, happening: Happening) -> Event {
+    let mut m = moment(second, 5);
+    Event {
+        id: EventId::new(m.uuid()),
+        customer: device.customer.clone(),
+        device: device.key(),
+        at: m.now(),
+        happening,
+    }
+}
+
+fn telemetry(cause: Cause, values: Vec<(Path, Value)>) -> Telemetry {
+    Telemetry {
+        source: Protocol::Lwm2m,
+        cause,
+        values: values.into(),
+    }
+}
+
+/// A value of each type.
+fn values() -> Vec<(Path, Value)> {
+    let link = ObjectLink {
+        object: 3,
+        instance: 65_535,
+    };
+    let values = [
+        Value::Boolean(true),
+        Value::CoreLink("</3/0>".into()),
+        Value::Float(-2.5),
+        Value::Integer(i64::MIN),
+        Value::ObjectLink(link),
+        Value::Opaque(vec![0; 5_000]),
+        Value::String("Grüße".into()),
+        Value::Time(1_700_000_000),
+        Value::UnsignedInteger(u64::MAX),
+    ];
+    let at = |(id, value)| (Path::resource(3303, 0, id), value);
+    (0..).zip(values).map(at).collect()
+}

@@ -1,0 +1,122 @@
+//! How is a value of a resource kept, with its path and alone?
+
+use engine::moment::Timestamp;
+use engine::query::KnownValue;
+use engine::{ObjectLink, Path, Value};
+use minicbor::bytes::ByteVec;
+use minicbor::{Decode, Encode};
+
+use super::{Unreadable, read, write};
+
+const VERSION: u8 = 1;
+
+/// A value with its path.
+#[derive(Decode, Encode)]
+#[cbor(array)]
+pub(super) struct ToldV1 {
+    #[n(0)]
+    path: ByteVec,
+    #[n(1)]
+    value: ValueV1,
+}
+
+/// A last known value; its path is its key.
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct KnownV1 {
+    #[n(0)]
+    at_ms: i64,
+    #[n(1)]
+    value: ValueV1,
+}
+
+#[derive(Decode, Encode)]
+enum ValueV1 {
+    #[n(0)]
+    Boolean(#[n(0)] bool),
+    #[n(1)]
+    CoreLink(#[n(0)] String),
+    #[n(2)]
+    Float(#[n(0)] f64),
+    #[n(3)]
+    Integer(#[n(0)] i64),
+    #[n(4)]
+    ObjectLink(#[n(0)] u16, #[n(1)] u16),
+    #[n(5)]
+    Opaque(#[n(0)] ByteVec),
+    #[n(6)]
+    String(#[n(0)] String),
+    #[n(7)]
+    Time(#[n(0)] i64),
+    #[n(8)]
+    UnsignedInteger(#[n(0)] u64),
+}
+
+/// Writes a last known value.
+pub(crate) fn write_known(at: Timestamp, value: &Value) -> Vec<u8> {
+    let known = KnownV1 {
+        at_ms: at.as_ms(),
+        value: ValueV1::of(value),
+    };
+    write(VERSION, &known)
+}
+
+/// Reads the last known value of a path.
+pub(crate) fn read_known(path: Path, value: &[u8]) -> Result<KnownValue, Unreadable> {
+    let known: KnownV1 = read(VERSION, value)?;
+    Ok(KnownValue {
+        path,
+        value: known.value.read(),
+        at: Timestamp::from_ms(known.at_ms),
+    })
+}
+
+/// Values with their paths, as part of a record.
+pub(super) fn told_records(values: &[(Path, Value)]) -> Vec<ToldV1> {
+    let told = |(path, value): &(Path, Value)| ToldV1 {
+        path: path.to_bytes().to_vec().into(),
+        value: ValueV1::of(value),
+    };
+    values.iter().map(told).collect()
+}
+
+/// Reads values with their paths.
+pub(super) fn read_told(records: Vec<ToldV1>) -> Result<Box<[(Path, Value)]>, Unreadable> {
+    let read = |told: ToldV1| {
+        let path = Path::from_bytes(&told.path).ok_or(Unreadable::Damaged("no path"))?;
+        Ok((path, told.value.read()))
+    };
+    records.into_iter().map(read).collect()
+}
+
+impl ValueV1 {
+    fn of(value: &Value) -> Self {
+        match value {
+            Value::Boolean(value) => Self::Boolean(*value),
+            Value::CoreLink(value) => Self::CoreLink(value.clone()),
+            Value::Float(value) => Self::Float(*value),
+            Value::Integer(value) => Self::Integer(*value),
+            Value::ObjectLink(link) => Self::ObjectLink(link.object, link.instance),
+            Value::Opaque(value) => Self::Opaque(value.clone().into()),
+            Value::String(value) => Self::String(value.clone()),
+            Value::Time(value) => Self::Time(*value),
+            Value::UnsignedInteger(value) => Self::UnsignedInteger(*value),
+        }
+    }
+
+    fn read(self) -> Value {
+        match self {
+            Self::Boolean(value) => Value::Boolean(value),
+            Self::CoreLink(value) => Value::CoreLink(value),
+            Self::Float(value) => Value::Float(value),
+            Self::Integer(value) => Value::Integer(value),
+            Self::ObjectLink(object, instance) => {
+                Value::ObjectLink(ObjectLink { object, instance })
+            }
+            Self::Opaque(value) => Value::Opaque(value.into()),
+            Self::String(value) => Value::String(value),
+            Self::Time(value) => Value::Time(value),
+            Self::UnsignedInteger(value) => Value::UnsignedInteger(value),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What did a device say, and what is known of it?
+
+use engine::event::Event;
+use engine::ids::{DeviceKey, EventId};
+use engine::query::KnownValue;
+use sled::Db;
+
+use super::{load, rows_of};
+use crate::key;
+use crate::record::Unreadable;
+use crate::record::event::read_event;
+use crate::record::value::read_known;
+use crate::sled::fault::Fault;
+
+/// What a device said, newest first, at most so much; only what is older than an event, where one
+/// is given.
+pub(in crate::sled) fn events_of(
+    db: &Db,
+    device: DeviceKey,
+    before: Option<EventId>,
+    max: u32,
+) -> Result<Vec<Event>, Fault> {
+    let first = key::event::of_device(device);
+    let end = match before {
+        Some(before) => key::event::event(device, before),
+        None => key::behind(first.clone()),
+    };
+    let mut events = Vec::new();
+    let max = usize::try_from(max).unwrap_or(usize::MAX);
+    let keys = db
+        .range::<&[u8], _>(first.as_slice()..end.as_slice())
+        .keys();
+    for key in keys.rev().take(max) {
+        events.extend(load(db, &key?, read_event)?);
+    }
+    Ok(events)
+}
+
+/// The last known values of a device, by path.
+pub(in crate::sled) fn values_of(db: &Db, device: DeviceKey) -> Result<Vec<KnownValue>, Fault> {
+    let mut values = Vec::new();
+    for key in rows_of(db, &key::event::values_of(device)).keys() {
+        let key = key?;
+        let path = key::event::path_of_value(&key, device);
+        let path = path.ok_or(Unreadable::Damaged("the key of a value"))?;
+        values.extend(load(db, &key, |value| read_known(path, value))?);
+    }
+    Ok(values)
+}
