@@ -80,7 +80,11 @@ fn a_store_from_before_the_first_release_is_refused_and_left_alone() {
     write_row(home.path(), &FORMAT_KEY, &older);
     let refused = SledStore::open(Options::at(home.path())).err().unwrap();
     assert!(matches!(refused, OpenError::Older { found: 1, .. }));
-    assert!(refused.to_string().contains("begin with an empty directory"));
+    assert!(
+        refused
+            .to_string()
+            .contains("begin with an empty directory")
+    );
 
     write_row(home.path(), &FORMAT_KEY, &FORMAT_ROW);
     let store = SledStore::open(Options::at(home.path())).unwrap();

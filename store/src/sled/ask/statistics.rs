@@ -18,10 +18,7 @@ use crate::record::number;
 use crate::sled::fault::Fault;
 
 /// The statistics of a log.
-pub(in crate::sled) fn statistics(
-    db: &Db,
-    wanted: &StatisticsWanted,
-) -> Result<Statistics, Fault> {
+pub(in crate::sled) fn statistics(db: &Db, wanted: &StatisticsWanted) -> Result<Statistics, Fault> {
     let kinds = Kind::all(wanted.category, None);
     let log = Log::of(db, &wanted.customer, kinds)?;
     let mut account = wanted.days.account();

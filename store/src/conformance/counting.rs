@@ -1,0 +1,240 @@
+//! Is what the log says in numbers what a recount says, whatever came and went?
+
+use std::collections::BTreeSet;
+
+use engine::admin_log::daily::{Date, Day, Days, Statistics, StatisticsWanted};
+use engine::admin_log::entry::{Category, Entry, Subject};
+use engine::admin_log::window::Window;
+use engine::change::Change;
+use engine::ids::{CustomerId, EntryId};
+use engine::moment::{Moment, Timestamp};
+use engine::query::{LogFilter, PageWanted};
+
+use super::chance::Chance;
+use super::given::{acme, at, customer, device, entry};
+use super::model::Model;
+use super::{Ground, put, wait};
+use crate::{Retention, Store};
+
+const STEPS: u64 = 240;
+const QUESTIONS: u64 = 4;
+const MINUTE: i64 = 60_000;
+const QUARTER: i64 = 15 * MINUTE;
+const DAY: i64 = 86_400_000;
+/// Entries are written by several hands, so that they come a little out of order.
+const DISORDER: u64 = 90_000;
+
+pub(super) fn agree_with_a_recount(ground: &Ground<'_>) {
+    let mut story = Story {
+        chance: Chance::from_seed_asked_for(),
+        model: Model::default(),
+        now: at(0),
+    };
+    let mut store = ground.open();
+    for step in 0..STEPS {
+        story.take_step(&*store);
+        for _ in 0..QUESTIONS {
+            story.compare(&*store);
+        }
+        if step % 80 == 79 {
+            drop(store);
+            store = ground.open();
+        }
+    }
+}
+
+/// What happened so far, and what comes next.
+struct Story {
+    chance: Chance,
+    model: Model,
+    now: Timestamp,
+}
+
+impl Story {
+    fn take_step(&mut self, store: &dyn Store) {
+        let gaps = [1, 400, MINUTE, QUARTER, 5 * QUARTER, DAY / 2];
+        let gap = self.chance.one_of(&gaps);
+        self.now = self.now.plus_ms(gap);
+        match self.chance.below(16) {
+            0 => self.sweep(store),
+            1 => self.remove_customer(store),
+            // Some of what removed customers left.
+            2 | 3 => {
+                sweep(store, Timestamp::from_ms(0), 2);
+            }
+            _ => self.append(store),
+        }
+    }
+
+    /// Several entries at once, some of the same device.
+    fn append(&mut self, store: &dyn Store) {
+        let number = self.chance.below(12);
+        let new: Vec<Entry> = (0..number).map(|_| self.entry()).collect();
+        for entry in &new {
+            self.model.append(entry.clone());
+        }
+        let append = |entry| Change::AppendEntry(Box::new(entry));
+        put(store, new.into_iter().map(append).collect());
+    }
+
+    fn entry(&mut self) -> Entry {
+        let chance = &mut self.chance;
+        let late = i64::try_from(chance.below(DISORDER)).expect("small");
+        let at = self.now.plus_ms(-late);
+        let mut moment = Moment::new(at, u128::from(chance.draw()));
+        let customer = one_customer(chance);
+        let device = device(&customer, chance.below(9));
+        let number = chance.below(1_000);
+        let entry = Entry {
+            id: EntryId::new(moment.uuid()),
+            at,
+            subject: chance.one_of(&Subject::ALL),
+            category: chance.one_of(&Category::ALL),
+            ..entry(&device, 0, number)
+        };
+        match chance.below(8) {
+            0 => Entry {
+                about: None,
+                ..entry
+            },
+            _ => entry,
+        }
+    }
+
+    fn sweep(&mut self, store: &dyn Store) {
+        let days = i64::try_from(self.chance.below(5)).expect("small");
+        let before = self.now.plus_ms(-days * DAY);
+        self.model.sweep(before);
+        while sweep(store, before, 1_000) {}
+    }
+
+    /// Removes a customer, whose log is swept later, and makes it anew under the same id.
+    fn remove_customer(&mut self, store: &dyn Store) {
+        let gone = one_customer(&mut self.chance);
+        self.model.remove_log(&gone);
+        put(store, vec![Change::RemoveCustomer(gone)]);
+        self.now = self.now.plus_ms(DISORDER as i64);
+    }
+
+    fn compare(&mut self, store: &dyn Store) {
+        let (filter, page) = (self.filter(), self.page());
+        let listed = wait(store.entries(filter.clone(), page));
+        let expected = self.model.entries(&filter, page);
+        assert_eq!(listed, Ok(expected), "{filter:?} {page:?}");
+
+        let wanted = self.statistics_wanted();
+        let told = wait(store.log_statistics(wanted.clone()));
+        assert_eq!(told, Ok(self.recount(&wanted)), "{wanted:?}");
+    }
+
+    fn filter(&mut self) -> LogFilter {
+        let (one, other) = (self.instant(), self.instant());
+        let chance = &mut self.chance;
+        let customer = one_customer(chance);
+        let of_device = chance.below(4) == 0;
+        let device = device(&customer, chance.below(9));
+        LogFilter {
+            customer,
+            window: Window {
+                from: one.min(other),
+                until: one.max(other),
+            },
+            iccid: of_device.then_some(device.iccid),
+            category: chance.maybe(&Category::ALL),
+            subject: chance.maybe(&Subject::ALL),
+        }
+    }
+
+    fn page(&mut self) -> PageWanted {
+        let mut below = |bound| u32::try_from(self.chance.below(bound)).expect("small");
+        PageWanted {
+            number: 1 + below(12),
+            size: 1 + below(25),
+        }
+    }
+
+    /// An instant of the story or beside it, with a liking for the edges of what is counted.
+    fn instant(&mut self) -> Timestamp {
+        let span = self.now.since_ms(at(0)) + 2 * DAY;
+        let offset = self
+            .chance
+            .below(u64::try_from(span).expect("after the beginning"));
+        let instant = at(0).plus_ms(i64::try_from(offset).expect("small") - DAY);
+        match self.chance.below(8) {
+            0 => self.now,
+            1..5 => {
+                let unit = self.chance.one_of(&[MINUTE, QUARTER, DAY]);
+                let beside = self.chance.one_of(&[-1, 0, 1]);
+                let into = instant.as_ms().rem_euclid(unit);
+                instant.plus_ms(beside - into)
+            }
+            _ => instant,
+        }
+    }
+
+    /// Days that end today and begin at any quarter of an hour.
+    fn statistics_wanted(&mut self) -> StatisticsWanted {
+        let chance = &mut self.chance;
+        let offset = i64::try_from(chance.below(96)).expect("small") * QUARTER;
+        let today = self.now.as_ms().div_euclid(DAY) * DAY + offset;
+        let mut end = Timestamp::from_ms(today + DAY);
+        let mut days = Vec::new();
+        for day in 1..=1 + chance.below(7) {
+            let quarters = 92 + i64::try_from(chance.below(9)).expect("small");
+            let from = end.plus_ms(-quarters * QUARTER);
+            let date = Date {
+                year: 2_023,
+                month: 11,
+                day: 9 - u8::try_from(day).expect("small"),
+            };
+            days.insert(0, Day { date, from, end });
+            end = from;
+        }
+        StatisticsWanted {
+            customer: one_customer(chance),
+            days: Days::new(days).expect("one after the other"),
+            category: chance.maybe(&Category::ALL),
+        }
+    }
+
+    fn recount(&self, wanted: &StatisticsWanted) -> Statistics {
+        let filter = LogFilter {
+            customer: wanted.customer.clone(),
+            window: Window {
+                from: wanted.days.from(),
+                until: Timestamp::from_ms(i64::MAX),
+            },
+            iccid: None,
+            category: wanted.category,
+            subject: None,
+        };
+        let everything = PageWanted {
+            number: 1,
+            size: u32::MAX,
+        };
+        let entries = self.model.entries(&filter, everything).items;
+        let mut account = wanted.days.account();
+        for entry in &entries {
+            account.add(entry.at, 1);
+        }
+        let devices = entries.iter().filter_map(|entry| entry.about.as_ref());
+        let devices: BTreeSet<_> = devices.map(|about| about.key).collect();
+        Statistics {
+            devices: u64::try_from(devices.len()).expect("a count"),
+            amounts: account.close(),
+        }
+    }
+}
+
+fn one_customer(chance: &mut Chance) -> CustomerId {
+    chance.one_of(&[acme(), customer("acme-2").id])
+}
+
+/// Removes some of what is too old and says whether there is more.
+fn sweep(store: &dyn Store, before: Timestamp, max: u32) -> bool {
+    let due = Retention {
+        entries_before: before,
+        ..Retention::NOTHING
+    };
+    wait(store.sweep(due, max)).expect("an answer").more
+}
