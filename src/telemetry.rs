@@ -11,6 +11,9 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
 
+/// The HTTP library calls bytes of a stranger that are not HTTP an error of the service.
+const STRANGERS: &str = "actix_http::h1::dispatcher=off";
+
 /// The histogram buckets of durations, in seconds: from a commit on a fast disk to what somebody
 /// should look at.
 const SECONDS: [f64; 14] = [
@@ -39,7 +42,8 @@ impl Filter {
     }
 
     fn to_filter(&self) -> EnvFilter {
-        EnvFilter::builder().parse_lossy(&self.0)
+        // Whoever wants it says so: a directive that comes later holds.
+        EnvFilter::builder().parse_lossy(format!("{STRANGERS},{}", self.0))
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::error::{Failure, Fault};
 
@@ -228,7 +228,7 @@ impl Fields {
     pub(super) fn number(&mut self, name: &str, range: RangeInclusive<u32>) -> Option<u32> {
         let value = self.given.remove(name)?;
         let number = match (&value, self.origin) {
-            (Value::Number(number), _) => number.as_i64().ok_or(number.is_f64()),
+            (Value::Number(number), _) => whole(number),
             (Value::String(text), Origin::Query) => text.parse().map_err(|_| true),
             (Value::String(_), Origin::Body)
             | (Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_), _) => Err(true),
@@ -275,6 +275,16 @@ impl Fields {
     fn wrong_type(&mut self, name: &str, wanted: &str) {
         self.faults
             .push(Fault::of("WRONG_TYPE", name, format!("must be {wanted}")));
+    }
+}
+
+/// The whole number; otherwise whether it is broken. JSON does not tell 5 from 5.0.
+fn whole(number: &Number) -> Result<i64, bool> {
+    match (number.as_i64(), number.as_f64()) {
+        (Some(whole), _) => Ok(whole),
+        (None, Some(float)) if float.fract() != 0.0 => Err(true),
+        (None, Some(float)) if float.abs() <= f64::from(u32::MAX) => Ok(float as i64),
+        (None, _) => Err(false),
     }
 }
 

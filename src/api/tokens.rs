@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use engine::customer::{Client, SecretDigest, TOKEN_LIFETIME_S};
 use engine::directory::customer::issue_token;
@@ -22,6 +22,9 @@ use super::body::Raw;
 use super::error::{Failure, Fault, bad_credentials};
 use super::secret::{draw, same};
 use super::words::scope_words;
+
+/// What a caller of the token endpoint may say.
+const PARAMETERS: [&str; 3] = ["grant_type", "client_id", "client_secret"];
 
 const GRANT: &str = "client_credentials";
 
@@ -106,17 +109,7 @@ fn pairs(raw: &Raw) -> Result<Vec<(String, String)>, Failure> {
                 .ok_or_else(|| Failure::malformed("not form-encoded"))
         }
         "application/json" => match serde_json::from_slice(&raw.bytes) {
-            Ok(Value::Object(properties)) => {
-                let text = |(name, value): (String, Value)| match value {
-                    Value::String(text) => Some((name, text)),
-                    Value::Null
-                    | Value::Bool(_)
-                    | Value::Number(_)
-                    | Value::Array(_)
-                    | Value::Object(_) => None,
-                };
-                Ok(properties.into_iter().filter_map(text).collect())
-            }
+            Ok(Value::Object(properties)) => texts(properties),
             Ok(_) => Err(Failure::malformed("the body must be a JSON object")),
             Err(error) => Err(Failure::malformed(format!("the body is not JSON: {error}"))),
         },
@@ -124,6 +117,26 @@ fn pairs(raw: &Raw) -> Result<Vec<(String, String)>, Failure> {
         _ => Err(Failure::unsupported_media(
             "application/json or application/x-www-form-urlencoded",
         )),
+    }
+}
+
+/// The texts among properties; those that are asked for have to be texts.
+fn texts(properties: Map<String, Value>) -> Result<Vec<(String, String)>, Failure> {
+    let (mut texts, mut faults) = (Vec::new(), Vec::new());
+    for (name, value) in properties {
+        match value {
+            Value::String(text) => texts.push((name, text)),
+            Value::Null => {}
+            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                if PARAMETERS.contains(&name.as_str()) {
+                    faults.push(Fault::of("WRONG_TYPE", &name, "must be a string"));
+                }
+            }
+        }
+    }
+    match faults.is_empty() {
+        true => Ok(texts),
+        false => Err(Failure::invalid(faults)),
     }
 }
 

@@ -1,9 +1,9 @@
 //! What do the interop tests need, and how does it get there?
 //!
-//! Three foreign CoAP stacks and a reader of metrics: libcoap's programs from the system's
-//! packages; aiocoap and Prometheus' own client in a Python environment, and a device on Eclipse
-//! Leshan that Maven builds, both under `target/interop`. A machine that has them is left alone in
-//! a moment.
+//! Three foreign CoAP stacks, a reader of metrics and callers: libcoap's programs, curl and jq from
+//! the system's packages; aiocoap, Prometheus' own client and Schemathesis in a Python environment,
+//! and a device on Eclipse Leshan that Maven builds, both under `target/interop`. A machine that
+//! has them is left alone in a moment.
 
 mod leshan;
 mod python;
@@ -12,7 +12,7 @@ use crate::machine::{self, Need, has_program, succeeds};
 use crate::steps::{Stop, step};
 
 // Debian builds libcoap's programs once per TLS library and names them so; others build one.
-const NEEDS: [Need; 6] = [
+const NEEDS: [Need; 8] = [
     Need {
         what: "Python 3.10 or newer as python3",
         package: "python3",
@@ -55,6 +55,16 @@ const NEEDS: [Need; 6] = [
         what: "Maven as mvn",
         package: "maven",
         is_met: || succeeds("mvn", &["--version"]),
+    },
+    Need {
+        what: "curl, as the guide of /docs uses it",
+        package: "curl",
+        is_met: || has_program("curl"),
+    },
+    Need {
+        what: "jq, as the guide of /docs uses it",
+        package: "jq",
+        is_met: || has_program("jq"),
     },
 ];
 

@@ -8,6 +8,7 @@ use engine::query::ActionOrder;
 use super::asked::EXPIRY_S_MAX;
 use crate::api::action::described::{action, followed};
 use crate::api::once::HEADER;
+use crate::api::openapi::rules::retried;
 use crate::api::openapi::{Operation as Described, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged};
 use crate::api::words::Word;
@@ -25,9 +26,15 @@ pub(in crate::api) fn create() -> Described {
                 `SEND_WHEN_ACTIVE` it waits for the device's next sign of life. Requests of a \
                 device leave one at a time, oldest first.";
     let refused = "The device is not registered and the request was to be sent now, or too many \
-                   requests of the device wait already; or the key names another call, or one that is \
-                   under way.";
-    Described::new("createAction", Tag::Actions, "Ask a device to do something")
+                   requests of the device wait already; or the key names another call, or one \
+                   that is under way (see `Retry-After`).";
+    let codes = [
+        "DEVICE_NOT_REGISTERED",
+        "QUEUE_FULL",
+        "IDEMPOTENCY_KEY_IN_USE",
+        "IDEMPOTENCY_KEY_REUSED",
+    ];
+    let operation = Described::new("createAction", Tag::Actions, "Ask a device to do something")
         .description(text)
         .path(
             "protocol",
@@ -37,16 +44,13 @@ pub(in crate::api) fn create() -> Described {
         .header(HEADER, key(), ONCE)
         .json(lwm2m(), "What the device is to do.")
         .answer(202, accepted(), "The request is queued.")
-        .refusal(
-            409,
-            &[
-                "DEVICE_NOT_REGISTERED",
-                "QUEUE_FULL",
-                "IDEMPOTENCY_KEY_IN_USE",
-                "IDEMPOTENCY_KEY_REUSED",
-            ],
-            refused,
+        .leads_to(
+            202,
+            &["getAction", "cancelAction"],
+            &[("request", "$response.body#/id")],
         )
+        .refusal(409, &codes, refused);
+    retried(operation, 409)
 }
 
 /// POST for several devices.
@@ -54,25 +58,22 @@ pub(in crate::api) fn create_many() -> Described {
     let text = "Asks the same of several devices. What one of them refuses does not concern the \
                 others: the answer says which devices were asked, by which requests, and why each \
                 of the others was not.";
-    Described::new(
-        "createActions",
-        Tag::Actions,
-        "Ask several devices to do something",
-    )
-    .description(text)
-    .path(
-        "protocol",
-        Schema::only(Protocol::Lwm2m.word()),
-        "How the devices are asked. This version speaks LwM2M.",
-    )
-    .header(HEADER, key(), ONCE)
-    .json(lwm2m_of_many(), "What the devices are to do.")
-    .answer(
-        202,
-        many(),
-        "Every device was asked, or it is said why not.",
-    )
-    .refusal(409, &KEY_CODES, KEY_REFUSED)
+    let refused = "The key names another call, or one that is under way (see `Retry-After`).";
+    let codes = ["IDEMPOTENCY_KEY_IN_USE", "IDEMPOTENCY_KEY_REUSED"];
+    let asked = "Every device was asked, or it is said why not.";
+    let summary = "Ask several devices to do something";
+    let operation = Described::new("createActions", Tag::Actions, summary)
+        .description(text)
+        .path(
+            "protocol",
+            Schema::only(Protocol::Lwm2m.word()),
+            "How the devices are asked. This version speaks LwM2M.",
+        )
+        .header(HEADER, key(), ONCE)
+        .json(lwm2m_of_many(), "What the devices are to do.")
+        .answer(202, many(), asked)
+        .refusal(409, &codes, refused);
+    retried(operation, 409)
 }
 
 /// GET one.
@@ -158,7 +159,9 @@ fn lwm2m() -> Schema {
 }
 
 fn lwm2m_of_many() -> Schema {
-    let devices = Schema::list(names::device_id()).many(1..=BULK_DEVICES);
+    let devices = Schema::list(names::device_id())
+        .many(1..=BULK_DEVICES)
+        .unique();
     let with_devices = |body: Schema| {
         let why = "The devices, each once. The operator may allow another number of them.";
         when(body).must("deviceIds", devices.clone(), why)
@@ -252,10 +255,6 @@ fn data() -> Schema {
 
 const ONCE: &str = "Names the call. Made again within 24 hours, it is answered as before and does \
                     nothing more. A call that was refused leaves its key free.";
-
-const KEY_CODES: [&str; 2] = ["IDEMPOTENCY_KEY_IN_USE", "IDEMPOTENCY_KEY_REUSED"];
-
-const KEY_REFUSED: &str = "The key names another call, or one that is under way.";
 
 /// What a call is named by.
 fn key() -> Schema {

@@ -12,6 +12,14 @@ pub(in crate::api) fn create() -> Operation {
         .description(text)
         .json(new_client(), "Who the client is.")
         .answer(201, created(), "The client with its secret.")
+        .leads_to(
+            201,
+            &["deleteClient"],
+            &[
+                ("customer", "$request.path.customer"),
+                ("client", "$response.body#/clientId"),
+            ],
+        )
         .refusal(
             409,
             &["TOO_MANY_CLIENTS"],

@@ -18,6 +18,11 @@ pub(in crate::api) fn create() -> Operation {
         .json(body, "Who the customer is.")
         .answer(201, created(), "The customer.")
         .answer_header(201, "Location", Schema::text(), "The path of the customer.")
+        .leads_to(
+            201,
+            &["createClient", "listClients", "deleteCustomer"],
+            &[("customer", "$response.body#/id")],
+        )
         .refusal(409, &["CUSTOMER_EXISTS"], "Another customer has the id.")
 }
 

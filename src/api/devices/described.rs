@@ -15,6 +15,11 @@ pub(in crate::api) fn create() -> Operation {
         .json(new_device(), "Who the device is.")
         .answer(201, device(), "The device as it is known now.")
         .answer_header(201, "Location", Schema::text(), "The path of the device.")
+        .leads_to(
+            201,
+            &["getDevice", "setDeviceKey", "createAction", "cancelActions"],
+            &[("device", "$response.body#/deviceId")],
+        )
         .refusal(
             409,
             &["DEVICE_EXISTS"],

@@ -42,6 +42,8 @@ fn every_fault_is_told_at_once() {
 fn a_number_is_whole_and_in_a_body_not_a_text() {
     let cases = [
         (json!(1.5), "WRONG_TYPE"),
+        (json!(1e300), "OUT_OF_RANGE"),
+        (json!(-7.0), "OUT_OF_RANGE"),
         (json!("7"), "WRONG_TYPE"),
         (json!(true), "WRONG_TYPE"),
         (json!(-1), "OUT_OF_RANGE"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::node::Node;
-use super::operation::{Answer, Need, Operation, Parameter, Place, Tag};
+use super::operation::{Answer, Link, Need, Operation, Parameter, Place, Tag};
 use super::rules::{self, ACCESS_TOKEN, CLIENT_SECRET, OPERATOR_TOKEN};
 use super::schema::Schema;
 use crate::api::Route;
@@ -142,6 +142,20 @@ fn answer(answer: Answer, named: &mut Named) -> Node {
         .with("description", answer.why)
         .with_some("headers", headers)
         .with_some("content", media)
+        .with_some("links", links(answer.links))
+}
+
+fn links(links: Vec<Link>) -> Option<Node> {
+    let mut shown = Node::object();
+    for link in links {
+        let mut parameters = Node::object();
+        for (name, place) in link.parameters {
+            parameters.set(name, place);
+        }
+        let to = Node::object().with("operationId", link.operation);
+        shown.set(link.operation, to.with("parameters", parameters));
+    }
+    Some(shown).filter(|links| !links.properties().is_empty())
 }
 
 fn content(media: Vec<(&'static str, Schema)>, named: &mut Named) -> Node {

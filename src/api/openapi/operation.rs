@@ -89,6 +89,15 @@ pub(super) struct Answer {
     pub(super) why: String,
     pub(super) headers: Vec<(&'static str, Schema, &'static str)>,
     pub(super) media: Vec<(&'static str, Schema)>,
+    pub(super) links: Vec<Link>,
+}
+
+/// Another operation that takes something of an answer.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) operation: &'static str,
+    /// Names of its parameters, and where their values are.
+    pub(super) parameters: Vec<(&'static str, &'static str)>,
 }
 
 /// Credentials beside bearer tokens.
@@ -185,6 +194,7 @@ impl Operation {
             why: why.to_owned(),
             headers: Vec::new(),
             media,
+            links: Vec::new(),
         };
         let known = self.answers.insert(status, answer);
         assert!(known.is_none(), "{}: {status} is described twice", self.id);
@@ -202,6 +212,22 @@ impl Operation {
         let answer = self.answers.get_mut(&status);
         let answer = answer.expect("an answer is described before its headers");
         answer.headers.push((name, schema, why));
+        self
+    }
+
+    /// With other operations that take something of an answer described before.
+    pub(in crate::api) fn leads_to(
+        mut self,
+        status: u16,
+        operations: &[&'static str],
+        parameters: &[(&'static str, &'static str)],
+    ) -> Self {
+        let answer = self.answers.get_mut(&status);
+        let answer = answer.expect("an answer is described before its links");
+        answer.links.extend(operations.iter().map(|operation| Link {
+            operation,
+            parameters: parameters.to_vec(),
+        }));
         self
     }
 

@@ -96,6 +96,11 @@ impl Schema {
         self.with("minItems", min).with("maxItems", max)
     }
 
+    /// A list in which nothing stands twice.
+    pub(in crate::api) fn unique(self) -> Self {
+        self.with("uniqueItems", true)
+    }
+
     /// A list that is not empty.
     pub(in crate::api) fn at_least_one(self) -> Self {
         self.with("minItems", 1_u64)
@@ -114,6 +119,11 @@ impl Schema {
     /// An object that has no other properties than its own: what a caller sends.
     pub(in crate::api) fn closed() -> Self {
         Self::object().with("additionalProperties", false)
+    }
+
+    /// The object may have any other property, which nobody reads.
+    pub(in crate::api) fn open(self) -> Self {
+        self.with("additionalProperties", true)
     }
 
     /// An object whose properties have names of their own and such values.
@@ -214,11 +224,6 @@ impl Schema {
             node: Node::object().with("$ref", to),
             named,
         }
-    }
-
-    /// With a text that says what it is.
-    pub(in crate::api) fn described(self, why: &str) -> Self {
-        self.with("description", why)
     }
 
     /// With a title.

@@ -18,8 +18,12 @@ use judge::faults;
 
 /// The golden bodies, and the path, method and status that they answer.
 const GOLDEN: &[(&str, &str, &str, u16)] = &[
+    ("action_accepted", ACTIONS, "post", 202),
     ("action_followed", REQUEST, "get", 200),
     ("action_page", REQUESTS, "get", 200),
+    ("action_page", ACTIVE, "get", 200),
+    ("action_page", ARCHIVED, "get", 200),
+    ("actions_accepted", ACTIONS_OF_MANY, "post", 202),
     ("device", DEVICES, "post", 201),
     ("device_inspector_asleep", DEVICE, "get", 200),
     ("device_inspector_unheard", DEVICE, "get", 200),
@@ -31,6 +35,10 @@ const DEVICES: &str = "/management-api/v1/devices";
 const DEVICE: &str = "/management-api/v1/devices/{device}";
 const MESSAGES: &str = "/management-api/v1/devices/{device}/messages";
 const REQUESTS: &str = "/management-api/v1/integrate/devices/actions/requests";
+const ACTIVE: &str = "/management-api/v1/integrate/devices/actions/requests/active";
+const ARCHIVED: &str = "/management-api/v1/integrate/devices/actions/requests/archived";
+const ACTIONS: &str = "/management-api/v1/integrate/devices/{device}/actions/{protocol}";
+const ACTIONS_OF_MANY: &str = "/management-api/v1/integrate/devices/actions/{protocol}";
 const REQUEST: &str = "/management-api/v1/integrate/devices/actions/requests/{request}";
 
 #[test]
@@ -124,6 +132,29 @@ fn every_reference_leads_somewhere() {
     for reference in references {
         let pointer = reference.strip_prefix('#').unwrap();
         assert!(document.pointer(pointer).is_some(), "{reference}");
+    }
+}
+
+#[test]
+fn every_link_leads_to_an_operation_that_takes_what_it_gives() {
+    let document = shown();
+    let paths = document["paths"].as_object().unwrap().values();
+    let operations = paths.flat_map(|path| path.as_object().unwrap().values());
+    let operations: Vec<_> = operations.collect();
+    let answers = operations.iter().map(|it| it["responses"].as_object());
+    let answers = answers.flatten().flat_map(|answers| answers.values());
+    let links = answers.filter_map(|answer| answer["links"].as_object());
+    let links: Vec<_> = links.flat_map(|links| links.values()).collect();
+    assert!(links.len() > 5);
+    for link in links {
+        let to = operations
+            .iter()
+            .find(|it| it["operationId"] == link["operationId"]);
+        let parameters = to.unwrap()["parameters"].as_array().unwrap();
+        for name in link["parameters"].as_object().unwrap().keys() {
+            let is_taken = parameters.iter().any(|it| it["name"] == **name);
+            assert!(is_taken, "{link}");
+        }
     }
 }
 

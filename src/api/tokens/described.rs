@@ -26,8 +26,8 @@ fn issue_as(id: &'static str) -> Operation {
         .by_client_secret()
         .body(
             vec![
-                (JSON, asked()),
-                ("application/x-www-form-urlencoded", asked()),
+                (JSON, asked(Schema::text().or_null())),
+                ("application/x-www-form-urlencoded", asked(Schema::text())),
             ],
             "The grant, and who asks where the header does not say.",
         )
@@ -36,7 +36,12 @@ fn issue_as(id: &'static str) -> Operation {
         .answer_header(200, "Pragma", Schema::only("no-cache"), SECRET)
         .refusal(
             400,
-            &["MALFORMED_BODY", "REQUIRED", "UNSUPPORTED_GRANT_TYPE"],
+            &[
+                "MALFORMED_BODY",
+                "REQUIRED",
+                "WRONG_TYPE",
+                "UNSUPPORTED_GRANT_TYPE",
+            ],
             "What was asked cannot be understood.",
         )
         .answer(
@@ -54,12 +59,12 @@ fn issue_as(id: &'static str) -> Operation {
 
 const SECRET: &str = "A token is never cached (RFC 6749 section 5.1).";
 
-fn asked() -> Schema {
+fn asked(text: Schema) -> Schema {
     Schema::object()
         .must("grant_type", Schema::only(GRANT), "The grant.")
-        .may("client_id", Schema::text(), "The `clientId`.")
-        .may("client_secret", Schema::text(), "The `clientSecret`.")
-        .named("TokenRequest")
+        .may("client_id", text.clone(), "The `clientId`.")
+        .may("client_secret", text, "The `clientSecret`.")
+        .open()
 }
 
 fn token() -> Schema {

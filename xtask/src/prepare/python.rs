@@ -27,7 +27,10 @@ impl Environment {
         let made_from = std::fs::read(self.stamp()).ok();
         wanted.is_some()
             && wanted == made_from
-            && succeeds(self.python(), &["-c", "import aiocoap, prometheus_client"])
+            && succeeds(
+                self.python(),
+                &["-c", "import aiocoap, prometheus_client, schemathesis"],
+            )
     }
 
     /// Makes it anew. The stamp comes last: a half-made environment is made again.

@@ -21,6 +21,17 @@ const FORM: &str = "application/x-www-form-urlencoded";
 const GRANT: &str = "{\"grant_type\":\"client_credentials\"}";
 
 #[actix_web::test]
+async fn what_is_shown_in_json_has_to_be_text() {
+    let world = World::new();
+    let body = json!({"grant_type": 1, "client_id": [], "client_secret": {}, "other": 1});
+    let answer = world.call(ask(PATHS[0], JSON, &body.to_string())).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+    let wrong = |field: &str| ("WRONG_TYPE".to_owned(), field.to_owned());
+    let told = ["client_id", "client_secret", "grant_type"].map(wrong);
+    assert_eq!(answer.faults(), told);
+}
+
+#[actix_web::test]
 async fn a_client_shows_its_secret_in_any_of_the_known_ways() {
     let world = World::new();
     let acme = world.customer("acme", &["all"]).await;

@@ -1,0 +1,138 @@
+//! Does the service do what its OpenAPI document says, and nothing else?
+//!
+//! Schemathesis reads the document, makes calls that follow it and calls that do not, chains them,
+//! and holds every answer to it: status, headers, body. `schemathesis.toml` says how.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use harness::device::configuration::Configuration;
+use serde_json::{Value, json};
+
+use crate::vocabulary::caller::Caller;
+use crate::vocabulary::client::ApiClient;
+use crate::vocabulary::device::{DEVICE_IP, Device};
+use crate::vocabulary::http::Request;
+use crate::vocabulary::lwm2m::{read, when_active, write};
+use crate::vocabulary::service::Service;
+
+/// What only the operator may call.
+const OPERATOR_API: &str = "^/operator-api/";
+
+#[test]
+fn whatever_a_customer_sends_is_answered_as_documented() {
+    let world = World::new();
+    world.hold(&["--exclude-path-regex", OPERATOR_API]);
+}
+
+#[test]
+fn whatever_the_operator_sends_is_answered_as_documented() {
+    let world = World::new();
+    world.hold(&["--include-path-regex", OPERATOR_API]);
+}
+
+/// A service with a customer whose devices are in several states.
+struct World {
+    service: Service,
+    client: ApiClient,
+    caller: Caller,
+    folder: tempfile::TempDir,
+    _device: Device,
+}
+
+impl World {
+    fn new() -> Self {
+        let service = Service::start();
+        let client = ApiClient::of_new_customer(&service, "Lived-in");
+        let caller = client.caller(&service);
+        for (id, ip) in [("awake", DEVICE_IP), ("never-heard", "127.0.0.77")] {
+            caller.create_device(id, ip);
+        }
+        let device = Device::registered(&service, Configuration::new("awake"));
+        caller.perform("awake", &read("/3/0/0"));
+        caller.perform("awake", &write("/3/0/0", "not writable"));
+        for _ in 0..2 {
+            caller.create_action("never-heard", &when_active(read("/3/0/0")));
+        }
+        let cancelled = caller.create_action("never-heard", &when_active(read("/3/0/1")));
+        caller.cancel_action(&cancelled).expect(200);
+        Self {
+            service,
+            client,
+            caller,
+            folder: tempfile::tempdir().unwrap(),
+            _device: device,
+        }
+    }
+
+    /// Has the part of the API tried that these options choose.
+    fn hold(&self, options: &[&str]) {
+        let document = self.strict_document();
+        let path = self.folder.path().join("openapi.json");
+        std::fs::write(&path, document.to_string()).unwrap();
+        let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop");
+        let mut schemathesis = Command::new(schemathesis());
+        schemathesis
+            .current_dir(self.folder.path())
+            .env("HOOKS", tests.join("schemathesis_hooks.py"))
+            .env("OPERATOR_TOKEN", self.service.operator_token())
+            .env("ACCESS_TOKEN", self.caller.token())
+            .env("CLIENT_ID", &self.client.id)
+            .env("CLIENT_SECRET", &self.client.secret)
+            .arg("--config-file")
+            .arg(tests.join("schemathesis.toml"))
+            .arg("run")
+            .arg(&path)
+            .args(["--url", &format!("http://{}", self.service.http)])
+            .arg("--no-color")
+            .args(options);
+        let output = schemathesis.output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+    }
+
+    /// The document with every property forbidden that it does not describe: callers are told to
+    /// expect more, and here nobody does.
+    fn strict_document(&self) -> Value {
+        let document = Request::new("GET", "/openapi.json").send(self.service.http);
+        let mut document = document.expect(200);
+        forbid_others(&mut document["paths"]);
+        forbid_others(&mut document["components"]["schemas"]);
+        document
+    }
+}
+
+fn forbid_others(node: &mut Value) {
+    if let Some(items) = node.as_array_mut() {
+        items.iter_mut().for_each(forbid_others);
+    }
+    let is_closed = node.get("additionalProperties").is_some();
+    let names = node["properties"].as_object().map(serde_json::Map::len);
+    let Some(node) = node.as_object_mut() else {
+        return;
+    };
+    if !is_closed && names.is_some_and(|names| names > 0) {
+        node.insert("additionalProperties".to_owned(), json!(false));
+    }
+    node.values_mut().for_each(forbid_others);
+}
+
+fn schemathesis() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = root.join("target/interop/venv/bin/schemathesis");
+    assert!(
+        program.exists(),
+        "no {}: run `cargo xtask prepare`",
+        program.display()
+    );
+    program
+}
+
+fn said(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    format!(
+        "{}\n{}\n{}",
+        output.status,
+        text(&output.stdout),
+        text(&output.stderr)
+    )
+}
