@@ -3,26 +3,33 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
+use engine::change::Change;
 use engine::datagram::Datagram;
 use engine::device::record::{DeviceRecord, Restored};
 use engine::device::{Device, NameTrust, Rules};
 use engine::effect::{Effect, Effects, Speech};
+use engine::event::{Cause, Event, Happening};
 use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid, TraceId};
-use engine::limits::Limits;
+use engine::limits::{Limits, OBSERVATIONS_MAX};
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::profile::Profile;
 use engine::registry::{self, Sorted};
 use proptest::collection::vec;
+use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
-use proptest::sample::Index;
+use proptest::sample::{Index, select};
+use protocol::coap::block::Block;
 use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
 use protocol::coap::exchange::Transmission;
 use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::token::Token;
+use protocol::lwm2m::path::Path;
 
 /// One thing that happens to the machine.
 #[derive(Clone, Debug)]
@@ -33,8 +40,10 @@ enum Input {
     Garbled(Sense, Index, u8),
     /// A message that makes sense.
     Clear(Sense),
+    /// A response of any kind to anything the device may know of.
+    Told(Telling),
     /// Somebody wants the device to do something.
-    Submit(Operation),
+    Submit(Operation, &'static str),
     /// The next deadline comes.
     Due,
 }
@@ -46,8 +55,32 @@ enum Sense {
     Update,
     Deregister,
     Answer,
+    /// The answer to a request to observe.
+    Agreement,
     Acknowledgement,
     Reset,
+}
+
+/// A response, in all that makes a difference.
+#[derive(Clone, Debug)]
+struct Telling {
+    to: To,
+    kind: Kind,
+    code: Code,
+    observe: Option<u32>,
+    format: Option<u16>,
+    block: Option<u32>,
+    option: Option<u16>,
+    payload: Vec<u8>,
+}
+
+/// What a response belongs to.
+#[derive(Clone, Debug)]
+enum To {
+    /// The request that was sent last.
+    Asked,
+    /// Something that is observed.
+    Observed(Index),
 }
 
 proptest! {
@@ -58,18 +91,88 @@ proptest! {
             scene.play(input);
         }
     }
+
+    #[test]
+    fn whatever_is_told_of_what_is_observed_is_taken_well(tellings in vec(telling(), 0..60)) {
+        let mut scene = Scene::new();
+        scene.play(Input::Clear(Sense::Register));
+        for telling in tellings {
+            // Whatever it lost, it is asked for again.
+            for path in PATHS {
+                scene.play(Input::Submit(Operation::ObserveStart, path));
+                scene.play(Input::Clear(Sense::Agreement));
+            }
+            scene.play(Input::Told(telling));
+        }
+    }
 }
 
+/// What is asked for: single and multiple resources, several values, and what nobody knows.
+const PATHS: [&str; 6] = ["/1/0/1", "/3/0", "/3303", "/3/0/6", "/5/0/0", "/32769/0/1"];
+
 fn input() -> impl Strategy<Value = Input> {
-    let operations = [Operation::Read, Operation::Write, Operation::Execute];
+    let operations = [
+        Operation::Read,
+        Operation::Write,
+        Operation::Execute,
+        Operation::ObserveStart,
+        Operation::ObserveEnd,
+    ];
     prop_oneof![
         vec(any::<u8>(), 0..60).prop_map(Input::Noise),
         (sense(), any::<Index>(), any::<u8>())
             .prop_map(|(sense, at, byte)| Input::Garbled(sense, at, byte)),
         sense().prop_map(Input::Clear),
-        proptest::sample::select(operations.to_vec()).prop_map(Input::Submit),
+        telling().prop_map(Input::Told),
+        (select(operations.to_vec()), select(PATHS.to_vec()))
+            .prop_map(|(operation, path)| Input::Submit(operation, path)),
         Just(Input::Due),
     ]
+}
+
+fn telling() -> impl Strategy<Value = Telling> {
+    let to = prop_oneof![Just(To::Asked), any::<Index>().prop_map(To::Observed)];
+    let kinds = [
+        Kind::Confirmable,
+        Kind::NonConfirmable,
+        Kind::Acknowledgement,
+    ];
+    let codes = [
+        Code::CONTENT,
+        Code::CONTENT,
+        Code::CHANGED,
+        Code::NOT_FOUND,
+        Code::SERVICE_UNAVAILABLE,
+    ];
+    let formats = vec![0, 42, 1542, 11542, 110, 60_000];
+    let payload = prop_oneof![
+        vec(any::<u8>(), 0..40),
+        Just(b"87".to_vec()),
+        Just(vec![0xc1, 9, 87]),
+        Just(vec![0x08, 0, 3, 0xc1, 9, 87]),
+    ];
+    (
+        to,
+        select(kinds.to_vec()),
+        select(codes.to_vec()),
+        option::weighted(0.9, any::<u32>()),
+        option::of(select(formats)),
+        option::weighted(0.1, any::<u32>()),
+        option::weighted(0.1, any::<u16>()),
+        payload,
+    )
+        .prop_map(
+            |(to, kind, code, observe, format, block, option, payload)| Telling {
+                to,
+                kind,
+                code,
+                observe,
+                format,
+                block,
+                option,
+                payload,
+            },
+        )
 }
 
 fn sense() -> impl Strategy<Value = Sense> {
@@ -78,9 +181,17 @@ fn sense() -> impl Strategy<Value = Sense> {
         Just(Sense::Update),
         Just(Sense::Deregister),
         Just(Sense::Answer),
+        Just(Sense::Agreement),
         Just(Sense::Acknowledgement),
         Just(Sense::Reset),
     ]
+}
+
+/// Whether a step said something already.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Spoken {
+    Nothing,
+    Something,
 }
 
 /// A device, and what its peer last heard of it.
@@ -126,9 +237,10 @@ impl Scene {
                 bytes[at] = byte;
                 self.hear(&bytes);
             }
-            Input::Submit(operation) => {
+            Input::Told(telling) => self.hear(&self.tell(telling).encode()),
+            Input::Submit(operation, path) => {
                 // What a full queue refuses is refused well, too.
-                let new = request(operation);
+                let new = request(operation, path);
                 self.step(|device, m, out| {
                     let submitted = device.submit(m, new, out);
                     assert_eq!(submitted.is_err(), out.as_slice().is_empty());
@@ -168,11 +280,38 @@ impl Scene {
         let mut m = Moment::new(self.now, entropy);
         let mut out = Effects::new();
         input(&mut self.device, &mut m, &mut out);
+        let mut spoken = Spoken::Nothing;
         for effect in out.as_slice() {
-            if let Effect::Say(Speech::Send { datagram, .. }) = effect {
-                self.take_note(datagram);
+            match effect {
+                Effect::Say(Speech::Send { datagram, .. }) => {
+                    spoken = Spoken::Something;
+                    self.take_note(datagram);
+                }
+                Effect::Save(Change::AppendEvent(event)) => {
+                    assert_eq!(
+                        spoken,
+                        Spoken::Nothing,
+                        "what is heard is told before the answer"
+                    );
+                    assert_lies_below(event);
+                }
+                Effect::Save(_)
+                | Effect::Expect(_)
+                | Effect::Count(_)
+                | Effect::Log(_)
+                | Effect::Say(Speech::Rebind { .. }) => {}
             }
         }
+        self.assert_observes_well();
+    }
+
+    fn assert_observes_well(&self) {
+        let observations = self.device.snapshot(self.now).observations;
+        assert!(observations.len() <= OBSERVATIONS_MAX);
+        let paths: BTreeSet<_> = observations.iter().map(|observed| observed.path).collect();
+        let tokens: BTreeSet<_> = observations.iter().map(|observed| observed.token).collect();
+        let different = (paths.len(), tokens.len());
+        assert_eq!(different, (observations.len(), observations.len()));
     }
 
     fn take_note(&mut self, datagram: &[u8]) {
@@ -182,6 +321,34 @@ impl Scene {
         } else if message.location_path().next().is_some() {
             self.location = message.location_path().map(str::to_owned).collect();
         }
+    }
+
+    fn tell(&self, telling: Telling) -> Message {
+        let observations = self.device.snapshot(self.now).observations;
+        let token = match telling.to {
+            To::Observed(at) if !observations.is_empty() => {
+                Token::new(&at.get(&observations).token).unwrap()
+            }
+            To::Observed(_) | To::Asked => self.asked.token,
+        };
+        let id = match telling.kind {
+            Kind::Acknowledgement => self.asked.message_id,
+            Kind::Confirmable | Kind::NonConfirmable | Kind::Reset => MessageId(self.messages),
+        };
+        let mut message = Message::separate(telling.kind, telling.code, id, token);
+        if let Some(sequence) = telling.observe {
+            message = message.with_observe(sequence);
+        }
+        if let Some(format) = telling.format {
+            message = message.with_content_format(ContentFormat(format));
+        }
+        if let Some(block) = telling.block {
+            message = message.with_block2(Block::from_value(block));
+        }
+        if let Some(number) = telling.option {
+            message = message.with_option(number, &[1]);
+        }
+        message.with_payload(telling.payload)
     }
 
     fn say(&self, sense: Sense) -> Message {
@@ -199,18 +366,33 @@ impl Scene {
             Sense::Answer => {
                 Message::response_to(&self.asked, Code::CONTENT, id).with_payload("87")
             }
+            Sense::Agreement => Message::response_to(&self.asked, Code::CONTENT, id)
+                .with_observe(self.messages.into())
+                .with_payload("87"),
             Sense::Acknowledgement => Message::acknowledgement(self.asked.message_id),
             Sense::Reset => Message::reset(self.asked.message_id),
         }
     }
 }
 
-fn request(operation: Operation) -> NewAction {
+/// What a device is taken to say of a path is of that path.
+fn assert_lies_below(event: &Event) {
+    let Happening::Telemetry(told) = &event.happening else {
+        return;
+    };
+    assert!(!told.values.is_empty(), "who says nothing is not told");
+    if let Cause::Observation(observed) = told.cause {
+        let lies_below = |(path, _): &(Path, _)| observed.contains(*path);
+        assert!(told.values.iter().all(lies_below), "{told:?}");
+    }
+}
+
+fn request(operation: Operation, path: &str) -> NewAction {
     let data = (operation == Operation::Write).then(|| "300".into());
     NewAction {
         request: Request::Lwm2m(Lwm2mRequest {
             operation,
-            path: "/1/0/1".parse().unwrap(),
+            path: path.parse().unwrap(),
             data,
         }),
         mode: Mode::SendNow,

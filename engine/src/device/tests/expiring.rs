@@ -3,9 +3,10 @@
 use protocol::coap::code::Code;
 
 use super::vocabulary::{
-    Bench, HOUR, Lines, S, all, created, ended, logged, moved, read, recorded, sent, updated,
+    Bench, HOUR, Lines, S, all, answered, created, ended, logged, moved, put_off, read, recorded,
+    sent, told, updated,
 };
-use crate::action::Status::{Failed, InProgress, Scheduled, Succeeded};
+use crate::action::Status::{Failed, InProgress, Scheduled};
 
 #[test]
 fn a_request_may_have_an_expiry_of_its_own() {
@@ -41,7 +42,7 @@ fn an_attempt_in_flight_is_not_cut_off_when_its_request_expires() {
         Some(2 * S),
         "the deadline is the exchange's"
     );
-    let expected = ended("#1", Succeeded, r#"1/1 "205" "87""#);
+    let expected = answered("#1", "/3/0/9=87", r#"1/1 "205" "87""#);
     assert_eq!(bench.at(3 * S).answer(Code::CONTENT, "87"), expected);
 }
 
@@ -49,10 +50,8 @@ fn an_attempt_in_flight_is_not_cut_off_when_its_request_expires() {
 fn a_request_that_expired_during_its_attempt_is_not_tried_again() {
     let mut bench = Bench::registered();
     bench.ask(read("/3/0/9").attempts(5).expiring_in_s(1));
-    assert_eq!(
-        bench.at(3 * S).answer(Code::SERVICE_UNAVAILABLE, ""),
-        Lines::new()
-    );
+    let effects = bench.at(3 * S).answer(Code::SERVICE_UNAVAILABLE, "");
+    assert_eq!(effects, put_off("#1", "1/5"));
     assert!(bench.deadline() <= Some(3 * S), "it is due at once");
     assert_eq!(
         bench.timeout(),
@@ -100,6 +99,7 @@ fn an_expired_registration_ends_the_attempt_in_flight() {
             "DeviceController[ActionRequestFailed] Error: Action request #1 failed: {why}."
         )),
         vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
+        told("RegistrationExpired"),
     ]);
     assert_eq!(bench.at(60 * S).timeout(), expected);
 }

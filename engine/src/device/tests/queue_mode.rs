@@ -4,9 +4,9 @@ use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 
 use super::vocabulary::{
-    Bench, HOME, Lines, OBJECTS, S, all, created, ended, moved, read, recorded, sent, updated,
+    Bench, HOME, Lines, OBJECTS, S, all, answered, created, moved, read, recorded, sent, updated,
 };
-use crate::action::Status::{InProgress, Succeeded};
+use crate::action::Status::InProgress;
 use crate::device::snapshot::Presence;
 
 #[test]
@@ -64,7 +64,7 @@ fn an_answer_keeps_the_device_awake_for_the_next_request() {
     bench.at(90 * S).ask(read("/3/0/9"));
     bench.at(92 * S).ask(read("/3/0/13"));
     let expected = all([
-        ended("#1", Succeeded, r#"1/1 "205" "87""#),
+        answered("#1", "/3/0/9=87", r#"1/1 "205" "87""#),
         moved("#2", InProgress, InProgress, "1/1"),
         sent("CON GET /3/0/13 accept 0 m2"),
     ]);

@@ -5,7 +5,7 @@ use protocol::coap::message::{Kind, Message};
 use protocol::lwm2m::version::EnablerVersion;
 
 use super::vocabulary::{
-    Bench, HOME, HOUR, Lines, OBJECTS, S, all, logged, peer, profile, recorded, sent, updated,
+    Bench, HOME, HOUR, Lines, OBJECTS, S, all, logged, peer, profile, recorded, sent, told, updated,
 };
 use crate::device::NameTrust;
 
@@ -17,6 +17,7 @@ fn a_registration_is_saved_and_then_answered_with_its_location() {
     let mut bench = Bench::new();
     let expected = all([
         recorded("registered until 86400000, seen at 0 from 10.0.0.1:5683"),
+        told("Registered"),
         logged(FIRST),
         vec!["rebind nowhere -> 10.0.0.1:5683".to_owned()],
         sent("ACK 2.01 L1 to 101"),
@@ -80,6 +81,7 @@ fn registering_anew_gives_a_new_location_and_ends_the_old_one() {
     let old = bench.updating(&[], "");
     let expected = all([
         recorded("registered until 86405000, seen at 5000 from 10.0.0.1:5683"),
+        told("Registered"),
         vec![format!("rebind {HOME} -> {HOME}")],
         sent("ACK 2.01 L2 to 103"),
     ]);
@@ -95,7 +97,7 @@ fn a_non_confirmable_registration_is_answered_likewise() {
     message.kind = Kind::NonConfirmable;
     let effects = bench.hears(HOME, &message);
     assert!(
-        effects[3].starts_with("send 10.0.0.1:5683: NON 2.01 L1"),
+        effects[4].starts_with("send 10.0.0.1:5683: NON 2.01 L1"),
         "{effects:?}"
     );
     assert_eq!(bench.hears(HOME, &message), Lines::new());
@@ -260,6 +262,7 @@ fn a_lifetime_is_honoured_up_to_a_day_and_the_day_stands_for_none() {
         let expected = all([
             recorded("unregistered, seen at 0 from 10.0.0.1:5683"),
             vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
+            told("RegistrationExpired"),
         ]);
         assert_eq!(bench.at(lifetime_s * S).timeout(), expected);
         assert_eq!(bench.device().bound_peer(), None);
@@ -273,6 +276,7 @@ fn deregistering_ends_the_registration() {
     let expected = all([
         recorded("unregistered, seen at 5000 from 10.0.0.1:5683"),
         vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
+        told("Deregistered"),
         sent("ACK 2.02 to 102"),
     ]);
     assert_eq!(bench.at(5 * S).hears(HOME, &message), expected);
@@ -298,6 +302,7 @@ fn a_device_that_deregisters_from_elsewhere_leaves_the_peer_it_was_behind() {
     let expected = all([
         recorded("unregistered, seen at 5000 from 10.0.0.1:6000"),
         vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
+        told("Deregistered"),
         vec!["send 10.0.0.1:6000: ACK 2.02 to 102".to_owned()],
     ]);
     assert_eq!(bench.at(5 * S).hears("10.0.0.1:6000", &message), expected);
@@ -319,5 +324,5 @@ fn registering_anew_during_an_exchange_keeps_the_exchange() {
     let answer: Message = bench.piggybacked(Code::CONTENT).with_payload("87");
     bench.at(S).register();
     assert_eq!(bench.next_deadline(), sent("CON GET /3/0/9 accept 0 m1"));
-    assert!(bench.hears(HOME, &answer)[5].starts_with("save #1 InProgress -> Succeeded"));
+    assert!(bench.hears(HOME, &answer)[6].starts_with("save #1 InProgress -> Succeeded"));
 }

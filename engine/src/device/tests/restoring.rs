@@ -5,7 +5,7 @@ use protocol::coap::message::Kind;
 
 use super::vocabulary::{
     Bench, HOME, HOUR, Lines, MINUTE, OBJECTS, S, all, ended, execute, logged, moved, peer, read,
-    recorded, sent, updated,
+    recorded, sent, told, updated,
 };
 use crate::action::Status::{Failed, InProgress, Scheduled};
 
@@ -172,6 +172,7 @@ fn a_registration_that_lapsed_while_the_service_was_down_ends_at_the_restart() {
     let expected = all([
         recorded("unregistered, seen at 0 from 10.0.0.1:5683"),
         vec!["rebind 10.0.0.1:5683 -> nowhere".to_owned()],
+        told("RegistrationExpired"),
     ]);
     assert_eq!(bench.timeout(), expected);
 }

@@ -4,8 +4,8 @@ use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 
 use super::vocabulary::{
-    Bench, HOME, HOUR, Lines, S, all, created, ended, execute, logged, moved, read, recorded, sent,
-    updated, write,
+    Bench, HOME, HOUR, Lines, S, all, created, ended, execute, logged, moved, put_off, read,
+    recorded, sent, told, updated, write,
 };
 use crate::action::Status::{Cancelled, Failed, InProgress, Scheduled, Succeeded};
 
@@ -38,6 +38,7 @@ fn a_scheduled_request_is_in_progress_from_the_device_s_registration_on() {
     let effects = bench.register();
     let expected = all([
         recorded("registered until 86400000, seen at 0 from 10.0.0.1:5683"),
+        told("Registered"),
         logged(
             "Lifecycle[DeviceFirstTimeRegistered] Info: \
              The device registered for the first time as meter.",
@@ -111,8 +112,12 @@ fn a_request_succeeds_with_any_answer_of_class_two() {
     for (request, code, payload, progress) in cases {
         let mut bench = Bench::registered();
         bench.ask(request);
-        let effects = bench.at(S).answer(code, payload);
-        assert_eq!(effects, ended("#1", Succeeded, progress), "{code}");
+        let values = match payload {
+            "" => Lines::new(),
+            _ => told("/3/0/9=87 for #1"),
+        };
+        let expected = all([values, ended("#1", Succeeded, progress)]);
+        assert_eq!(bench.at(S).answer(code, payload), expected, "{code}");
     }
 }
 
@@ -121,11 +126,7 @@ fn a_request_without_result_is_tried_again_when_the_device_is_next_heard() {
     for (what, end) in fruitless_ends() {
         let mut bench = Bench::registered();
         let id = bench.ask(read("/3/0/9").attempts(2));
-        assert_eq!(
-            end(&mut bench),
-            Lines::new(),
-            "{what} saves nothing and says nothing"
-        );
+        assert_eq!(end(&mut bench), put_off("#1", "1/2"), "{what}");
         assert_eq!(bench.kept(id).status, InProgress, "{what}");
         assert_eq!(bench.kept(id).attempts_left(), 1, "{what}");
         assert_eq!(bench.timeout(), Lines::new(), "{what} waits for the device");

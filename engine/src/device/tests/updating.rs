@@ -167,11 +167,11 @@ fn what_a_former_address_says_is_not_remembered_of_the_present_one() {
     bench.at(S).hears(ELSEWHERE, &message);
     let effects = bench.hears(HOME, &answer);
     assert!(
-        effects[5].starts_with("save #1 InProgress -> Succeeded"),
+        effects[6].starts_with("save #1 InProgress -> Succeeded"),
         "{effects:?}"
     );
-    assert_eq!(effects[6], format!("send {HOME}: ACK to 102"));
-    assert_eq!(effects.len(), 7);
+    assert_eq!(effects[7], format!("send {HOME}: ACK to 102"));
+    assert_eq!(effects.len(), 8);
     // The same bytes from the present address answer nothing any more.
     let expected = vec![format!("send {ELSEWHERE}: RST to 102")];
     assert_eq!(bench.hears(ELSEWHERE, &answer), expected);

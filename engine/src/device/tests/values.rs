@@ -4,10 +4,10 @@ use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 
 use super::vocabulary::{
-    Bench, HOME, Lines, OBJECTS, S, all, created, ended, execute, logged, moved, read, sent,
-    updated, write,
+    Bench, HOME, Lines, OBJECTS, S, all, answered, created, execute, logged, moved, read,
+    refused_at_once, sent, updated, write,
 };
-use crate::action::Status::{Failed, InProgress, Scheduled, Succeeded};
+use crate::action::Status::{Failed, InProgress, Scheduled};
 
 #[test]
 fn each_type_is_written_as_a_device_expects_it() {
@@ -51,7 +51,8 @@ fn each_type_is_read_as_a_caller_is_shown_it() {
         let effects = bench.submit(read(path)).1;
         let expected = sent(&format!("CON GET {path} accept 0 m1"));
         assert!(effects.ends_with(&expected), "{data_type}: {effects:?}");
-        let expected = ended("#1", Succeeded, &format!(r#"1/1 "205" {shown:?}"#));
+        let values = format!("{path}={shown}");
+        let expected = answered("#1", &values, &format!(r#"1/1 "205" {shown:?}"#));
         assert_eq!(bench.answer(Code::CONTENT, answer), expected, "{data_type}");
     }
 }
@@ -74,7 +75,7 @@ fn an_opaque_resource_is_read_as_bytes_and_shown_as_base64() {
         if let Some(format) = format {
             answer = answer.with_content_format(format);
         }
-        let expected = ended("#1", Succeeded, r#"1/1 "205" "AP8B""#);
+        let expected = answered("#1", "/6/0/4=AP8B", r#"1/1 "205" "AP8B""#);
         assert_eq!(bench.hears(HOME, &answer), expected, "{format:?}");
     }
 }
@@ -85,13 +86,11 @@ fn a_value_that_does_not_fit_is_saved_failed_and_logged_in_one_step() {
                expected a decimal integer of at most 64 bits";
     let mut bench = Bench::registered();
     let (accepted, effects) = bench.submit(write("/1/0/1", "soon"));
-    let expected = all([
-        created("#1", Failed, &format!("0/1 {why:?}")),
-        logged(&format!(
-            "DeviceController[InvalidDataType] Error: Action request #1 was not sent: {why}."
-        )),
-    ]);
-    assert_eq!(effects, expected);
+    let told = logged(&format!(
+        "DeviceController[InvalidDataType] Error: Action request #1 was not sent: {why}."
+    ));
+    let failed = refused_at_once("#1", InProgress, &format!("0/1 {why:?}"));
+    assert_eq!(effects, all([failed, told.clone()]));
     let id = accepted.unwrap().id;
     assert_eq!(bench.kept(id).status, Failed);
     assert_eq!(bench.update(), updated(102), "it is never sent");
@@ -99,7 +98,8 @@ fn a_value_that_does_not_fit_is_saved_failed_and_logged_in_one_step() {
     let mut bench = Bench::registered();
     let (accepted, effects) = bench.submit(write("/1/0/1", "soon").when_active());
     assert!(accepted.is_ok());
-    assert_eq!(effects, expected, "whenever it was to be sent");
+    let failed = refused_at_once("#1", Scheduled, &format!("0/1 {why:?}"));
+    assert_eq!(effects, all([failed, told]), "whenever it was to be sent");
 }
 
 #[test]
@@ -158,7 +158,8 @@ fn a_value_of_an_unknown_object_is_shown_as_text_or_as_base64() {
             "{effects:?}"
         );
         let answer = bench.piggybacked(Code::CONTENT).with_payload(payload);
-        let expected = ended("#1", Succeeded, &format!(r#"1/1 "205" {shown:?}"#));
+        let values = format!("/32769/0/1={shown}");
+        let expected = answered("#1", &values, &format!(r#"1/1 "205" {shown:?}"#));
         assert_eq!(bench.hears(HOME, &answer), expected);
     }
 }

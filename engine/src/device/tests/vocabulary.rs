@@ -1,6 +1,7 @@
 //! What a machine test says: a device on a bench, what it hears, what it is asked, and what it
 //! wants done, line by line.
 
+mod observing;
 mod telling;
 
 use std::collections::BTreeMap;
@@ -28,6 +29,7 @@ use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
 use crate::profile::Profile;
 
+pub(super) use observing::{BATTERY, end_observing, forgets, observe, observing, tlv};
 pub(super) use telling::{
     Lines, all, answered, created, ended, logged, moved, put_off, recorded, refused_at_once, sent,
     told, updated,
@@ -257,6 +259,9 @@ impl Bench {
     /// The service stops in the middle of everything and starts anew.
     pub(super) fn restart(&mut self) {
         let mut m = self.moment();
+        for observation in &mut self.kept.record.observations {
+            observation.newest = None;
+        }
         let rules = Arc::clone(&self.rules);
         self.device = Device::restore(&mut m, rules, self.kept.clone());
     }
@@ -289,6 +294,11 @@ impl Bench {
     /// How long after the start the next deadline is.
     pub(super) fn deadline(&self) -> Option<i64> {
         self.device.next_timeout().map(|at| at.since_ms(START))
+    }
+
+    /// How many milliseconds after the start a time is.
+    pub(super) fn since_start(&self, at: Timestamp) -> i64 {
+        at.since_ms(START)
     }
 
     /// How many seconds after the start it is.

@@ -9,6 +9,7 @@ use protocol::coap::option;
 
 use crate::action::{Action, Payload, Status};
 use crate::admin_log::entry::Entry;
+use crate::admin_log::payload::Payload as Bytes;
 use crate::change::{Add, Change, Counter, Expect};
 use crate::device::record::DeviceRecord;
 use crate::effect::{Effect, Speech};
@@ -149,7 +150,14 @@ impl Names {
         for (place, id) in self.actions.iter().enumerate() {
             description = description.replace(id.as_str(), &format!("#{}", place + 1));
         }
-        format!("log {} {:?}: {description}", entry.message, entry.category)
+        let line = format!("log {} {:?}: {description}", entry.message, entry.category);
+        match &entry.payload {
+            Some(Bytes::Whole(bytes)) => {
+                format!("{line} Kept: {:?}", String::from_utf8_lossy(bytes))
+            }
+            Some(Bytes::Kept { .. }) => panic!("an entry is written with all its bytes"),
+            None => line,
+        }
     }
 
     fn action(&mut self, id: &str) -> String {

@@ -1,0 +1,327 @@
+//! What a notification does, and what it is answered with (RFC 7641 sections 3.2 to 4.5).
+
+use protocol::coap::block::Block;
+use protocol::coap::code::Code;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::lwm2m::value::Value;
+
+use super::vocabulary::{
+    BATTERY, Bench, HOME, HOUR, Lines, OBJECTS, S, all, end_observing, ended, forgets, logged,
+    moved, observing, read, sent, tlv, told,
+};
+use crate::action::Status::{InProgress, Scheduled, Succeeded};
+use crate::device::snapshot::Presence;
+
+const TOLD: &str = "/3/0/9=86 for observed /3/0/9";
+
+#[test]
+fn a_notification_is_acknowledged_once_its_value_is_told() {
+    let mut bench = Bench::observed();
+    let expected = all([told(TOLD), sent("ACK to 102")]);
+    assert_eq!(bench.at(S).notify(11, "86"), expected);
+}
+
+#[test]
+fn a_non_confirmable_notification_needs_nothing_back() {
+    let mut bench = Bench::observed();
+    let notification = bench.notification(Kind::NonConfirmable, 11, "86");
+    assert_eq!(bench.hears(HOME, &notification), told(TOLD));
+    assert_eq!(bench.hears(HOME, &notification), Lines::new(), "repeated");
+}
+
+#[test]
+fn a_repeated_notification_is_acknowledged_again_and_counts_once() {
+    let mut bench = Bench::observed();
+    let notification = bench.notification(Kind::Confirmable, 11, "86");
+    bench.hears(HOME, &notification);
+    assert_eq!(bench.at(S).hears(HOME, &notification), sent("ACK to 102"));
+    assert_eq!(
+        bench.at(200 * S).hears(HOME, &notification),
+        sent("ACK to 102")
+    );
+}
+
+#[test]
+fn an_overtaken_notification_is_acknowledged_and_not_told() {
+    const LAST: u32 = 0xff_ffff;
+    const HALF: u32 = 0x80_0000;
+    let cases = [
+        (10, 11, 0, true),
+        (10, 10, 0, false),
+        (10, 9, 0, false),
+        (10, 10 + HALF - 1, 0, true),
+        (10, 10 + HALF, 0, false),
+        (LAST, 0, 0, true),
+        (0, LAST, 0, false),
+        (10, 9, 128 * S, false),
+        (10, 9, 128 * S + 1, true),
+        (10, 10, 128 * S + 1, true),
+    ];
+    for (first, second, later, is_news) in cases {
+        let mut bench = Bench::observed();
+        bench.at(200 * S).notify(first, "88");
+        let effects = bench.at(200 * S + later).notify(second, "86");
+        let values = if is_news { told(TOLD) } else { Lines::new() };
+        let expected = all([values, sent("ACK to 103")]);
+        assert_eq!(
+            effects, expected,
+            "{second} after {first}, {later} ms later"
+        );
+    }
+}
+
+#[test]
+fn the_answer_that_began_the_observation_is_the_first_to_be_overtaken() {
+    let mut bench = Bench::observed();
+    assert_eq!(bench.notify(9, "86"), sent("ACK to 102"));
+    assert_eq!(bench.notify(10, "86"), sent("ACK to 103"));
+    assert_eq!(
+        bench.notify(11, "86"),
+        all([told(TOLD), sent("ACK to 104")])
+    );
+}
+
+#[test]
+fn each_observation_has_an_order_of_its_own() {
+    let mut bench = Bench::observed();
+    bench.begin_observing("/3303/0/5700");
+    bench.notify(500, "86");
+    let other = bench
+        .notification_of("/3303/0/5700", Kind::NonConfirmable, 11)
+        .with_payload("21.5");
+    assert_eq!(
+        bench.hears(HOME, &other),
+        told("/3303/0/5700=21.5 for observed /3303/0/5700")
+    );
+}
+
+#[test]
+fn a_notification_of_an_instance_tells_what_is_in_it() {
+    let mut bench = Bench::registered();
+    bench.ask(super::vocabulary::observe("/3/0"));
+    let first = bench.piggybacked(Code::CONTENT).with_observe(1);
+    bench.hears(HOME, &tlv(first, "/3/0", &[("/3/0/9", Value::Integer(87))]));
+    let notification = bench.notification_of("/3/0", Kind::Confirmable, 2);
+    let values = [
+        ("/3/0/9", Value::Integer(86)),
+        ("/3/0/14", Value::String("+01:00".into())),
+    ];
+    let expected = all([
+        told("/3/0/9=86 /3/0/14=+01:00 for observed /3/0"),
+        sent("ACK to 102"),
+    ]);
+    assert_eq!(
+        bench.hears(HOME, &tlv(notification, "/3/0", &values)),
+        expected
+    );
+}
+
+#[test]
+fn a_notification_of_nothing_tells_nothing() {
+    let mut bench = Bench::registered();
+    bench.ask(super::vocabulary::observe("/3303"));
+    let first = bench.piggybacked(Code::CONTENT).with_observe(1);
+    bench.hears(HOME, &tlv(first, "/3303", &[]));
+    let notification = bench.notification_of("/3303", Kind::Confirmable, 2);
+    assert_eq!(
+        bench.hears(HOME, &tlv(notification, "/3303", &[])),
+        sent("ACK to 102")
+    );
+}
+
+#[test]
+fn bytes_that_cannot_be_read_go_to_the_log_and_are_acknowledged() {
+    let mut bench = Bench::observed();
+    let why = "the payload is not a value of type INTEGER";
+    let expected = all([undecodable(why, "warm"), sent("ACK to 102")]);
+    assert_eq!(bench.notify(11, "warm"), expected);
+    assert_eq!(
+        bench.notify(12, "86"),
+        all([told(TOLD), sent("ACK to 103")])
+    );
+}
+
+#[test]
+fn the_first_part_of_a_notification_is_not_taken_for_the_whole() {
+    let mut bench = Bench::observed();
+    let part = bench
+        .notification(Kind::Confirmable, 11, "8")
+        .with_block2(Block::from_value(0b1110));
+    let why = "it comes in several blocks, which is not supported";
+    let expected = all([undecodable(why, "8"), sent("ACK to 102")]);
+    assert_eq!(bench.hears(HOME, &part), expected);
+    let whole = bench
+        .notification(Kind::Confirmable, 12, "86")
+        .with_block2(Block::from_value(0b0110));
+    assert_eq!(
+        bench.hears(HOME, &whole),
+        all([told(TOLD), sent("ACK to 103")])
+    );
+}
+
+#[test]
+fn a_notification_with_an_unknown_critical_option_ends_the_observation() {
+    for kind in [Kind::Confirmable, Kind::NonConfirmable] {
+        let mut bench = Bench::observed();
+        let notification = bench.notification(kind, 11, "86").with_option(9, &[1]);
+        let expected = all([
+            observing(0, &[]),
+            forgets("a notification has a critical option that is not supported"),
+            sent("RST to 102"),
+        ]);
+        assert_eq!(bench.hears(HOME, &notification), expected);
+        assert_eq!(bench.observations(), Lines::new());
+    }
+}
+
+#[test]
+fn a_failure_ends_the_observation_and_the_customer_is_told() {
+    for code in [
+        Code::NOT_FOUND,
+        Code::NOT_ACCEPTABLE,
+        Code::SERVICE_UNAVAILABLE,
+    ] {
+        let mut bench = Bench::observed();
+        let mut failure = bench.notification(Kind::Confirmable, 11, "");
+        failure.code = code;
+        let expected = all([
+            observing(S, &[]),
+            forgets(&format!("the device answered {code}")),
+            sent("ACK to 102"),
+        ]);
+        let mut later = bench.notification(Kind::Confirmable, 12, "86");
+        assert_eq!(bench.at(S).hears(HOME, &failure), expected);
+        assert_eq!(bench.hears(HOME, &failure), sent("ACK to 102"), "repeated");
+        later.message_id = MessageId(300);
+        assert_eq!(bench.hears(HOME, &later), sent("RST to 300"));
+    }
+}
+
+#[test]
+fn a_last_value_without_the_promise_of_others_is_told_and_ends_the_observation() {
+    let mut bench = Bench::observed();
+    let token = bench.token_observing(BATTERY);
+    let last = Message::separate(Kind::Confirmable, Code::CONTENT, MessageId(300), token)
+        .with_payload("86");
+    let expected = all([
+        told(TOLD),
+        observing(0, &[]),
+        forgets("the device ended it"),
+        sent("ACK to 300"),
+    ]);
+    assert_eq!(bench.hears(HOME, &last), expected);
+}
+
+#[test]
+fn what_waits_for_the_device_goes_out_behind_the_acknowledgement() {
+    let mut bench = Bench::observed();
+    bench.ask(read("/3/0/13").when_active());
+    let expected = all([
+        told(TOLD),
+        sent("ACK to 102"),
+        moved("#2", Scheduled, InProgress, "1/1"),
+        sent("CON GET /3/0/13 accept 0 m2"),
+    ]);
+    assert_eq!(bench.at(S).notify(11, "86"), expected);
+}
+
+#[test]
+fn what_waits_for_the_device_goes_out_though_the_notification_was_overtaken() {
+    let mut bench = Bench::observed();
+    bench.ask(read("/3/0/13").when_active());
+    let expected = all([
+        sent("ACK to 102"),
+        moved("#2", Scheduled, InProgress, "1/1"),
+        sent("CON GET /3/0/13 accept 0 m2"),
+    ]);
+    assert_eq!(bench.at(S).notify(9, "88"), expected);
+}
+
+#[test]
+fn a_repeated_notification_is_no_new_sign_of_life() {
+    let mut bench = Bench::observed();
+    let notification = bench.notification(Kind::Confirmable, 11, "86");
+    bench.hears(HOME, &notification);
+    bench.ask(read("/3/0/13").when_active());
+    assert_eq!(bench.at(S).hears(HOME, &notification), sent("ACK to 102"));
+}
+
+#[test]
+fn a_notification_wakes_a_device_in_queue_mode() {
+    let mut bench = Bench::new();
+    bench.register_with(&["lwm2m=1.1", "lt=86400", "b=U", "Q"], OBJECTS);
+    bench.begin_observing(BATTERY);
+    assert_eq!(bench.at(93 * S).snapshot().presence, Presence::Asleep);
+    bench.ask(read("/3/0/13"));
+    let effects = bench.at(500 * S).notify(11, "86");
+    assert!(
+        effects.ends_with(&sent("CON GET /3/0/13 accept 0 m2")),
+        "{effects:?}"
+    );
+    assert_eq!(bench.at(593 * S - 1).snapshot().presence, Presence::Awake);
+}
+
+#[test]
+fn a_notification_saves_presence_once_an_hour() {
+    let mut bench = Bench::observed();
+    let expected = all([told(TOLD), sent("ACK to 102")]);
+    assert_eq!(bench.at(HOUR - 1).notify(11, "86"), expected);
+    let expected = all([
+        told(TOLD),
+        observing(HOUR, &["/3/0/9 Held"]),
+        sent("ACK to 103"),
+    ]);
+    assert_eq!(bench.at(HOUR).notify(12, "86"), expected);
+    let expected = all([told(TOLD), sent("ACK to 104")]);
+    assert_eq!(bench.at(HOUR + S).notify(13, "86"), expected);
+}
+
+#[test]
+fn a_notification_does_not_renew_the_registration() {
+    let mut bench = Bench::observed();
+    bench.at(S).notify(11, "86");
+    assert_eq!(bench.deadline(), Some(86_400 * S));
+}
+
+#[test]
+fn a_notification_that_crosses_the_end_of_its_observation_is_not_its_answer() {
+    let mut bench = Bench::observed();
+    bench.ask(end_observing(BATTERY));
+    assert_eq!(
+        bench.notify(11, "86"),
+        all([told(TOLD), sent("ACK to 102")])
+    );
+    let crossing = bench.notification(Kind::NonConfirmable, 12, "86");
+    assert_eq!(bench.hears(HOME, &crossing), told(TOLD));
+    let expected = all([
+        observing(0, &[]),
+        told("/3/0/9=85 for #2"),
+        ended("#2", Succeeded, r#"1/1 "205" "85""#),
+    ]);
+    assert_eq!(bench.answer(Code::CONTENT, "85"), expected);
+}
+
+#[test]
+fn a_notification_counts_after_a_restart_whatever_its_number() {
+    let mut bench = Bench::observed();
+    bench.notify(500, "88");
+    bench.restart();
+    assert_eq!(bench.notify(3, "86"), all([told(TOLD), sent("ACK to 103")]));
+    assert_eq!(bench.notify(2, "87"), sent("ACK to 104"));
+}
+
+#[test]
+fn a_notification_of_a_device_that_left_is_reset() {
+    let mut bench = Bench::observed();
+    let notification = bench.notification(Kind::Confirmable, 11, "86");
+    bench.deregister();
+    assert_eq!(bench.hears(HOME, &notification), sent("RST to 102"));
+    assert_eq!(bench.observations(), ["/3/0/9 Owed"]);
+}
+
+fn undecodable(why: &str, bytes: &str) -> Lines {
+    logged(&format!(
+        "Translator[UserPayloadError] Error: A payload cannot be decoded: \
+         a notification of {BATTERY} cannot be read: {why}. Kept: {bytes:?}"
+    ))
+}

@@ -1,0 +1,211 @@
+//! Objects and instances read whole: how they are asked for, and what the values are shown as.
+
+use protocol::coap::block::Block;
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::lwm2m::value::Value;
+
+use super::vocabulary::{Bench, HOME, Lines, all, answered, ended, logged, read, sent, tlv, write};
+use crate::action::Payload;
+use crate::action::Status::{Failed, Succeeded};
+
+#[test]
+fn an_instance_is_read_as_its_values_by_path() {
+    let mut bench = Bench::registered();
+    let (accepted, effects) = bench.submit(read("/3/0"));
+    assert!(
+        effects.ends_with(&sent("CON GET /3/0 accept 11542 m1")),
+        "{effects:?}"
+    );
+    let values = [
+        ("/3/0/0", Value::String("Acme".into())),
+        ("/3/0/6/0", Value::Integer(1)),
+        ("/3/0/6/1", Value::Integer(5)),
+        ("/3/0/9", Value::Integer(87)),
+        ("/3/0/13", Value::Time(1_700_000_000)),
+    ];
+    let answer = tlv(bench.piggybacked(Code::CONTENT), "/3/0", &values);
+    let shown = "/3/0/0=Acme /3/0/6/0=1 /3/0/6/1=5 /3/0/9=87 /3/0/13=2023-11-14T22:13:20Z";
+    let expected = answered("#1", shown, &format!(r#"1/1 "205" {shown:?}"#));
+    assert_eq!(bench.hears(HOME, &answer), expected);
+
+    let kept = bench.kept(accepted.unwrap().id).outcome.clone().unwrap();
+    let values = values.map(|(path, value)| (path.parse().unwrap(), value));
+    assert_eq!(kept.payload, Some(Payload::Values(values.into())));
+}
+
+#[test]
+fn an_object_is_read_as_the_values_of_its_instances_by_path() {
+    let mut bench = Bench::registered();
+    let effects = bench.submit(read("/3303")).1;
+    assert!(
+        effects.ends_with(&sent("CON GET /3303 accept 11542 m1")),
+        "{effects:?}"
+    );
+    let values = [
+        ("/3303/0/5700", Value::Float(21.5)),
+        ("/3303/2/5700", Value::Float(-4.25)),
+        ("/3303/2/5701", Value::String("Cel".into())),
+    ];
+    let answer = tlv(bench.piggybacked(Code::CONTENT), "/3303", &values);
+    let shown = "/3303/0/5700=21.5 /3303/2/5700=-4.25 /3303/2/5701=Cel";
+    let expected = answered("#1", shown, &format!(r#"1/1 "205" {shown:?}"#));
+    assert_eq!(bench.hears(HOME, &answer), expected);
+}
+
+#[test]
+fn a_multiple_resource_is_read_as_its_instances_by_path() {
+    let mut bench = Bench::registered();
+    let effects = bench.submit(read("/3/0/6")).1;
+    assert!(
+        effects.ends_with(&sent("CON GET /3/0/6 accept 11542 m1")),
+        "{effects:?}"
+    );
+    let values = [
+        ("/3/0/6/0", Value::Integer(1)),
+        ("/3/0/6/1", Value::Integer(5)),
+    ];
+    let answer = tlv(bench.piggybacked(Code::CONTENT), "/3/0/6", &values);
+    let shown = "/3/0/6/0=1 /3/0/6/1=5";
+    let expected = answered("#1", shown, &format!(r#"1/1 "205" {shown:?}"#));
+    assert_eq!(bench.hears(HOME, &answer), expected);
+}
+
+#[test]
+fn a_single_resource_may_come_as_tlv_though_text_was_asked_for() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0/9"));
+    let value = [("/3/0/9", Value::Integer(87))];
+    let answer = tlv(bench.piggybacked(Code::CONTENT), "/3/0/9", &value);
+    let expected = answered("#1", "/3/0/9=87", r#"1/1 "205" "87""#);
+    assert_eq!(bench.hears(HOME, &answer), expected);
+}
+
+#[test]
+fn an_answer_without_a_format_is_tlv_where_several_values_were_asked_for() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0"));
+    let answer = bench.piggybacked(Code::CONTENT).with_payload([0xc1, 9, 87]);
+    let expected = answered("#1", "/3/0/9=87", r#"1/1 "205" "/3/0/9=87""#);
+    assert_eq!(bench.hears(HOME, &answer), expected);
+}
+
+#[test]
+fn an_object_without_instances_is_read_as_nothing() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3303"));
+    let answer = tlv(bench.piggybacked(Code::CONTENT), "/3303", &[]);
+    assert_eq!(
+        bench.hears(HOME, &answer),
+        ended("#1", Succeeded, r#"1/1 "205" """#)
+    );
+}
+
+#[test]
+fn a_device_is_asked_in_a_format_it_announces() {
+    let cases = [
+        (
+            "</>;rt=\"oma.lwm2m\";ct=\"60 110 1542\",</3/0>",
+            "CON GET /3/0 accept 1542 m1",
+        ),
+        (
+            "</>;rt=\"oma.lwm2m\";ct=\"60 110 11542\",</3/0>",
+            "CON GET /3/0 accept 11542 m1",
+        ),
+        ("</>;rt=\"oma.lwm2m\";ct=110,</3/0>", "CON GET /3/0 m1"),
+    ];
+    for (objects, asked) in cases {
+        let mut bench = Bench::new();
+        bench.register_with(&["lwm2m=1.1"], objects);
+        let effects = bench.submit(read("/3/0")).1;
+        assert!(effects.ends_with(&sent(asked)), "{objects}: {effects:?}");
+    }
+}
+
+#[test]
+fn an_instance_the_device_cannot_say_in_that_format_is_a_failure() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0").attempts(5));
+    let expected = failed(r#"1/5 "406""#, "the device answered 4.06");
+    assert_eq!(bench.answer(Code::NOT_ACCEPTABLE, ""), expected);
+}
+
+#[test]
+fn values_that_cannot_be_read_are_a_failure_and_none_of_them_is_told() {
+    let cases: [(Option<ContentFormat>, &[u8], &str); 4] = [
+        (
+            Some(ContentFormat::LWM2M_TLV),
+            &[0xc1, 9, 87, 0xc8, 0],
+            "the TLV payload is malformed: an entry is cut off",
+        ),
+        (
+            Some(ContentFormat::LWM2M_TLV),
+            &[0xc8, 9, 9, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+            "the TLV payload is malformed: the value of /3/0/9 is not of type INTEGER",
+        ),
+        (
+            Some(ContentFormat::TEXT),
+            b"87",
+            "payloads in Content-Format 0 hold one value only",
+        ),
+        (
+            None,
+            b"87",
+            "the TLV payload is malformed: an entry is cut off",
+        ),
+    ];
+    for (format, payload, why) in cases {
+        let mut bench = Bench::registered();
+        bench.ask(read("/3/0"));
+        let mut answer = bench.piggybacked(Code::CONTENT).with_payload(payload);
+        if let Some(format) = format {
+            answer = answer.with_content_format(format);
+        }
+        let why = format!("the answer cannot be read: {why}");
+        assert_eq!(bench.hears(HOME, &answer), failed(r#"1/1 "205""#, &why));
+    }
+}
+
+#[test]
+fn the_first_of_several_blocks_is_not_taken_for_the_whole() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0"));
+    let values = [("/3/0/9", Value::Integer(87))];
+    let answer = bench
+        .piggybacked(Code::CONTENT)
+        .with_block2(Block::from_value(0b1110));
+    let why = "the answer cannot be read: it comes in several blocks, which is not supported";
+    assert_eq!(
+        bench.hears(HOME, &tlv(answer, "/3/0", &values)),
+        failed(r#"1/1 "205""#, why)
+    );
+}
+
+#[test]
+fn a_multiple_resource_is_written_as_the_release_can() {
+    let cases = [
+        (
+            "lwm2m=1.0",
+            "CON PUT /3/0/6 format 11542 \"\u{fffd}\\u{6}A\\0\\u{1}\" m1",
+        ),
+        ("lwm2m=1.1", "CON PUT /3/0/6/0 format 0 \"1\" m1"),
+        ("lwm2m=1.2", "CON PUT /3/0/6/0 format 0 \"1\" m1"),
+    ];
+    for (release, asked) in cases {
+        let mut bench = Bench::new();
+        bench.register_with(&[release, "lt=86400"], "</3/0>");
+        let effects = bench.submit(write("/3/0/6", "1")).1;
+        assert!(effects.ends_with(&sent(asked)), "{release}: {effects:?}");
+        let expected = ended("#1", Succeeded, r#"1/1 "204""#);
+        assert_eq!(bench.answer(Code::CHANGED, ""), expected, "{release}");
+    }
+}
+
+fn failed(progress: &str, why: &str) -> Lines {
+    all([
+        ended("#1", Failed, &format!("{progress} {why:?}")),
+        logged(&format!(
+            "DeviceController[ActionRequestFailed] Error: Action request #1 failed: {why}."
+        )),
+    ])
+}

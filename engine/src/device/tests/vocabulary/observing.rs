@@ -1,0 +1,125 @@
+//! What a machine test says of observations: how they begin, and what a device notifies of.
+
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::{Kind, Message};
+use protocol::coap::token::Token;
+use protocol::lwm2m::payload;
+use protocol::lwm2m::value::Value;
+
+use super::{Bench, HOME, request};
+use crate::action::{NewAction, Operation};
+
+use super::telling::Lines;
+
+/// What is observed, unless a test says otherwise.
+pub(in crate::device::tests) const BATTERY: &str = "/3/0/9";
+
+impl Bench {
+    /// A device that registered at the start and of which the battery is observed since; the first
+    /// value had the number 10.
+    pub(in crate::device::tests) fn observed() -> Self {
+        let mut bench = Self::registered();
+        bench.begin_observing(BATTERY);
+        bench
+    }
+
+    /// A request begins to observe a resource, and the device agrees.
+    pub(in crate::device::tests) fn begin_observing(&mut self, path: &str) {
+        self.ask(observe(path));
+        self.agree(10, "87");
+    }
+
+    /// The device agrees to be observed and tells the first value.
+    pub(in crate::device::tests) fn agree(&mut self, sequence: u32, value: &str) -> Lines {
+        let answer = self.piggybacked(Code::CONTENT).with_observe(sequence);
+        self.hears(HOME, &answer.with_payload(value))
+    }
+
+    /// A notification of the battery.
+    pub(in crate::device::tests) fn notification(
+        &mut self,
+        kind: Kind,
+        sequence: u32,
+        value: &str,
+    ) -> Message {
+        self.notification_of(BATTERY, kind, sequence)
+            .with_payload(value)
+    }
+
+    /// A notification of what is observed there, without its value.
+    pub(in crate::device::tests) fn notification_of(
+        &mut self,
+        path: &str,
+        kind: Kind,
+        sequence: u32,
+    ) -> Message {
+        let token = self.token_observing(path);
+        Message::separate(kind, Code::CONTENT, self.device_id(), token).with_observe(sequence)
+    }
+
+    /// The device notifies of the battery and waits for the acknowledgement.
+    pub(in crate::device::tests) fn notify(&mut self, sequence: u32, value: &str) -> Lines {
+        let message = self.notification(Kind::Confirmable, sequence, value);
+        self.hears(HOME, &message)
+    }
+
+    pub(in crate::device::tests) fn token_observing(&self, path: &str) -> Token {
+        let path = path.parse().unwrap();
+        let observations = self.snapshot().observations;
+        let found = observations.iter().find(|observed| observed.path == path);
+        Token::new(&found.expect("it is observed").token).unwrap()
+    }
+
+    /// What is told from now on is named from the first on.
+    pub(in crate::device::tests) fn forget_names(&mut self) {
+        self.told = super::telling::Names::default();
+    }
+
+    /// What is observed of the device, oldest first.
+    pub(in crate::device::tests) fn observations(&self) -> Vec<String> {
+        let observations = self.snapshot().observations;
+        let line = |o: &crate::device::record::Observation| format!("{} {:?}", o.path, o.state);
+        observations.iter().map(line).collect()
+    }
+}
+
+pub(in crate::device::tests) fn observe(path: &str) -> NewAction {
+    request(Operation::ObserveStart, path, None)
+}
+
+pub(in crate::device::tests) fn end_observing(path: &str) -> NewAction {
+    request(Operation::ObserveEnd, path, None)
+}
+
+/// The record of a device that registered at the start is saved with what is observed of it.
+pub(in crate::device::tests) fn observing(seen_at_ms: i64, observations: &[&str]) -> Lines {
+    let seen = format!("registered until 86400000, seen at {seen_at_ms} from {HOME}");
+    let mut line = format!("save record: {seen}");
+    for observed in observations {
+        line.push_str(&format!(", {observed}"));
+    }
+    vec![line]
+}
+
+/// The customer is told that the battery is not observed any more.
+pub(in crate::device::tests) fn forgets(why: &str) -> Lines {
+    super::logged(&format!(
+        "LwM2M[ObservationLost] Error: The observation of {BATTERY} was lost: {why}."
+    ))
+}
+
+/// Puts values at and below a path into an answer.
+pub(in crate::device::tests) fn tlv(
+    message: Message,
+    path: &str,
+    values: &[(&str, Value)],
+) -> Message {
+    let reading = values
+        .iter()
+        .map(|(at, value)| (at.parse().unwrap(), value.clone()));
+    let payload = payload::tlv::encode(path.parse().unwrap(), &reading.collect());
+    message
+        .with_content_format(ContentFormat::LWM2M_TLV)
+        .with_payload(payload)
+}
