@@ -6,14 +6,16 @@
 //! ...), `next_timeout`, and getters. After each input or order, `next_timeout` tells when to call
 //! `handle_timeout`.
 //!
-//! The device has one server. It registers, keeps its registration alive, obeys read, write and
-//! execute of single resources in text and opaque, and in queue mode sleeps between its updates.
+//! The device has one server. It registers, keeps its registration alive, obeys read, write,
+//! execute and observe, says what changes of that which is observed, and in queue mode sleeps
+//! between its updates. Values travel as text, opaque and TLV.
 
 mod answers;
 pub mod configuration;
 mod downlink;
 pub mod event;
 mod heard;
+mod observing;
 pub mod performed;
 mod registration;
 pub mod resource;
@@ -91,6 +93,7 @@ impl SimulatedDevice {
                 out.extend(reset.map(|reset| Output::Send(reset.encode())));
             }
         }
+        self.notify(now_ms, out);
     }
 
     /// Does what is due.
@@ -109,8 +112,10 @@ impl SimulatedDevice {
         self.session
             .answers
             .handle_timeout(now_ms, transmission, &mut self.chance, out);
+        self.session.observations.handle_timeout(now_ms, out);
         self.take_consequence(now_ms, out);
         self.keep_contact(now_ms, out);
+        self.notify(now_ms, out);
         if out
             .iter()
             .skip(told_before)
@@ -158,6 +163,7 @@ impl SimulatedDevice {
             }
         }
         self.session.answers = answers::Answers::default();
+        self.session.observations.hush();
         self.fall_asleep(now_ms, out);
     }
 
@@ -187,14 +193,17 @@ impl SimulatedDevice {
     /// value, or nothing if there is nothing to press.
     pub fn press(&mut self, path: Path) -> Option<Value> {
         let pressed = pressed(self.resources.value(path)?)?;
-        self.resources.replace(path, pressed.clone())?;
+        self.set(path, pressed.clone())?;
         Some(pressed)
     }
 
     /// Has the device measure another value, and returns the one before; nothing, and nothing
-    /// changes, if it has no such resource of that type.
-    pub fn replace(&mut self, path: Path, value: Value) -> Option<Value> {
-        self.resources.replace(path, value)
+    /// changes, if it has no such resource of that type. Whoever observes it is told at the next
+    /// timeout, which is then due; a device that sleeps wakes for it.
+    pub fn set(&mut self, path: Path, value: Value) -> Option<Value> {
+        let before = self.resources.replace(path, value)?;
+        self.session.observations.look(&self.resources);
+        Some(before)
     }
 
     /// Has the device update its registration at another interval, once it has said next that it
@@ -214,19 +223,28 @@ impl SimulatedDevice {
         let session = &self.session;
         match session.radio {
             Radio::Off => None,
-            Radio::Asleep => session.registration.next_contact_at_ms(),
+            Radio::Asleep => {
+                let times = [
+                    session.registration.next_contact_at_ms(),
+                    self.notifies_at_ms(),
+                ];
+                times.into_iter().flatten().min()
+            }
             Radio::Awake => {
                 let says = match &session.request {
                     Some(request) => Some(request.exchange.next_timeout()),
                     None => session.registration.next_contact_at_ms(),
                 };
                 let consequence = session.consequence.map(|(due_at_ms, _)| due_at_ms);
-                let times = [says, session.answers.next_timeout(), consequence];
-                times
-                    .into_iter()
-                    .chain([self.sleeps_at_ms()])
-                    .flatten()
-                    .min()
+                let times = [
+                    says,
+                    session.answers.next_timeout(),
+                    session.observations.next_timeout(),
+                    consequence,
+                    self.notifies_at_ms(),
+                    self.sleeps_at_ms(),
+                ];
+                times.into_iter().flatten().min()
             }
         }
     }
@@ -285,7 +303,9 @@ impl SimulatedDevice {
     ) {
         if message.code.is_request() {
             self.handle_request(now_ms, bytes, message, out);
-        } else if !self.handle_response(now_ms, bytes, message, out) {
+        } else if !self.handle_response(now_ms, bytes, message, out)
+            && !self.session.observations.handle(message, out)
+        {
             self.session.answers.handle(now_ms, message);
             self.reject(now_ms, bytes, message, out);
         }
@@ -330,11 +350,18 @@ impl SimulatedDevice {
         out.push(Output::Told(Event::Asleep { wakes_in_ms }));
     }
 
+    // News are due at once, and have been since before now.
+    fn notifies_at_ms(&self) -> Option<i64> {
+        let has_news = self.session.observations.has_news();
+        has_news.then_some(self.session.quiet_since_ms)
+    }
+
     // Only a registered device that owes nobody anything sleeps by itself.
     fn sleeps_at_ms(&self) -> Option<i64> {
         let session = &self.session;
         let is_busy = session.request.is_some()
             || session.consequence.is_some()
+            || session.observations.is_waiting()
             || !session.answers.is_empty();
         match (self.configuration.reachability, self.location()) {
             (Reachability::Queue { awake_window_ms }, Some(_)) if !is_busy => Some(

@@ -112,6 +112,11 @@ impl RunningDevice {
         self.with(move |device| device.press(path)).await
     }
 
+    /// See [`SimulatedDevice::set`].
+    pub async fn set(&self, path: Path, value: Value) -> Result<Option<Value>, Stopped> {
+        self.with(move |device| device.set(path, value)).await
+    }
+
     /// Looks at the device, or changes what needs no clock, and returns what was found.
     pub async fn with<T: Send + 'static>(
         &self,

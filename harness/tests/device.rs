@@ -6,6 +6,8 @@
 mod answers;
 #[path = "device/noise.rs"]
 mod noise;
+#[path = "device/observing.rs"]
+mod observing;
 #[path = "device/orders.rs"]
 mod orders;
 #[path = "device/queue_mode.rs"]
@@ -16,6 +18,8 @@ mod refusals;
 mod registration;
 #[path = "device/repeats.rs"]
 mod repeats;
+#[path = "device/several_values.rs"]
+mod several_values;
 #[path = "device/updates.rs"]
 mod updates;
 #[path = "device/world.rs"]

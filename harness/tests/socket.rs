@@ -98,6 +98,30 @@ async fn orders_reach_a_running_device() {
 }
 
 #[tokio::test]
+async fn a_value_that_is_set_is_told_to_whoever_observes_it() {
+    let server = Server::start().await;
+    let (device, mut events) = server.registered("127.0.1.18:0").await;
+    let observe = read(1).with_observe(0);
+    server.say(&observe, device.address()).await;
+    let (begun, _) = server.hear().await;
+    assert_eq!(begun.observe(), Some(1));
+    assert!(matches!(next(&mut events).await, Event::Answered { .. }));
+
+    let before = device.set(TEMPERATURE, Value::Float(22.25)).await;
+    assert_eq!(before, Ok(Some(Value::Float(21.5))));
+    let (notification, from) = server.hear().await;
+    assert_eq!(from, device.address());
+    assert_eq!(notification.token, observe.token);
+    assert_eq!(notification.payload, b"22.25");
+    let path = TEMPERATURE;
+    assert_eq!(next(&mut events).await, Event::Notified { path });
+
+    let reset = Message::reset(notification.message_id);
+    server.say(&reset, from).await;
+    assert_eq!(next(&mut events).await, Event::ObservationEnded { path });
+}
+
+#[tokio::test]
 async fn a_device_that_moves_is_heard_from_its_new_address() {
     let server = Server::start().await;
     let (mut device, _events) = server.registered("127.0.1.9:0").await;

@@ -271,7 +271,7 @@ impl Member {
 fn grow(device: &mut SimulatedDevice, path: Path, step: f64) {
     if let Some(Value::Float(held)) = device.value(path) {
         let grown = ((held + step) * 10_000.0).round() / 10_000.0;
-        device.replace(path, Value::Float(grown));
+        device.set(path, Value::Float(grown));
     }
 }
 

@@ -124,6 +124,8 @@ impl Census {
             | News::Deregistered
             | News::GaveUp(_)
             | News::LeftUnanswered { .. }
+            | News::Notified { .. }
+            | News::ObservationEnded { .. }
             | News::Rebooted
             | News::Refused { .. } => return,
         } += 1;

@@ -77,7 +77,7 @@ impl Answers {
                 }
                 None => false,
             },
-            Owed::Unacknowledged(exchange) => repeat(exchange, now_ms, out),
+            Owed::Unacknowledged(exchange) => repeat(exchange, now_ms, Uplink::Answer, out),
         });
     }
 
@@ -119,8 +119,13 @@ impl Owed {
     }
 }
 
-// Tells whether the answer is still owed.
-fn repeat(exchange: &mut Exchange, now_ms: i64, out: &mut Vec<Output>) -> bool {
+/// Repeats or gives up what is due to be, and tells whether its acknowledgement is still awaited.
+pub(super) fn repeat(
+    exchange: &mut Exchange,
+    now_ms: i64,
+    said: Uplink,
+    out: &mut Vec<Output>,
+) -> bool {
     match exchange.handle_timeout(now_ms) {
         Expiry::NotYet => true,
         Expiry::Retransmit => {
@@ -128,7 +133,7 @@ fn repeat(exchange: &mut Exchange, now_ms: i64, out: &mut Vec<Output>) -> bool {
             true
         }
         Expiry::GaveUp(_) => {
-            out.push(Output::Told(Event::GaveUp(Uplink::Answer)));
+            out.push(Output::Told(Event::GaveUp(said)));
             false
         }
     }

@@ -18,6 +18,8 @@ pub struct Configuration {
     pub reachability: Reachability,
     /// How often it updates its registration; nine tenths of its lifetime if not said.
     pub update_interval_ms: Option<u32>,
+    /// Whether it wants its notifications acknowledged.
+    pub notify: Notify,
     /// How patient it is with unanswered messages.
     pub transmission: Transmission,
     /// How long it waits before it tries a failed registration again.
@@ -39,6 +41,16 @@ pub enum Reachability {
     },
 }
 
+/// Tells how a device says that something observed has changed (RFC 7641 section 4.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notify {
+    /// In messages that are repeated until they are acknowledged, and given up with the observation
+    /// if they never are.
+    Confirmable,
+    /// In messages that may get lost, as most devices do.
+    NonConfirmable,
+}
+
 /// The waits between attempts to register: each twice the one before, plus up to a quarter of
 /// chance, so that devices that were turned away together do not come back together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +70,7 @@ impl Configuration {
             version: EnablerVersion::V1_1,
             reachability: Reachability::Always,
             update_interval_ms: None,
+            notify: Notify::NonConfirmable,
             transmission: Transmission::STANDARD,
             retry: Retry {
                 first_ms: 2_000,

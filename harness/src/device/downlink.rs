@@ -71,7 +71,11 @@ impl SimulatedDevice {
             return Some(self.respond(request, Outcome::of(Code::NOT_FOUND)));
         };
         let operation = match request.code {
-            Code::GET => Operation::Read,
+            Code::GET => match request.observe() {
+                Some(0) => Operation::Observe,
+                Some(1) => Operation::CancelObservation,
+                Some(_) | None => Operation::Read,
+            },
             Code::PUT => Operation::Write,
             Code::POST => Operation::Execute,
             _ => return Some(self.respond(request, Outcome::of(Code::METHOD_NOT_ALLOWED))),
@@ -153,11 +157,14 @@ impl SimulatedDevice {
             path,
             operation,
         } = *asked;
-        let outcome = self.resources.perform(path, operation, request);
+        let mut outcome = self.resources.perform(path, operation, request);
         if outcome.code.is_success() {
             self.set_off(now_ms, answered_after_ms, asked);
+            outcome.observe = self.observe(asked, &outcome);
             let payload = match operation {
-                Operation::Read => &outcome.payload,
+                Operation::Read | Operation::Observe | Operation::CancelObservation => {
+                    &outcome.payload
+                }
                 Operation::Write | Operation::Execute => &request.payload,
             };
             self.performed.add(Performed {
@@ -172,8 +179,26 @@ impl SimulatedDevice {
         outcome
     }
 
+    /// Begins or ends an observation if that was asked for, or looks what a change means to those
+    /// there are. Returns the number of an answer that begins one.
+    fn observe(&mut self, asked: &Asked<'_>, told: &Outcome) -> Option<u32> {
+        let observations = &mut self.session.observations;
+        match asked.operation {
+            Operation::Read => None,
+            Operation::Write | Operation::Execute => {
+                observations.look(&self.resources);
+                None
+            }
+            Operation::Observe => observations.begin(asked.request, asked.path, told),
+            Operation::CancelObservation => {
+                observations.end(asked.request.token, asked.path);
+                None
+            }
+        }
+    }
+
     fn set_off(&mut self, now_ms: i64, answered_after_ms: u32, asked: &Asked<'_>) {
-        let is_change = asked.operation != Operation::Read;
+        let is_change = matches!(asked.operation, Operation::Write | Operation::Execute);
         let resource = self.resources.find(asked.path).filter(|_| is_change);
         let consequence = resource.map_or(Consequence::Nothing, |resource| resource.consequence);
         let answered_at_ms = now_ms.saturating_add(answered_after_ms.into());
@@ -194,18 +219,14 @@ impl SimulatedDevice {
                 self.session.message_ids.take()
             }
         };
-        fill(
-            Message::response_to(request, outcome.code, message_id),
-            outcome,
-        )
+        let response = Message::response_to(request, outcome.code, message_id);
+        outcome.fill(response)
     }
 
     fn respond_apart(&mut self, request: &Message, kind: Kind, outcome: Outcome) -> Message {
         let message_id = self.session.message_ids.take();
-        fill(
-            Message::separate(kind, outcome.code, message_id, request.token),
-            outcome,
-        )
+        let response = Message::separate(kind, outcome.code, message_id, request.token);
+        outcome.fill(response)
     }
 }
 
@@ -223,14 +244,6 @@ impl Asked<'_> {
         let (path, operation) = (self.path, self.operation);
         Output::Told(Event::LeftUnanswered { path, operation })
     }
-}
-
-fn fill(message: Message, outcome: Outcome) -> Message {
-    let message = match outcome.format {
-        Some(format) => message.with_content_format(format),
-        None => message,
-    };
-    message.with_payload(outcome.payload)
 }
 
 fn acknowledgement_of(request: &Message) -> Option<Message> {

@@ -44,6 +44,16 @@ pub enum Event {
         /// What was asked.
         operation: Operation,
     },
+    /// It told the server that something observed has changed.
+    Notified {
+        /// What is observed.
+        path: Path,
+    },
+    /// It tells of something no more: the server did not want it, or did not react, or it is gone.
+    ObservationEnded {
+        /// What was observed.
+        path: Path,
+    },
     /// It begins anew, without memory of anything it had not stored.
     Rebooted,
     /// The server turned it away.
@@ -73,6 +83,10 @@ pub enum Operation {
     Write,
     /// POST
     Execute,
+    /// GET that asks to be told of every change
+    Observe,
+    /// GET that asks to be told no more
+    CancelObservation,
 }
 
 /// What a device says by itself, or has to say again.
@@ -82,6 +96,8 @@ pub enum Uplink {
     Answer,
     /// A deregistration.
     Deregister,
+    /// Word that something observed has changed.
+    Notification,
     /// A registration.
     Register,
     /// A registration update.
@@ -120,6 +136,8 @@ impl fmt::Display for Operation {
             Self::Read => "read",
             Self::Write => "write",
             Self::Execute => "execute",
+            Self::Observe => "observe",
+            Self::CancelObservation => "the end of observing",
         })
     }
 }
@@ -129,6 +147,7 @@ impl fmt::Display for Uplink {
         f.write_str(match self {
             Self::Answer => "answer",
             Self::Deregister => "deregistration",
+            Self::Notification => "notification",
             Self::Register => "registration",
             Self::Update => "update",
         })
@@ -158,6 +177,8 @@ impl fmt::Display for Event {
             Self::LeftUnanswered { path, operation } => {
                 write!(f, "left {operation} {path} unanswered")
             }
+            Self::Notified { path } => write!(f, "told that {path} has changed"),
+            Self::ObservationEnded { path } => write!(f, "tells of {path} no more"),
             Self::Rebooted => f.write_str("rebooted"),
             Self::Refused { uplink, code } => write!(f, "had its {uplink} refused with {code}"),
             Self::Registered { location } => write!(f, "registered at {location}"),

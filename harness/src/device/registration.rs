@@ -13,7 +13,7 @@ use super::configuration::{Configuration, Reachability};
 use super::event::Location;
 
 /// Names the formats the device speaks, which releases before 1.1 have no place for.
-const ROOT_LINK: &str = "</>;rt=\"oma.lwm2m\";ct=\"0 42\"";
+const ROOT_LINK: &str = "</>;rt=\"oma.lwm2m\";ct=\"0 42 11542\"";
 
 pub(super) fn register(
     device: &Configuration,

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
-use protocol::lwm2m::path::{Level, Path};
-use protocol::lwm2m::payload::{opaque, text};
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::payload::{Reading, opaque, text, tlv};
 use protocol::lwm2m::value::{DataType, Value};
 
 use super::event::Operation;
@@ -30,6 +30,8 @@ struct Entry {
 pub(super) struct Outcome {
     pub(super) code: Code,
     pub(super) format: Option<ContentFormat>,
+    /// The number of a notification, or of the answer that begins an observation.
+    pub(super) observe: Option<u32>,
     pub(super) payload: Vec<u8>,
 }
 
@@ -38,7 +40,29 @@ impl Outcome {
         Self {
             code,
             format: None,
+            observe: None,
             payload: Vec::new(),
+        }
+    }
+
+    /// Writes the outcome into the message that tells it.
+    pub(super) fn fill(self, message: Message) -> Message {
+        let message = match self.observe {
+            Some(sequence) => message.with_observe(sequence),
+            None => message,
+        };
+        let message = match self.format {
+            Some(format) => message.with_content_format(format),
+            None => message,
+        };
+        message.with_payload(self.payload)
+    }
+
+    fn content(format: ContentFormat, payload: Vec<u8>) -> Self {
+        Self {
+            format: Some(format),
+            payload,
+            ..Self::of(Code::CONTENT)
         }
     }
 }
@@ -58,15 +82,23 @@ impl Resources {
 
     /// Performs an operation, or tells why it is not done.
     pub(super) fn perform(&mut self, path: Path, operation: Operation, by: &Message) -> Outcome {
-        let done = match self.entry_mut(path) {
-            Some(entry) => match operation {
-                Operation::Read => entry.read(by.accept()),
-                Operation::Write => entry.write(by),
-                Operation::Execute => entry.execute(by),
-            },
-            None => Err(self.refusal_of(path, operation)),
+        let done = match operation {
+            Operation::Read | Operation::Observe | Operation::CancelObservation => {
+                return self.read(path, by.accept());
+            }
+            Operation::Write => self.write(path, by),
+            Operation::Execute => self.execute(path, by),
         };
         done.unwrap_or_else(Outcome::of)
+    }
+
+    /// Tells what is at and below a path, in the format asked for.
+    pub(super) fn read(&self, path: Path, accept: Option<ContentFormat>) -> Outcome {
+        let read = match self.entry(path) {
+            Some(entry) => entry.read(accept),
+            None => self.read_below(path, accept),
+        };
+        read.unwrap_or_else(Outcome::of)
     }
 
     /// Puts a value in the place of another one of its type, and returns that.
@@ -87,9 +119,11 @@ impl Resources {
         self.find(path)?.value.as_ref()
     }
 
-    /// Tells how often the server wrote or executed the resource.
+    /// Tells how often the server wrote or executed the resource; of several instances, the one
+    /// where it did most often.
     pub(super) fn executed(&self, path: Path) -> u64 {
-        self.entry(path).map_or(0, |entry| entry.executed)
+        let executed = self.within(path).map(|entry| entry.executed);
+        executed.max().unwrap_or(0)
     }
 
     /// Writes the links of all object instances, as a registration carries them.
@@ -110,20 +144,75 @@ impl Resources {
         }
     }
 
-    // What is no single value travels in formats this device does not speak.
-    fn refusal_of(&self, path: Path, operation: Operation) -> Code {
-        let is_parent = self
-            .entries
-            .iter()
-            .any(|entry| is_below(entry.resource.path, path));
-        if !is_parent {
-            return Code::NOT_FOUND;
+    // What is no single value travels as TLV.
+    fn read_below(&self, path: Path, accept: Option<ContentFormat>) -> Result<Outcome, Code> {
+        self.within(path).next().ok_or(Code::NOT_FOUND)?;
+        let readable = self.within(path).filter_map(Entry::readable);
+        let values: Reading = readable.collect();
+        if values.is_empty() && path.is_resource() {
+            return Err(Code::METHOD_NOT_ALLOWED);
         }
-        match operation {
-            Operation::Read => Code::NOT_ACCEPTABLE,
-            Operation::Write => Code::UNSUPPORTED_CONTENT_FORMAT,
-            Operation::Execute => Code::METHOD_NOT_ALLOWED,
+        match accept {
+            None | Some(ContentFormat::LWM2M_TLV) => Ok(Outcome::content(
+                ContentFormat::LWM2M_TLV,
+                tlv::encode(path, &values),
+            )),
+            Some(_) => Err(Code::NOT_ACCEPTABLE),
         }
+    }
+
+    fn write(&mut self, path: Path, by: &Message) -> Result<Outcome, Code> {
+        // A PUT with parameters writes attributes, which this device keeps none of.
+        if by.uri_query().next().is_some() {
+            return Err(Code::NOT_IMPLEMENTED);
+        }
+        match self.entry_mut(path) {
+            Some(entry) => entry.write(by),
+            None => self.replace_instances(path, by),
+        }
+    }
+
+    /// Puts the instances that a list names in the place of those a multiple resource has.
+    fn replace_instances(&mut self, path: Path, by: &Message) -> Result<Outcome, Code> {
+        let like = self.within(path).next().ok_or(Code::NOT_FOUND)?.clone();
+        let value = like.writable().filter(|_| path.is_resource());
+        let data_type = value.ok_or(Code::METHOD_NOT_ALLOWED)?.data_type();
+        if by.content_format() != Some(ContentFormat::LWM2M_TLV) {
+            return Err(Code::UNSUPPORTED_CONTENT_FORMAT);
+        }
+        let values = tlv::decode(path, &by.payload, |_| Some(data_type));
+        let values = values.map_err(|_| Code::BAD_REQUEST)?;
+        // A resource without instances would be gone for good.
+        if values.is_empty() || values.contains_key(&path) {
+            return Err(Code::BAD_REQUEST);
+        }
+        let written = values.into_iter().map(|(path, value)| {
+            let mut entry = self.entry(path).unwrap_or(&like).clone();
+            entry.executed = self.entry(path).map_or(0, |entry| entry.executed) + 1;
+            entry.resource.path = path;
+            entry.resource.value = Some(value);
+            entry
+        });
+        let written: Vec<Entry> = written.collect();
+        self.entries
+            .retain(|entry| !path.contains(entry.resource.path));
+        self.entries.extend(written);
+        self.entries.sort_by_key(|entry| entry.resource.path);
+        Ok(Outcome::of(Code::CHANGED))
+    }
+
+    fn execute(&mut self, path: Path, by: &Message) -> Result<Outcome, Code> {
+        let is_known = self.within(path).next().is_some();
+        match self.entry_mut(path) {
+            Some(entry) => entry.execute(by),
+            None if is_known => Err(Code::METHOD_NOT_ALLOWED),
+            None => Err(Code::NOT_FOUND),
+        }
+    }
+
+    fn within(&self, path: Path) -> impl Iterator<Item = &Entry> {
+        let is_within = move |entry: &&Entry| path.contains(entry.resource.path);
+        self.entries.iter().filter(is_within)
     }
 
     fn entry(&self, path: Path) -> Option<&Entry> {
@@ -144,42 +233,38 @@ impl Resources {
 
 impl Entry {
     fn read(&self, accept: Option<ContentFormat>) -> Result<Outcome, Code> {
-        let value = self.resource.value.as_ref();
-        let value = value.filter(|_| self.resource.operations.can_read());
-        let value = value.ok_or(Code::METHOD_NOT_ALLOWED)?;
+        let (path, value) = self.readable().ok_or(Code::METHOD_NOT_ALLOWED)?;
         let is_opaque = value.data_type() == DataType::Opaque;
         let (format, payload) = match accept {
-            None if is_opaque => (ContentFormat::OCTET_STREAM, opaque::encode(value)),
-            None | Some(ContentFormat::TEXT) => (ContentFormat::TEXT, text::encode(value)),
+            None if is_opaque => (ContentFormat::OCTET_STREAM, opaque::encode(&value)),
+            None | Some(ContentFormat::TEXT) => (ContentFormat::TEXT, text::encode(&value)),
             Some(ContentFormat::OCTET_STREAM) if is_opaque => {
-                (ContentFormat::OCTET_STREAM, opaque::encode(value))
+                (ContentFormat::OCTET_STREAM, opaque::encode(&value))
+            }
+            Some(ContentFormat::LWM2M_TLV) => {
+                let payload = tlv::encode(path, &Reading::from([(path, value)]));
+                (ContentFormat::LWM2M_TLV, payload)
             }
             Some(_) => return Err(Code::NOT_ACCEPTABLE),
         };
-        Ok(Outcome {
-            code: Code::CONTENT,
-            format: Some(format),
-            payload,
-        })
+        Ok(Outcome::content(format, payload))
     }
 
     fn write(&mut self, by: &Message) -> Result<Outcome, Code> {
-        // A PUT with parameters writes attributes, which this device keeps none of.
-        if by.uri_query().next().is_some() {
-            return Err(Code::NOT_IMPLEMENTED);
-        }
-        let can_write = self.resource.operations.can_write();
-        let value = self.resource.value.as_mut().filter(|_| can_write);
-        let value = value.ok_or(Code::METHOD_NOT_ALLOWED)?;
-        let data_type = value.data_type();
+        let path = self.resource.path;
+        let data_type = self.writable().ok_or(Code::METHOD_NOT_ALLOWED)?.data_type();
         let decoded = match (by.content_format(), data_type) {
             (None | Some(ContentFormat::OCTET_STREAM), DataType::Opaque) => {
-                opaque::decode(&by.payload, data_type)
+                opaque::decode(&by.payload, data_type).ok()
             }
-            (None | Some(ContentFormat::TEXT), _) => text::decode(&by.payload, data_type),
+            (None | Some(ContentFormat::TEXT), _) => text::decode(&by.payload, data_type).ok(),
+            (Some(ContentFormat::LWM2M_TLV), _) => {
+                let values = tlv::decode(path, &by.payload, |_| Some(data_type));
+                values.ok().and_then(|mut values| values.remove(&path))
+            }
             (Some(_), _) => return Err(Code::UNSUPPORTED_CONTENT_FORMAT),
         };
-        *value = decoded.map_err(|_| Code::BAD_REQUEST)?;
+        self.resource.value = Some(decoded.ok_or(Code::BAD_REQUEST)?);
         self.executed += 1;
         Ok(Outcome::of(Code::CHANGED))
     }
@@ -195,13 +280,15 @@ impl Entry {
         self.executed += 1;
         Ok(Outcome::of(Code::CHANGED))
     }
-}
 
-fn is_below(path: Path, parent: Path) -> bool {
-    let reaches_instance = parent.level() >= Level::Instance;
-    let reaches_resource = parent.level() >= Level::Resource;
-    path.level() > parent.level()
-        && path.object_id() == parent.object_id()
-        && (!reaches_instance || path.instance_id() == parent.instance_id())
-        && (!reaches_resource || path.resource_id() == parent.resource_id())
+    fn readable(&self) -> Option<(Path, Value)> {
+        let value = self.resource.value.as_ref();
+        let value = value.filter(|_| self.resource.operations.can_read())?;
+        Some((self.resource.path, value.clone()))
+    }
+
+    fn writable(&self) -> Option<&Value> {
+        let value = self.resource.value.as_ref();
+        value.filter(|_| self.resource.operations.can_write())
+    }
 }

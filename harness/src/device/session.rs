@@ -14,6 +14,7 @@ use protocol::coap::message::MessageId;
 use super::answers::Answers;
 use super::event::Location;
 use super::heard::Heard;
+use super::observing::Observations;
 use super::resource::Consequence;
 
 /// Everything that lives in the device's memory alone.
@@ -25,6 +26,7 @@ pub(super) struct Session {
     pub(super) request: Option<OpenRequest>,
     pub(super) answers: Answers,
     pub(super) heard: Heard,
+    pub(super) observations: Observations,
     /// What a request of the server has set off, and when it happens.
     pub(super) consequence: Option<(i64, Consequence)>,
     pub(super) message_ids: MessageIds,
@@ -82,6 +84,7 @@ impl Session {
             request: None,
             answers: Answers::default(),
             heard: Heard::default(),
+            observations: Observations::default(),
             consequence: None,
             message_ids: MessageIds(first_message_id),
             failures: 0,

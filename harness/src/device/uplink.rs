@@ -27,6 +27,9 @@ impl SimulatedDevice {
         let lifetime_s = self.lifetime_s();
         let request =
             registration::register(&self.configuration, lifetime_s, links, message_id, token);
+        // A server knows nothing of the observations of another registration (LwM2M Core 1.1
+        // section 6.4).
+        self.session.observations.forget();
         self.session.registration = Registration::Registering;
         self.ask(now_ms, Purpose::Register { lifetime_s }, &request, out);
     }
@@ -86,6 +89,7 @@ impl SimulatedDevice {
     }
 
     pub(super) fn rest_until(&mut self, until_ms: Option<i64>) {
+        self.session.observations.forget();
         self.session.registration = Registration::Resting { until_ms };
     }
 

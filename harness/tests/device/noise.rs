@@ -1,7 +1,7 @@
 //! Is there anything a network can do to a device that stops it or makes it spin?
 
 use harness::device::SimulatedDevice;
-use harness::device::configuration::{Configuration, Reachability};
+use harness::device::configuration::{Configuration, Notify, Reachability};
 use harness::device::event::Output;
 use harness::device::resource::Answer;
 use proptest::collection::vec;
@@ -17,7 +17,10 @@ use super::world::{at, created};
 enum Step {
     Datagram(Vec<u8>),
     Request(Kind, u8, Vec<u16>, Vec<u8>),
+    Observe(u32, u64, Vec<u16>),
     AnswerLast(u8, Vec<u8>),
+    AcknowledgeLast,
+    RejectLast,
     Created,
     Pass(i64),
     Timeout,
@@ -94,6 +97,15 @@ fn take(
                     .with_payload(payload.clone());
             device.handle_datagram(now_ms, &request.encode(), out);
         }
+        Step::Observe(observe, token, path) => {
+            let token = Token::from_u64(*token);
+            let request = Message::request(Kind::Confirmable, Code::GET, MessageId(9), token)
+                .with_uri_path(path.iter().map(u16::to_string))
+                .with_observe(*observe);
+            device.handle_datagram(now_ms, &request.encode(), out);
+        }
+        Step::AcknowledgeLast => react_to(device, now_ms, last, Message::acknowledgement, out),
+        Step::RejectLast => react_to(device, now_ms, last, Message::reset, out),
         Step::AnswerLast(code, options) => {
             if let Ok(last) = Message::decode(last) {
                 let code = Code::from_byte(*code);
@@ -121,6 +133,18 @@ fn take(
     now_ms
 }
 
+fn react_to(
+    device: &mut SimulatedDevice,
+    now_ms: i64,
+    last: &[u8],
+    react: impl FnOnce(MessageId) -> Message,
+    out: &mut Vec<Output>,
+) {
+    if let Ok(last) = Message::decode(last) {
+        device.handle_datagram(now_ms, &react(last.message_id).encode(), out);
+    }
+}
+
 fn any_step() -> impl Strategy<Value = Step> {
     let kind = prop_oneof![Just(Kind::Confirmable), Just(Kind::NonConfirmable)];
     let path = prop_oneof![
@@ -129,13 +153,20 @@ fn any_step() -> impl Strategy<Value = Step> {
         Just(vec![1, 0, 8]),
         Just(vec![3, 0, 4]),
         Just(vec![3, 0, 0]),
+        Just(vec![3, 0, 9]),
+        Just(vec![3]),
         vec(0_u16..7, 0..5),
     ];
+    let path = path.boxed();
     let payload = prop_oneof![Just(b"60".to_vec()), vec(any::<u8>(), 0..9)];
     prop_oneof![
         vec(any::<u8>(), 0..40).prop_map(Step::Datagram),
-        (kind, 1_u8..6, path, payload)
+        (kind, 1_u8..6, path.clone(), payload)
             .prop_map(|(kind, code, path, payload)| Step::Request(kind, code, path, payload)),
+        (0_u32..3, 0_u64..3, path)
+            .prop_map(|(observe, token, path)| Step::Observe(observe, token, path)),
+        Just(Step::AcknowledgeLast),
+        Just(Step::RejectLast),
         (0x40_u8..0xC0, vec(any::<u8>(), 0..5))
             .prop_map(|(code, options)| Step::AnswerLast(code, options)),
         Just(Step::Created),
@@ -160,6 +191,7 @@ fn moody() -> Configuration {
     };
     let mut configuration = Configuration {
         reachability,
+        notify: Notify::Confirmable,
         ..Configuration::new("lamp")
     };
     let answers = [

@@ -174,13 +174,13 @@ fn pressing_turns_a_switch_and_counts_a_counter() {
 #[test]
 fn a_measured_value_keeps_its_type() {
     let mut world = World::start(Configuration::new("lamp"));
-    let before = world.device.replace(at("/3303/0/5700"), Value::Float(3.5));
+    let before = world.device.set(at("/3303/0/5700"), Value::Float(3.5));
     assert_eq!(before, Some(Value::Float(21.5)));
     assert_eq!(
-        world.device.replace(at("/3303/0/5700"), Value::Integer(3)),
+        world.device.set(at("/3303/0/5700"), Value::Integer(3)),
         None
     );
-    assert_eq!(world.device.replace(at("/99/0/0"), Value::Integer(3)), None);
+    assert_eq!(world.device.set(at("/99/0/0"), Value::Integer(3)), None);
     assert_eq!(
         world.device.value(at("/3303/0/5700")),
         Some(&Value::Float(3.5))
@@ -220,6 +220,20 @@ fn what_happens_reads_like_a_sentence() {
                 code: Code::NOT_FOUND,
             },
             "had its update refused with 4.04",
+        ),
+        (
+            Event::Answered {
+                path,
+                operation: Operation::CancelObservation,
+                code,
+            },
+            "answered the end of observing /3/0/0 with 2.05",
+        ),
+        (Event::Notified { path }, "told that /3/0/0 has changed"),
+        (Event::ObservationEnded { path }, "tells of /3/0/0 no more"),
+        (
+            Event::GaveUp(Uplink::Notification),
+            "got no reaction to its notification",
         ),
         (Event::RegistrationLost, "found its registration gone"),
     ];

@@ -2,7 +2,6 @@
 
 use harness::device::configuration::Configuration;
 use harness::device::event::{Operation, Output};
-use harness::device::resource::Resource;
 use protocol::coap::block::Block;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
@@ -13,7 +12,7 @@ use super::world::{World, answer, at, sent};
 
 #[test]
 fn what_cannot_be_done_is_refused_and_not_done() {
-    use Operation::{Execute, Read, Write};
+    use Operation::{CancelObservation, Execute, Observe, Read, Write};
     let cases = [
         (Read, "/3/0/99", Code::NOT_FOUND),
         (Read, "/3/1/0", Code::NOT_FOUND),
@@ -30,9 +29,11 @@ fn what_cannot_be_done_is_refused_and_not_done() {
         (Write, "/3/0/0", Code::METHOD_NOT_ALLOWED),
         (Execute, "/3/0/0", Code::METHOD_NOT_ALLOWED),
         (Execute, "/3/0/13", Code::METHOD_NOT_ALLOWED),
-        (Read, "/3", Code::NOT_ACCEPTABLE),
-        (Read, "/3/0", Code::NOT_ACCEPTABLE),
-        (Write, "/3/0", Code::UNSUPPORTED_CONTENT_FORMAT),
+        (Write, "/3", Code::METHOD_NOT_ALLOWED),
+        (Write, "/3/0", Code::METHOD_NOT_ALLOWED),
+        (Observe, "/3/0/99", Code::NOT_FOUND),
+        (Observe, "/3/0/4", Code::METHOD_NOT_ALLOWED),
+        (CancelObservation, "/3/0/99", Code::NOT_FOUND),
         (Execute, "/3/0", Code::METHOD_NOT_ALLOWED),
         (Execute, "/3", Code::METHOD_NOT_ALLOWED),
     ];
@@ -58,17 +59,16 @@ fn what_cannot_be_done_is_refused_and_not_done() {
 fn a_format_the_device_does_not_speak_is_refused() {
     for format in [
         ContentFormat::CBOR,
-        ContentFormat::LWM2M_TLV,
+        ContentFormat::LWM2M_JSON,
         ContentFormat::OCTET_STREAM,
     ] {
         let mut world = World::registered(Configuration::new("lamp"));
-        let read = world.read("/3/0/0").with_accept(format);
-        world.hear(&read);
-        assert_eq!(
-            world.messages(),
-            [answer(&read, Code::NOT_ACCEPTABLE)],
-            "{format}"
-        );
+        for path in ["/3/0/0", "/3/0", "/3"] {
+            let read = world.read(path).with_accept(format);
+            world.hear(&read);
+            let refused = answer(&read, Code::NOT_ACCEPTABLE);
+            assert_eq!(world.messages(), [refused], "{path} as {format}");
+        }
         for request in [world.write("/3/0/14", "+02:00"), world.execute("/1/0/8")] {
             let request = request.with_content_format(format);
             world.hear(&request);
@@ -114,23 +114,6 @@ fn attributes_are_not_taken_for_a_value() {
 }
 
 #[test]
-fn a_multiple_resource_is_reached_by_its_instances() {
-    let mut configuration = Configuration::new("lamp");
-    for (path, source) in [("/3/0/6/0", 1), ("/3/0/6/1", 5)] {
-        configuration
-            .resources
-            .push(Resource::holding(at(path), Value::Integer(source)));
-    }
-    let mut world = World::registered(configuration);
-    let read = world.read("/3/0/6/1");
-    world.hear(&read);
-    assert_eq!(world.messages()[0].payload, b"5");
-    let read = world.read("/3/0/6");
-    world.hear(&read);
-    assert_eq!(world.messages(), [answer(&read, Code::NOT_ACCEPTABLE)]);
-}
-
-#[test]
 fn other_methods_are_refused() {
     for method in [
         Code::DELETE,
@@ -170,7 +153,7 @@ fn an_option_that_may_be_ignored_is() {
     let mut world = World::registered(Configuration::new("lamp"));
     let read = world
         .read("/3/0/0")
-        .with_observe(0)
+        .with_observe(2)
         .with_option(65_000, b"?");
     world.hear(&read);
     let response = &world.messages()[0];

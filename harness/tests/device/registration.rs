@@ -22,7 +22,9 @@ fn a_device_registers_with_its_name_lifetime_and_objects() {
     // Confirmable POST with a token of 8 bytes; message id and token are the device's choice.
     assert_eq!(datagram[..2], [0x48, 0x02]);
     let mut expected = b"\xb2rd\x11\x28\x37ep=lamp\x06lt=300\x09lwm2m=1.1\x03b=U\xff".to_vec();
-    expected.extend_from_slice(b"</>;rt=\"oma.lwm2m\";ct=\"0 42\",</1/0>,</3/0>,</6/0>,</3303/0>");
+    expected.extend_from_slice(
+        b"</>;rt=\"oma.lwm2m\";ct=\"0 42 11542\",</1/0>,</3/0>,</6/0>,</3303/0>",
+    );
     assert_eq!(
         String::from_utf8_lossy(&datagram[12..]),
         String::from_utf8_lossy(&expected)
@@ -74,7 +76,7 @@ fn each_release_says_queue_mode_in_its_own_way() {
         assert_eq!(register.content_format(), Some(ContentFormat::LINK_FORMAT));
         let names_formats = register
             .payload
-            .starts_with(b"</>;rt=\"oma.lwm2m\";ct=\"0 42\"");
+            .starts_with(b"</>;rt=\"oma.lwm2m\";ct=\"0 42 11542\"");
         assert_eq!(names_formats, version != EnablerVersion::V1_0);
     }
 }

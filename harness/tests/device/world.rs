@@ -68,6 +68,7 @@ impl World {
     /// Lets time pass until the device has something to do, and tells how long that took.
     pub(crate) fn pass_to_timeout(&mut self) -> i64 {
         let next_ms = self.device.next_timeout().expect("nothing will happen");
+        let next_ms = next_ms.max(self.now_ms);
         let waited_ms = next_ms - self.now_ms;
         self.now_ms = next_ms;
         self.device.handle_timeout(self.now_ms, &mut self.out);
@@ -121,18 +122,34 @@ impl World {
     /// Makes a request the server has not made before.
     pub(crate) fn request(&mut self, kind: Kind, operation: Operation, path: &str) -> Message {
         self.next_message_id += 1;
-        let code = match operation {
-            Operation::Read => Code::GET,
-            Operation::Write => Code::PUT,
-            Operation::Execute => Code::POST,
+        let (code, observe) = match operation {
+            Operation::Read => (Code::GET, None),
+            Operation::Observe => (Code::GET, Some(0)),
+            Operation::CancelObservation => (Code::GET, Some(1)),
+            Operation::Write => (Code::PUT, None),
+            Operation::Execute => (Code::POST, None),
         };
         let id = MessageId(self.next_message_id);
         let token = Token::new(&self.next_message_id.to_be_bytes()).unwrap();
-        Message::request(kind, code, id, token).with_uri_path(path.split('/').skip(1))
+        let request = Message::request(kind, code, id, token);
+        let request = request.with_uri_path(path.split('/').skip(1));
+        observe.into_iter().fold(request, Message::with_observe)
     }
 
     pub(crate) fn read(&mut self, path: &str) -> Message {
         self.request(Kind::Confirmable, Operation::Read, path)
+    }
+
+    pub(crate) fn observe(&mut self, path: &str) -> Message {
+        self.request(Kind::Confirmable, Operation::Observe, path)
+    }
+
+    /// A request to end the observation that another one began.
+    pub(crate) fn cancel(&mut self, begun: &Message) -> Message {
+        self.next_message_id += 1;
+        let mut request = begun.clone();
+        request.message_id = MessageId(self.next_message_id);
+        request.with_observe(1)
     }
 
     pub(crate) fn write(&mut self, path: &str, text: &str) -> Message {

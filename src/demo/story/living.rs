@@ -73,6 +73,8 @@ fn is_noteworthy(event: &Event) -> bool {
         | Event::Deregistered
         | Event::GaveUp(_)
         | Event::LeftUnanswered { .. }
+        | Event::Notified { .. }
+        | Event::ObservationEnded { .. }
         | Event::Rebooted
         | Event::Refused { .. }
         | Event::Registered { .. }

@@ -187,8 +187,8 @@ impl World {
     fn measure(&mut self, who: usize) {
         let machine = &mut self.fleet.member_mut(who).machine;
         let number = self.chance.below(100_000);
-        machine.replace(ASKED[0], Value::Float(f64::from(number) / 8.0));
-        machine.replace(ASKED[1], Value::String(format!("measured {number}")));
+        machine.set(ASKED[0], Value::Float(f64::from(number) / 8.0));
+        machine.set(ASKED[1], Value::String(format!("measured {number}")));
     }
 
     /// From now on a device answers for one of its resources in another way.
