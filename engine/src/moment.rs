@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use chrono::{DateTime, NaiveDateTime, Utc};
+use chrono::{DateTime, NaiveDateTime, Timelike, Utc};
 use uuid::{Builder, Uuid};
 
 /// Milliseconds since 1970-01-01T00:00:00Z.
@@ -40,8 +40,13 @@ impl Timestamp {
     /// Reads `YYYY-MM-DDTHH:MM:SS.mmm`, UTC; a trailing `Z` and a missing fraction are fine.
     pub fn parse_iso(text: &str) -> Option<Self> {
         let bare = text.strip_suffix('Z').unwrap_or(text);
+        // chrono also takes signs, blanks, single digits and the sixty-first second of a minute.
+        if !ISO_FORMS.iter().any(|form| has_form(bare, form)) {
+            return None;
+        }
         NaiveDateTime::parse_from_str(bare, "%Y-%m-%dT%H:%M:%S%.f")
             .ok()
+            .filter(|at| at.nanosecond() < 1_000_000_000)
             .map(|at| Self(at.and_utc().timestamp_millis()))
     }
 
@@ -59,6 +64,17 @@ impl Timestamp {
         // chrono reaches 262,000 years; what lies outside was never a time of ours.
         DateTime::from_timestamp_millis(self.0).unwrap_or(DateTime::<Utc>::MAX_UTC)
     }
+}
+
+/// The forms of a time that is read, with a 9 for each digit.
+const ISO_FORMS: [&str; 2] = ["9999-99-99T99:99:99.999", "9999-99-99T99:99:99"];
+
+fn has_form(text: &str, form: &str) -> bool {
+    let fits = |(byte, form): (u8, u8)| match form {
+        b'9' => byte.is_ascii_digit(),
+        form => byte == form,
+    };
+    text.len() == form.len() && text.bytes().zip(form.bytes()).all(fits)
 }
 
 /// One instant with the chance that belongs to it.
@@ -148,8 +164,28 @@ mod tests {
         assert_eq!(Timestamp::parse_iso("2023-11-14T22:13:20.000"), at);
         assert_eq!(Timestamp::parse_iso("2023-11-14T22:13:20"), at);
         assert_eq!(Timestamp::parse_iso("2023-11-14T22:13:20.000Z"), at);
-        assert_eq!(Timestamp::parse_iso("2023-11-14"), None);
-        assert_eq!(Timestamp::parse_iso("2023-11-14T25:13:20"), None);
+        let others = [
+            "",
+            "Z",
+            "2023-11-14",
+            "2023-11-14T25:13:20",
+            "2023-11-14T22:13",
+            "2023-11-14T22:13:60",
+            "2023-11-31T22:13:20",
+            "2023-11-14T22:13:20.00",
+            "2023-11-14T22:13:20.0000",
+            "2023-11-14T22:13:20.",
+            "2023-11-14 22:13:20.000",
+            "2023-11-14T22:13:20.000ZZ",
+            "2023-11-14T22:13:20.000+00:00",
+            "+2023-11-14T22:13:20.000",
+            "2023-1-14T22:13:20.000",
+            "2023-11-14T22:13: 0.000",
+            "2023-11-14T22:13:2\u{0663}",
+        ];
+        for text in others {
+            assert_eq!(Timestamp::parse_iso(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -10,6 +10,9 @@ use crate::moment::Timestamp;
 
 use super::entry::Category;
 
+/// The days statistics are told of, today included.
+pub const DAYS_TOLD: usize = 7;
+
 /// A date of a calendar.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Date {
@@ -69,6 +72,11 @@ impl Days {
     /// The first instant behind the last day.
     pub fn end(&self) -> Timestamp {
         self.0.last().map(|day| day.end).unwrap_or_default()
+    }
+
+    /// The days, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = Day> {
+        self.0.iter().copied()
     }
 
     /// An account of nothing yet.
