@@ -56,6 +56,8 @@ pub enum Expect {
     Free(Name),
     /// Somebody bears the name.
     Taken(Name),
+    /// The device is just as this profile says.
+    Profile(Box<Profile>),
     /// The action request has the status.
     Status {
         /// The request.

@@ -3,6 +3,7 @@
 //! A decision takes what was read and gives a batch that expects what it rests on. Whoever commits
 //! it reads again and decides anew when that does not hold any more.
 
+pub mod amending;
 pub mod customer;
 pub mod device;
 pub mod import;

@@ -120,10 +120,7 @@ pub fn give_psk(
     let held = Name::PskIdentity(psk_identity(&was).into());
     let identity = identity.map_or_else(|| psk_identity(&was).into(), |identity| identity.0);
     let wanted = Name::PskIdentity(identity.clone());
-    let mut expects = vec![
-        Expect::Taken(Name::Device(was.key())),
-        Expect::Taken(held.clone()),
-    ];
+    let mut expects = vec![Expect::Profile(Box::new(was.clone()))];
     if wanted != held {
         if holder.is_some() {
             return Err(Refusal::DeviceExists(vec![wanted]));
@@ -288,10 +285,7 @@ mod tests {
         });
         let profile = Box::new(Profile { psk, ..was.clone() });
         let batch = Batch {
-            expects: vec![
-                Expect::Taken(Name::Device(was.key())),
-                Expect::Taken(Name::PskIdentity("meter".into())),
-            ],
+            expects: vec![Expect::Profile(Box::new(was.clone()))],
             changes: vec![Change::PutDevice {
                 was: Some(Box::new(was)),
                 profile,

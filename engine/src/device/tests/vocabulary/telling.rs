@@ -37,7 +37,7 @@ impl Names {
                 format!("expect {} {is:?}", self.action(&action.to_string()))
             }
             Effect::Expect(Expect::Unpromised { .. }) => "expect nothing promised".to_owned(),
-            Effect::Expect(other @ (Expect::Free(_) | Expect::Taken(_))) => {
+            Effect::Expect(other @ (Expect::Free(_) | Expect::Taken(_) | Expect::Profile(_))) => {
                 panic!("not a device's to expect: {other:?}")
             }
             Effect::Count(add) => count(add),

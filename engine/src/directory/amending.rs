@@ -1,0 +1,245 @@
+//! What becomes of a device whose customer says anew who it is?
+//!
+//! A device id never changes: the key of a device, and all that belongs to it, hang on it.
+
+use std::net::IpAddr;
+
+use crate::change::{Batch, Change, Expect, Name};
+use crate::directory::device::worth_telling;
+use crate::directory::{Decided, Refusal};
+use crate::ids::{Endpoint, Iccid, Imsi, Msisdn};
+use crate::profile::Profile;
+
+/// What a customer says anew of a device.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Amendments {
+    /// The SIM in it.
+    pub iccid: Option<Iccid>,
+    /// The subscriber identity of the SIM.
+    pub imsi: Amendment<Imsi>,
+    /// The telephone number of the SIM.
+    pub msisdn: Amendment<Msisdn>,
+    /// The fixed address of the SIM.
+    pub ip: Amendment<IpAddr>,
+    /// The endpoint client name it registers with.
+    pub endpoint: Option<Endpoint>,
+    /// What people call it.
+    pub name: Amendment<Box<str>>,
+}
+
+/// What becomes of something a device may have.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum Amendment<T> {
+    /// It stays as it is.
+    #[default]
+    Keep,
+    /// The device has it no longer.
+    Remove,
+    /// The device has this from now on.
+    Put(T),
+}
+
+impl<T> Amendment<T> {
+    fn apply(self, was: Option<T>) -> Option<T> {
+        match self {
+            Self::Keep => was,
+            Self::Remove => None,
+            Self::Put(is) => Some(is),
+        }
+    }
+}
+
+impl Amendments {
+    /// The device as it would be.
+    ///
+    /// A key that was given keeps its identity. Without one the identity is the endpoint name,
+    /// whatever that becomes.
+    pub fn apply(self, was: Profile) -> Profile {
+        Profile {
+            iccid: self.iccid.unwrap_or(was.iccid),
+            imsi: self.imsi.apply(was.imsi),
+            msisdn: self.msisdn.apply(was.msisdn),
+            ip: self.ip.apply(was.ip).map(|ip| ip.to_canonical()),
+            endpoint: self.endpoint.unwrap_or(was.endpoint),
+            name: self.name.apply(was.name),
+            customer: was.customer,
+            device: was.device,
+            number: was.number,
+            psk: was.psk,
+            created_at: was.created_at,
+        }
+    }
+}
+
+/// The names a device would bear that it does not bear yet.
+pub fn names_gained(was: &Profile, is: &Profile) -> Vec<Name> {
+    let borne = Name::all_of(was);
+    let mut names = Name::all_of(is);
+    names.retain(|name| !borne.contains(name));
+    names
+}
+
+/// Makes a device what its customer says it is; `taken` are those of the names it gains that other
+/// devices bear.
+pub fn amend_device(
+    was: Profile,
+    is: Profile,
+    taken: Vec<Name>,
+) -> Result<Decided<Profile>, Refusal> {
+    if !taken.is_empty() {
+        return Err(Refusal::DeviceExists(worth_telling(&is, taken)));
+    }
+    let mut expects = vec![Expect::Profile(Box::new(was.clone()))];
+    expects.extend(names_gained(&was, &is).into_iter().map(Expect::Free));
+    let put = || Change::PutDevice {
+        was: Some(Box::new(was.clone())),
+        profile: Box::new(is.clone()),
+    };
+    let batch = Batch {
+        expects,
+        changes: (was != is).then(put).into_iter().collect(),
+        ..Batch::default()
+    };
+    Ok(Decided { batch, answer: is })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directory::device::{NewDevice, draft_device, psk_identity};
+    use crate::ids::{CustomerId, DeviceId};
+    use crate::moment::{Moment, Timestamp};
+    use crate::profile::Psk;
+    use crate::sealed::Sealed;
+
+    #[test]
+    fn what_is_not_said_stays() {
+        assert_eq!(Amendments::default().apply(meter()), meter());
+    }
+
+    #[test]
+    fn what_may_be_missing_can_be_removed_and_all_but_the_device_id_replaced() {
+        let bare = Amendments {
+            imsi: Amendment::Remove,
+            msisdn: Amendment::Remove,
+            ip: Amendment::Remove,
+            name: Amendment::Remove,
+            ..Amendments::default()
+        };
+        let bare = bare.apply(meter());
+        let expected = Profile {
+            imsi: None,
+            msisdn: None,
+            ip: None,
+            name: None,
+            ..meter()
+        };
+        assert_eq!(bare, expected);
+        let other = Amendments {
+            iccid: Some(Iccid::parse("8902").unwrap()),
+            imsi: Amendment::Put(Imsi::parse("9012").unwrap()),
+            msisdn: Amendment::Put(Msisdn::parse("4912").unwrap()),
+            ip: Amendment::Put("::ffff:10.0.0.2".parse().unwrap()),
+            endpoint: Some(Endpoint::parse("ep-2").unwrap()),
+            name: Amendment::Put("Attic".into()),
+        };
+        let expected = Profile {
+            iccid: Iccid::parse("8902").unwrap(),
+            imsi: Some(Imsi::parse("9012").unwrap()),
+            msisdn: Some(Msisdn::parse("4912").unwrap()),
+            ip: Some("10.0.0.2".parse().unwrap()),
+            endpoint: Endpoint::parse("ep-2").unwrap(),
+            name: Some("Attic".into()),
+            ..meter()
+        };
+        assert_eq!(other.apply(bare), expected);
+    }
+
+    #[test]
+    fn a_device_is_amended_as_long_as_it_is_what_it_was_and_its_new_names_are_free() {
+        let imsi = Imsi::parse("9012").unwrap();
+        let is = Amendments {
+            imsi: Amendment::Put(imsi.clone()),
+            ip: Amendment::Remove,
+            ..Amendments::default()
+        }
+        .apply(meter());
+        let batch = Batch {
+            expects: vec![
+                Expect::Profile(Box::new(meter())),
+                Expect::Free(Name::Imsi(imsi)),
+            ],
+            changes: vec![Change::PutDevice {
+                was: Some(Box::new(meter())),
+                profile: Box::new(is.clone()),
+            }],
+            ..Batch::default()
+        };
+        let decided = amend_device(meter(), is.clone(), vec![]);
+        assert_eq!(decided, Ok(Decided { batch, answer: is }));
+    }
+
+    #[test]
+    fn a_device_that_is_as_it_should_be_is_left_alone() {
+        let decided = amend_device(meter(), meter(), vec![]).unwrap();
+        assert_eq!(decided.batch.changes, []);
+        assert_eq!(
+            decided.batch.expects,
+            [Expect::Profile(Box::new(meter()))],
+            "what is answered still rests on it"
+        );
+    }
+
+    #[test]
+    fn a_name_another_device_bears_is_refused() {
+        let name = Name::Imsi(Imsi::parse("9012").unwrap());
+        let refused = amend_device(meter(), meter(), vec![name.clone()]);
+        assert_eq!(refused, Err(Refusal::DeviceExists(vec![name])));
+    }
+
+    #[test]
+    fn the_psk_identity_follows_the_endpoint_until_a_key_is_given() {
+        let moved = |was: &Profile| {
+            let endpoint = Endpoint::parse("ep-2").ok();
+            let amendments = Amendments {
+                endpoint,
+                ..Amendments::default()
+            };
+            amendments.apply(was.clone())
+        };
+        let endpoint = Name::Endpoint(Endpoint::parse("ep-2").unwrap());
+        let identity = Name::PskIdentity("ep-2".into());
+        let is = moved(&meter());
+        assert_eq!(psk_identity(&is), "ep-2");
+        let gained = names_gained(&meter(), &is);
+        assert_eq!(gained, [endpoint.clone(), identity.clone()]);
+        let refused = amend_device(meter(), is, vec![endpoint.clone(), identity]);
+        assert_eq!(refused, Err(Refusal::DeviceExists(vec![endpoint.clone()])));
+
+        let psk = Psk {
+            identity: psk_identity(&meter()).into(),
+            key: Sealed::from_bytes(Box::from(*b"sealed")),
+        };
+        let keyed = Profile {
+            psk: Some(psk),
+            ..meter()
+        };
+        let is = moved(&keyed);
+        assert_eq!(psk_identity(&is), psk_identity(&meter()));
+        assert_eq!(names_gained(&keyed, &is), [endpoint]);
+    }
+
+    fn meter() -> Profile {
+        let new = NewDevice {
+            device: DeviceId::parse("meter").ok(),
+            iccid: Iccid::parse("8901").ok(),
+            imsi: Imsi::parse("9011").ok(),
+            msisdn: Msisdn::parse("4911").ok(),
+            ip: "10.0.0.1".parse().ok(),
+            endpoint: Endpoint::parse("ep-1").ok(),
+            name: Some("Cellar".into()),
+        };
+        let mut m = Moment::new(Timestamp::from_ms(1_000), 7);
+        draft_device(&mut m, &CustomerId::parse("acme").unwrap(), new).unwrap()
+    }
+}

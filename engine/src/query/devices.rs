@@ -1,0 +1,32 @@
+//! Which devices of a customer are wanted?
+
+use crate::action::Protocol;
+use crate::ids::CustomerId;
+use crate::limits::NAMES_SEARCHED_MAX;
+
+/// Which devices are wanted, by device id.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DeviceFilter {
+    /// Whose.
+    pub customer: CustomerId,
+    /// Only those that are registered, or only those that are not.
+    pub registered: Option<bool>,
+    /// Only those that were ever heard over this protocol.
+    pub heard_over: Option<Protocol>,
+}
+
+impl DeviceFilter {
+    /// All of a customer.
+    pub fn all_of(customer: CustomerId) -> Self {
+        Self {
+            customer,
+            registered: None,
+            heard_over: None,
+        }
+    }
+}
+
+/// More names begin so than are looked at.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("more than {NAMES_SEARCHED_MAX} names begin so; give more of the name")]
+pub struct TooBroad;
