@@ -11,6 +11,7 @@ mod counting;
 mod customers;
 mod devices;
 mod events;
+mod fleet;
 pub mod given;
 mod lists;
 mod model;
@@ -44,7 +45,7 @@ pub struct Ground<'a> {
 /// Something that must hold.
 type Law = fn(&Ground<'_>);
 
-const LAWS: [(&str, Law); 37] = [
+const LAWS: [(&str, Law); 40] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -128,6 +129,18 @@ const LAWS: [(&str, Law); 37] = [
         devices::removed,
     ),
     ("lists agree with a naive model", lists::agree_with_model),
+    (
+        "devices are found as a naive model finds them",
+        fleet::agrees_with_model,
+    ),
+    (
+        "a search for devices ends at its bound and says so",
+        fleet::search_is_bounded,
+    ),
+    (
+        "a device changes only if it is what it was",
+        fleet::profiles_are_compared_and_set,
+    ),
     (
         "what the log says in numbers is what a recount says",
         counting::agree_with_a_recount,

@@ -294,6 +294,7 @@ mod tests {
     use engine::ids::{ActionId, DeviceKey};
 
     use super::*;
+    use crate::record::traits::Traits;
 
     fn customer_id(text: &str) -> CustomerId {
         CustomerId::parse(text).unwrap()
@@ -349,7 +350,7 @@ mod tests {
         let prefixes = [
             customers(),
             clients_of(&acme),
-            device::devices_of(&acme),
+            device::devices_of(&acme, Traits::NONE),
             device::all_registered(),
             action::all_pending(),
             action::final_actions(),
@@ -359,6 +360,7 @@ mod tests {
         let keys = [
             customer(&acme),
             counter(&Counter::Devices(acme.clone())),
+            device::counted(&acme, Traits::NONE),
             customers_counted(),
             device::registered(device),
             action::pending(device, ActionId::from_bytes([0xff; 16])),

@@ -13,6 +13,7 @@ use engine::event::Event;
 use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId, EventId};
 use engine::profile::Profile;
 use engine::promise::{OnceKey, Promise};
+use engine::query::devices::{DeviceFilter, TooBroad};
 use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
 use engine::setting::Setting;
 
@@ -86,8 +87,17 @@ impl<L: Layer> Store for L {
         self.below().device_at(prefix)
     }
 
-    fn devices_of(&self, customer: CustomerId, page: PageWanted) -> Answer<Page<Profile>> {
-        self.below().devices_of(customer, page)
+    fn devices_of(&self, filter: DeviceFilter, page: PageWanted) -> Answer<Page<Profile>> {
+        self.below().devices_of(filter, page)
+    }
+
+    fn devices_named(
+        &self,
+        beginning: Box<str>,
+        filter: DeviceFilter,
+        page: PageWanted,
+    ) -> Answer<Result<Page<Profile>, TooBroad>> {
+        self.below().devices_named(beginning, filter, page)
     }
 
     fn record(&self, device: DeviceKey) -> Answer<Option<DeviceRecord>> {

@@ -29,6 +29,7 @@ use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId, EventId};
 use engine::moment::Timestamp;
 use engine::profile::Profile;
 use engine::promise::{OnceKey, Promise};
+use engine::query::devices::{DeviceFilter, TooBroad};
 use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
 use engine::setting::Setting;
 
@@ -165,8 +166,16 @@ pub trait Store: Send + Sync {
     /// The device a registration's location names by the first half of its key.
     fn device_at(&self, prefix: [u8; 8]) -> Answer<Option<DeviceKey>>;
 
-    /// The devices of a customer, by device id.
-    fn devices_of(&self, customer: CustomerId, page: PageWanted) -> Answer<Page<Profile>>;
+    /// The devices of a customer that pass a filter, by device id.
+    fn devices_of(&self, filter: DeviceFilter, page: PageWanted) -> Answer<Page<Profile>>;
+
+    /// Those of them whose device id, ICCID, IMSI, MSISDN or endpoint name begins so.
+    fn devices_named(
+        &self,
+        beginning: Box<str>,
+        filter: DeviceFilter,
+        page: PageWanted,
+    ) -> Answer<Result<Page<Profile>, TooBroad>>;
 
     /// What a device's actor saved of it last; nothing for a device never heard.
     fn record(&self, device: DeviceKey) -> Answer<Option<DeviceRecord>>;

@@ -16,6 +16,7 @@ pub(crate) mod number;
 pub(crate) mod profile;
 pub(crate) mod promise;
 mod timeline;
+pub(crate) mod traits;
 pub(crate) mod value;
 
 use minicbor::{Decode, Encode};

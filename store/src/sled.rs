@@ -23,6 +23,7 @@ mod epochs;
 mod fault;
 mod gauge;
 mod kv;
+mod listing;
 mod meters;
 mod open;
 mod overlay;
@@ -52,12 +53,13 @@ use engine::event::Event;
 use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId, EventId};
 use engine::profile::Profile;
 use engine::promise::{OnceKey, Promise};
+use engine::query::devices::{DeviceFilter, TooBroad};
 use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
 use engine::setting::Setting;
 use tokio::sync::oneshot;
 
 use self::ask::{
-    actions, bearing, customers, devices, entries, events, promises, restoring, statistics,
+    actions, bearing, customers, devices, entries, events, fleet, promises, restoring, statistics,
 };
 use self::committer::{Caller, Committer, Job, Reply, Waiting};
 use self::disk::{Disk, FreeBytes};
@@ -232,9 +234,19 @@ impl Store for SledStore {
         self.readers.ask(move |db| devices::device_at(db, prefix))
     }
 
-    fn devices_of(&self, customer: CustomerId, page: PageWanted) -> Answer<Page<Profile>> {
+    fn devices_of(&self, filter: DeviceFilter, page: PageWanted) -> Answer<Page<Profile>> {
         self.readers
-            .show(move |db| devices::devices_of(db, &customer, page))
+            .show(move |db| fleet::devices_of(db, &filter, page))
+    }
+
+    fn devices_named(
+        &self,
+        beginning: Box<str>,
+        filter: DeviceFilter,
+        page: PageWanted,
+    ) -> Answer<Result<Page<Profile>, TooBroad>> {
+        self.readers
+            .show(move |db| fleet::devices_named(db, &beginning, &filter, page))
     }
 
     fn record(&self, device: DeviceKey) -> Answer<Option<DeviceRecord>> {

@@ -6,6 +6,7 @@ use engine::admin_log::window::Window;
 use engine::change::Change;
 use engine::ids::CustomerId;
 use engine::moment::Timestamp;
+use engine::query::devices::DeviceFilter;
 use engine::query::{ActionFilter, ActionOrder, LogFilter, PageWanted, Statuses};
 
 use super::chance::Chance;
@@ -155,7 +156,7 @@ fn compare(store: &dyn Store, model: &Model, chance: &mut Chance) {
     for _ in 0..QUESTIONS {
         let customer = chance.one_of(&[acme(), customer("globex").id]);
         let page = page(chance);
-        let listed = wait(store.devices_of(customer.clone(), page));
+        let listed = wait(store.devices_of(DeviceFilter::all_of(customer.clone()), page));
         assert_eq!(listed, Ok(model.devices_of(&customer, page)), "{page:?}");
 
         let filter = action_filter(&customer, model, chance);

@@ -3,6 +3,7 @@
 use engine::ids::{CustomerId, DeviceId, DeviceKey};
 
 use super::{Builder, Key, Table, append};
+use crate::record::traits::Traits;
 
 /// A device.
 pub(crate) fn device(key: DeviceKey) -> Key {
@@ -19,16 +20,32 @@ pub(crate) fn devices_at(prefix: [u8; 8]) -> Key {
     Builder::of(Table::Device).bytes(&prefix).end()
 }
 
-/// That a customer has a device.
-pub(crate) fn device_of(customer: &CustomerId, device: &DeviceId) -> Key {
-    append(devices_of(customer), device.as_str().as_bytes())
+/// That a customer has a device with these traits.
+pub(crate) fn device_of(customer: &CustomerId, traits: Traits, device: &DeviceId) -> Key {
+    append(devices_of(customer, traits), device.as_str().as_bytes())
 }
 
-/// What the keys of a customer's devices begin with.
-pub(crate) fn devices_of(customer: &CustomerId) -> Key {
+/// What the keys of a customer's devices with these traits begin with.
+pub(crate) fn devices_of(customer: &CustomerId, traits: Traits) -> Key {
     Builder::of(Table::DeviceOfCustomer)
         .text(customer.as_str())
+        .byte(traits.code())
         .end()
+}
+
+/// How many devices with these traits a customer has, which the store keeps by itself.
+pub(crate) fn counted(customer: &CustomerId, traits: Traits) -> Key {
+    Builder::of(Table::Counter)
+        .byte(5)
+        .text(customer.as_str())
+        .byte(traits.code())
+        .end()
+}
+
+/// What the keys of the names of devices begin with that begin so: of ICCIDs, IMSIs, MSISDNs and
+/// endpoint names, whoever's they are.
+pub(crate) fn names_beginning(text: &str) -> [Key; 4] {
+    [1, 2, 3, 4].map(|kind| super::device_name(kind, text))
 }
 
 /// What a device's actor saved of it.

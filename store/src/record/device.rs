@@ -12,7 +12,8 @@ use minicbor::{Decode, Encode};
 
 use super::{Unreadable, code, damaged, read, write};
 
-const VERSION: u8 = 1;
+/// The version of the format.
+pub(super) const VERSION: u8 = 1;
 
 #[derive(Decode, Encode)]
 #[cbor(array)]

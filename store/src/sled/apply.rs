@@ -10,6 +10,7 @@ use sled::IVec;
 use super::epochs::Epochs;
 use super::fault::Fault;
 use super::kv::{self, Rows, Value};
+use super::listing;
 use super::overlay::Overlay;
 use super::plan::{Check, Plan, Step, shared_names};
 use crate::CommitError;
@@ -123,6 +124,7 @@ fn holds(check: &Check, rows: &Overlay<'_>) -> Result<bool, Fault> {
     match check {
         Check::Absent(key) => Ok(rows.row(key)?.is_none()),
         Check::Present(key) => Ok(rows.row(key)?.is_some()),
+        Check::Value(key, value) => Ok(kv::load(rows, key)?.is_some_and(|found| *found == **value)),
         Check::Status(key, status) => match rows.row(key)? {
             Some(head) => Ok(record::action::read_status(kv::beginning(&head))? == *status),
             None => Ok(false),
@@ -139,17 +141,13 @@ fn take(step: Step, rows: &mut Overlay<'_>) -> Result<(), Fault> {
             }
         }
         Step::Replace(key, value) => rows.replace(key, value)?,
+        Step::PutRecord(recorded) => recorded.put(rows)?,
         Step::PutKnown {
             counted,
             key,
             value,
         } => put_known(counted, key, value, rows)?,
         Step::Remove(key) => rows.remove(key),
-        Step::Unmark(key) => {
-            if rows.row(&key)?.is_some() {
-                rows.remove(key);
-            }
-        }
         Step::Add(key, delta) => rows.add(key, delta)?,
         Step::CountEntry(counted) => counted.enter(rows)?,
         Step::CountNew(key) => {
@@ -187,10 +185,9 @@ fn remove_device(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault>
     for name in shared_names(&profile) {
         rows.remove(key::name(&name));
     }
+    listing::remove(&profile, rows)?;
     rows.erase(key::device::device(device))?;
-    rows.remove(key::device::device_of(&profile.customer, &profile.device));
     rows.erase(key::device::record(device))?;
-    rows.remove(key::device::registered(device));
     remove_events(device, rows)?;
     remove_actions(&profile.customer, device, rows)
 }

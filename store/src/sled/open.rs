@@ -17,7 +17,7 @@ use crate::record::number;
 /// another format is refused; records have versions of their own.
 ///
 /// Format 1 had no counts of the log and its entries in another order. No release wrote it.
-const FORMAT: u64 = 2;
+const FORMAT: u64 = 3;
 
 /// What sled keeps in memory of the tree: enough for the indexes of a million devices, and fixed,
 /// because sled's own default of 1 GiB is more than a small machine has.

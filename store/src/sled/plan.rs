@@ -16,9 +16,11 @@ use sled::IVec;
 
 use super::counting::Counted;
 use super::kv::Value;
+use super::listing::Recorded;
 use crate::key::action::Updated;
 use crate::key::{self, Key};
 use crate::record;
+use crate::record::traits::Traits;
 
 /// A batch as rows.
 pub(super) struct Plan {
@@ -37,6 +39,8 @@ pub(super) enum Check {
     Absent(Key),
     /// It is there.
     Present(Key),
+    /// It is this value.
+    Value(Key, Vec<u8>),
     /// It is an action request in this status.
     Status(Key, Status),
 }
@@ -49,10 +53,10 @@ pub(super) enum Step {
     Mark(IVec),
     /// Puts a value over what was there.
     Replace(IVec, Value),
+    /// Puts what is known of a device, and lists the device by it.
+    PutRecord(Box<Recorded>),
     /// Removes a row.
     Remove(IVec),
-    /// Removes a row without value, if it is there.
-    Unmark(IVec),
     /// Puts a last known value over what was there; a new one only if the device has room for it.
     PutKnown {
         /// Where the values of the device are counted.
@@ -111,6 +115,10 @@ impl Check {
         match expect {
             Expect::Free(name) => Self::Absent(key::name(name)),
             Expect::Taken(name) => Self::Present(key::name(name)),
+            Expect::Profile(profile) => Self::Value(
+                key::device::device(profile.key()),
+                record::profile::write_profile(profile),
+            ),
             Expect::Status { action, is } => Self::Status(key::action::action(*action), *is),
             Expect::Unpromised { key, device } => {
                 Self::Absent(key::promise::promise(*key, *device))
@@ -126,16 +134,15 @@ impl Step {
         STEP + match self {
             Self::Put(key, row) => key.len() + row.len(),
             Self::Replace(key, value) => key.len() + value.bytes(),
+            Self::PutRecord(recorded) => recorded.bytes(),
             Self::PutKnown {
                 counted,
                 key,
                 value,
             } => counted.len() + key.len() + value.bytes(),
-            Self::Mark(key)
-            | Self::Remove(key)
-            | Self::Unmark(key)
-            | Self::Add(key, _)
-            | Self::CountNew(key) => key.len(),
+            Self::Mark(key) | Self::Remove(key) | Self::Add(key, _) | Self::CountNew(key) => {
+                key.len()
+            }
             Self::CountEntry(counted) => counted.bytes(),
             Self::RemoveDevice(_) | Self::RemoveClient(_) | Self::RemoveCustomer(_) => 0,
         }
@@ -192,12 +199,16 @@ impl Steps {
         self.insert(key, &record::customer::write_setting(setting));
     }
 
-    /// A device's key is made of its customer and its id, which never change.
+    /// A device's key is made of its customer and its id, which never change: once it is listed, it
+    /// is listed anew only for what becomes known of it.
     fn put_device(&mut self, was: Option<&Profile>, profile: &Profile) {
         let key = key::device::device(profile.key());
         let value = record::profile::write_profile(profile);
         match was {
-            None => self.insert(key, &value),
+            None => {
+                self.insert(key, &value);
+                self.list_device(profile);
+            }
             Some(was) => {
                 self.free_names(was);
                 self.replace(key, &value);
@@ -207,10 +218,17 @@ impl Steps {
         for name in shared_names(profile) {
             self.put(key::name(&name), &bearer);
         }
+    }
+
+    /// Lists a device of which nothing is known yet.
+    fn list_device(&mut self, profile: &Profile) {
+        let (customer, bearer) = (&profile.customer, profile.key());
         self.put(
-            key::device::device_of(&profile.customer, &profile.device),
-            &bearer,
+            key::device::device_of(customer, Traits::NONE, &profile.device),
+            &record::number::write_bearer(bearer),
         );
+        let counted = key::device::counted(customer, Traits::NONE);
+        self.0.push(Step::Add(counted.into(), 1));
     }
 
     fn free_names(&mut self, profile: &Profile) {
@@ -220,15 +238,8 @@ impl Steps {
     }
 
     fn put_record(&mut self, device: DeviceKey, record: &DeviceRecord) {
-        self.replace(
-            key::device::record(device),
-            &record::device::write_device(record),
-        );
-        let registered = key::device::registered(device);
-        match record.registration {
-            Some(_) => self.mark(registered),
-            None => self.0.push(Step::Unmark(registered.into())),
-        }
+        let recorded = Box::new(Recorded::of(device, record));
+        self.0.push(Step::PutRecord(recorded));
     }
 
     fn put_action(&mut self, was: Option<Standing>, action: &Action) {

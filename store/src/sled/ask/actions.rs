@@ -65,10 +65,13 @@ fn direction(order: ActionOrder) -> Direction {
     }
 }
 
+/// Reads where a request stands from its key and from what the keys of its range begin with.
+type ReadPlace = fn(&[u8], &[u8]) -> Option<Updated>;
+
 /// The requests of one protocol in one status, in the order of their keys.
 struct Range {
     rows: Iter,
-    place: fn(&[u8], &[u8]) -> Option<Updated>,
+    place: ReadPlace,
     beginning: Key,
 }
 
@@ -78,7 +81,7 @@ impl Range {
             ActionOrder::Created | ActionOrder::CreatedDescending => false,
             ActionOrder::Updated | ActionOrder::UpdatedDescending => !status.is_untouched(),
         };
-        let (beginning, place): (Key, fn(&[u8], &[u8]) -> Option<Updated>) = if by_update {
+        let (beginning, place): (Key, ReadPlace) = if by_update {
             (updates(filter, protocol, status), Updated::from_key)
         } else {
             (creations(filter, protocol, status), created)

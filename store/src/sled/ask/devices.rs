@@ -1,13 +1,12 @@
 //! Which devices are there, and what is known of them?
 
-use engine::change::{Counter, Name};
+use engine::change::Name;
 use engine::device::record::{DeviceRecord, Restored};
-use engine::ids::{ActionId, CustomerId, DeviceKey};
+use engine::ids::{ActionId, DeviceKey};
 use engine::profile::Profile;
-use engine::query::{Page, PageWanted};
 use sled::Db;
 
-use super::{actions, count, load, rows_of};
+use super::{actions, load, rows_of};
 use crate::key;
 use crate::record::Unreadable;
 use crate::record::device::read_device;
@@ -41,25 +40,6 @@ pub(in crate::sled) fn device_at(db: &Db, prefix: [u8; 8]) -> Result<Option<Devi
         Some(found) => Ok(Some(device_in(key::last_id(&found?))?)),
         None => Ok(None),
     }
-}
-
-/// A page of the devices of a customer.
-pub(in crate::sled) fn devices_of(
-    db: &Db,
-    customer: &CustomerId,
-    page: PageWanted,
-) -> Result<Page<Profile>, Fault> {
-    let total = count(db, &key::counter(&Counter::Devices(customer.clone())))?;
-    let mut items = Vec::new();
-    if page.skip() < total {
-        let skip = usize::try_from(page.skip()).unwrap_or(usize::MAX);
-        let size = usize::try_from(page.size).unwrap_or(usize::MAX);
-        let rows = rows_of(db, &key::device::devices_of(customer));
-        for bearer in rows.values().skip(skip).take(size) {
-            items.extend(profile(db, read_bearer(&bearer?)?)?);
-        }
-    }
-    Ok(Page { items, total })
 }
 
 /// What a device's actor saved of it.

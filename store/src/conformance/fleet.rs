@@ -1,0 +1,250 @@
+//! Which devices are found? Compared with a naive model over random devices, records and questions.
+
+use std::collections::BTreeMap;
+
+use engine::action::Protocol;
+use engine::change::{Batch, Change, Expect, Name};
+use engine::device::record::DeviceRecord;
+use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid, Imsi};
+use engine::limits::NAMES_SEARCHED_MAX;
+use engine::profile::Profile;
+use engine::query::devices::{DeviceFilter, TooBroad};
+use engine::query::{Page, PageWanted};
+
+use super::chance::Chance;
+use super::given::{acme, batch, customer, device, forgotten, known, record};
+use super::{Ground, commit, wait};
+use crate::{CommitError, Store};
+
+const STEPS: u64 = 500;
+const QUESTIONS: u64 = 400;
+
+/// Few enough that devices go and come again under the same names.
+const NUMBERS: u64 = 40;
+
+const FIRST: PageWanted = PageWanted {
+    number: 1,
+    size: 100,
+};
+
+pub(super) fn agrees_with_model(ground: &Ground<'_>) {
+    let mut chance = Chance::from_seed_asked_for();
+    let mut fleet = Fleet::default();
+    let store = ground.open();
+    let receipts: Vec<_> = (0..STEPS)
+        .map(|step| store.commit(fleet.take_step(step, &mut chance)))
+        .collect();
+    for receipt in receipts {
+        assert_eq!(wait(receipt), Ok(()));
+    }
+    compare(&*store, &fleet, &mut chance);
+    drop(store);
+    compare(&*ground.open(), &fleet, &mut chance);
+}
+
+pub(super) fn search_is_bounded(ground: &Ground<'_>) {
+    let store = ground.open();
+    // The names of another customer are looked at as well: they are unique service-wide.
+    let other = customer("globex").id;
+    let count = u64::try_from(NAMES_SEARCHED_MAX).expect("a small bound");
+    for first in (1..=count).step_by(1_000) {
+        let made = (first..first + 1_000).map(|number| Change::PutDevice {
+            was: None,
+            profile: Box::new(device(&other, number)),
+        });
+        assert_eq!(commit(&*store, batch(made.collect())), Ok(()));
+    }
+    let meter = device(&acme(), count + 1);
+    let found = |beginning: &str| search(&*store, beginning, DeviceFilter::all_of(acme()));
+    assert_eq!(found("urn:dev:"), Ok(vec![]));
+    assert_eq!(commit(&*store, known(&meter)), Ok(()));
+    assert_eq!(found("urn:dev:"), Err(TooBroad));
+    assert_eq!(found("meter-"), Ok(vec![meter.clone()]));
+    assert_eq!(found(meter.endpoint.as_str()), Ok(vec![meter]));
+}
+
+pub(super) fn profiles_are_compared_and_set(ground: &Ground<'_>) {
+    let store = ground.open();
+    let was = device(&acme(), 1);
+    let is = Profile {
+        name: Some("in the attic".into()),
+        ..was.clone()
+    };
+    let change = || amended(&was, &is);
+    assert_eq!(commit(&*store, change()), Err(CommitError::Conflict));
+    assert_eq!(commit(&*store, known(&was)), Ok(()));
+    assert_eq!(commit(&*store, change()), Ok(()));
+    assert_eq!(commit(&*store, change()), Err(CommitError::Conflict));
+    assert_eq!(wait(store.profile(was.key())), Ok(Some(is.clone())));
+    assert_eq!(commit(&*store, amended(&is, &was)), Ok(()));
+}
+
+/// All that was put and not removed.
+#[derive(Default)]
+struct Fleet {
+    devices: BTreeMap<(CustomerId, DeviceId), (Profile, DeviceRecord)>,
+}
+
+impl Fleet {
+    /// Something that happens, as the batch that says so.
+    fn take_step(&mut self, step: u64, chance: &mut Chance) -> Batch {
+        let there: Vec<_> = self.devices.values().cloned().collect();
+        let number = chance.below(NUMBERS);
+        let is_free = there.iter().all(|(it, _)| it.number != number);
+        if is_free || there.is_empty() {
+            let new = device(&chance.one_of(&[acme(), customer("globex").id]), number);
+            self.put(new.clone(), DeviceRecord::default());
+            return known(&new);
+        }
+        let (profile, record) = chance.one_of(&there);
+        match chance.below(8) {
+            0 => {
+                self.devices.remove(&id_of(&profile));
+                forgotten(&profile)
+            }
+            1..3 => {
+                let is = renamed(&profile, step, chance);
+                self.put(is.clone(), record);
+                amended(&profile, &is)
+            }
+            _ => {
+                let record = one_of_records(chance);
+                self.put(profile.clone(), record.clone());
+                batch(vec![Change::PutRecord {
+                    device: profile.key(),
+                    record: Box::new(record),
+                }])
+            }
+        }
+    }
+
+    fn put(&mut self, profile: Profile, record: DeviceRecord) {
+        self.devices.insert(id_of(&profile), (profile, record));
+    }
+
+    fn found(&self, beginning: &str, filter: &DeviceFilter) -> Vec<Profile> {
+        let passes = |(profile, record): &&(Profile, DeviceRecord)| {
+            let heard = match filter.heard_over {
+                None => true,
+                Some(Protocol::Lwm2m) => record.last_seen_at.is_some(),
+                Some(Protocol::Udp | Protocol::Coap) => false,
+            };
+            let registered = record.registration.is_some();
+            profile.customer == filter.customer
+                && heard
+                && filter.registered.is_none_or(|wanted| registered == wanted)
+                && names_of(profile)
+                    .iter()
+                    .any(|name| name.starts_with(beginning))
+        };
+        let found = self.devices.values().filter(passes);
+        found.map(|(profile, _)| profile.clone()).collect()
+    }
+}
+
+fn compare(store: &dyn Store, fleet: &Fleet, chance: &mut Chance) {
+    for _ in 0..QUESTIONS {
+        let filter = DeviceFilter {
+            customer: chance.one_of(&[acme(), customer("globex").id]),
+            registered: chance.maybe(&[true, false]),
+            heard_over: chance.maybe(&Protocol::ALL),
+        };
+        let page = PageWanted {
+            number: 1 + u32::try_from(chance.below(4)).expect("small"),
+            size: 1 + u32::try_from(chance.below(20)).expect("small"),
+        };
+        let listed = wait(store.devices_of(filter.clone(), page));
+        let expected = cut(fleet.found("", &filter), page);
+        assert_eq!(listed, Ok(expected), "{filter:?} {page:?}");
+
+        let beginning = beginning(fleet, chance);
+        let listed = wait(store.devices_named(beginning.clone(), filter.clone(), page));
+        let expected = cut(fleet.found(&beginning, &filter), page);
+        assert_eq!(listed, Ok(Ok(expected)), "{beginning} {filter:?} {page:?}");
+    }
+}
+
+fn search(
+    store: &dyn Store,
+    beginning: &str,
+    filter: DeviceFilter,
+) -> Result<Vec<Profile>, TooBroad> {
+    let found = wait(store.devices_named(beginning.into(), filter, FIRST)).expect("an answer");
+    found.map(|page| page.items)
+}
+
+/// The beginning of a name that some device has or had.
+fn beginning(fleet: &Fleet, chance: &mut Chance) -> Box<str> {
+    let devices: Vec<_> = fleet.devices.values().map(|(it, _)| it.clone()).collect();
+    let some = if devices.is_empty() {
+        device(&acme(), 1)
+    } else {
+        chance.one_of(&devices)
+    };
+    let name = chance.one_of(&names_of(&some));
+    let length = u64::try_from(name.len()).expect("a short name");
+    let shown = usize::try_from(1 + chance.below(length)).expect("a short name");
+    name[..shown].into()
+}
+
+/// The names a device is found by.
+fn names_of(profile: &Profile) -> Vec<String> {
+    let names = [
+        Some(profile.device.to_string()),
+        Some(profile.iccid.to_string()),
+        profile.imsi.as_ref().map(ToString::to_string),
+        profile.msisdn.as_ref().map(ToString::to_string),
+        Some(profile.endpoint.to_string()),
+    ];
+    names.into_iter().flatten().collect()
+}
+
+fn id_of(profile: &Profile) -> (CustomerId, DeviceId) {
+    (profile.customer.clone(), profile.device.clone())
+}
+
+fn one_of_records(chance: &mut Chance) -> DeviceRecord {
+    let registered = record(10, "</3/0>");
+    let gone = DeviceRecord {
+        registration: None,
+        ..registered.clone()
+    };
+    chance.one_of(&[registered, gone, DeviceRecord::default()])
+}
+
+fn renamed(was: &Profile, step: u64, chance: &mut Chance) -> Profile {
+    let mut is = was.clone();
+    match chance.below(4) {
+        0 => is.endpoint = Endpoint::parse(&format!("urn:imei:{step}")).expect("an endpoint"),
+        1 => is.iccid = Iccid::parse(&format!("8949{step:015}")).expect("an ICCID"),
+        2 => is.imsi = Some(Imsi::parse(&format!("26201{step:010}")).expect("an IMSI")),
+        _ => is.msisdn = None,
+    }
+    is
+}
+
+fn amended(was: &Profile, is: &Profile) -> Batch {
+    let borne = Name::all_of(was);
+    let gained = Name::all_of(is)
+        .into_iter()
+        .filter(|name| !borne.contains(name));
+    let mut expects = vec![Expect::Profile(Box::new(was.clone()))];
+    expects.extend(gained.map(Expect::Free));
+    Batch {
+        expects,
+        ..batch(vec![Change::PutDevice {
+            was: Some(Box::new(was.clone())),
+            profile: Box::new(is.clone()),
+        }])
+    }
+}
+
+fn cut(all: Vec<Profile>, page: PageWanted) -> Page<Profile> {
+    let total = u64::try_from(all.len()).expect("a count");
+    let skip = usize::try_from(page.skip()).expect("a small page");
+    let size = usize::try_from(page.size).expect("a small page");
+    Page {
+        items: all.into_iter().skip(skip).take(size).collect(),
+        total,
+    }
+}

@@ -1,0 +1,199 @@
+//! Which devices does a customer have?
+//!
+//! Devices are listed by their ids among those with the same traits. A list over several traits
+//! merges as many ranges, so that its cost grows with what is skipped and shown and not with what
+//! exists; its total is a sum of counts. Devices are searched by how their names begin: by id among
+//! the customer's own, by other names among all there are, for those are unique service-wide.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashSet};
+
+use engine::change::Counter;
+use engine::ids::{CustomerId, DeviceKey};
+use engine::limits::NAMES_SEARCHED_MAX;
+use engine::profile::Profile;
+use engine::query::devices::{DeviceFilter, TooBroad};
+use engine::query::{Page, PageWanted};
+use sled::{Db, IVec, Iter};
+
+use super::devices::profile;
+use super::{count, load, rows_of};
+use crate::key;
+use crate::record::number::read_bearer;
+use crate::record::traits::{Traits, read_traits};
+use crate::sled::fault::Fault;
+
+/// A page of the devices of a customer that pass a filter.
+pub(in crate::sled) fn devices_of(
+    db: &Db,
+    filter: &DeviceFilter,
+    page: PageWanted,
+) -> Result<Page<Profile>, Fault> {
+    let customer = &filter.customer;
+    let mut total = 0;
+    let mut ranges = Vec::new();
+    for traits in wanted(filter) {
+        let counted = count(db, &key::device::counted(customer, traits))?;
+        if counted > 0 {
+            total += counted;
+            ranges.push(Range::of(db, customer, traits, ""));
+        }
+    }
+    if *filter == DeviceFilter::all_of(customer.clone()) {
+        total = count(db, &key::counter(&Counter::Devices(customer.clone())))?;
+    }
+    let mut items = Vec::new();
+    if page.skip() < total {
+        for device in page_of_devices(ranges, page)? {
+            items.extend(profile(db, device)?);
+        }
+    }
+    Ok(Page { items, total })
+}
+
+/// A page of the devices that pass a filter and have a name that begins so.
+pub(in crate::sled) fn devices_named(
+    db: &Db,
+    beginning: &str,
+    filter: &DeviceFilter,
+    page: PageWanted,
+) -> Result<Result<Page<Profile>, TooBroad>, Fault> {
+    let mut search = Search::default();
+    for traits in wanted(filter) {
+        let mut range = Range::of(db, &filter.customer, traits, beginning);
+        while let Some((id, bearer)) = range.next()? {
+            if let Err(broad) = search.count_one() {
+                return Ok(Err(broad));
+            }
+            search.find(read_bearer(&bearer)?, id);
+        }
+    }
+    for names in key::device::names_beginning(beginning) {
+        for bearer in rows_of(db, &names).values() {
+            if let Err(broad) = search.count_one() {
+                return Ok(Err(broad));
+            }
+            search.look_at(db, read_bearer(&bearer?)?, filter)?;
+        }
+    }
+    search.page(db, page).map(Ok)
+}
+
+fn wanted(filter: &DeviceFilter) -> impl Iterator<Item = Traits> {
+    Traits::every().filter(|traits| traits.pass(filter))
+}
+
+/// The devices of a customer with the same traits, in the order of their ids.
+struct Range {
+    rows: Iter,
+    /// How much stands before the id in a key.
+    before_id: usize,
+}
+
+impl Range {
+    fn of(db: &Db, customer: &CustomerId, traits: Traits, beginning: &str) -> Self {
+        let devices = key::device::devices_of(customer, traits);
+        let before_id = devices.len();
+        Self {
+            rows: rows_of(db, &key::append(devices, beginning.as_bytes())),
+            before_id,
+        }
+    }
+
+    /// The id of the next device, and who it is.
+    fn next(&mut self) -> Result<Option<(IVec, IVec)>, Fault> {
+        let Some(row) = self.rows.next() else {
+            return Ok(None);
+        };
+        let (key, bearer) = row?;
+        let id = key.subslice(self.before_id, key.len() - self.before_id);
+        Ok(Some((id, bearer)))
+    }
+}
+
+/// Merges ranges, the smallest id first, and cuts a page out. A device that changed meanwhile may
+/// be met twice and is shown once.
+fn page_of_devices(mut ranges: Vec<Range>, page: PageWanted) -> Result<Vec<DeviceKey>, Fault> {
+    let mut heads = BinaryHeap::new();
+    for (number, range) in ranges.iter_mut().enumerate() {
+        heads.extend(range.next()?.map(|head| (Reverse(head), number)));
+    }
+    let mut skip = page.skip();
+    let mut last = None;
+    let mut devices = Vec::new();
+    while let Some((Reverse((id, bearer)), number)) = heads.pop() {
+        if let Some(range) = ranges.get_mut(number) {
+            heads.extend(range.next()?.map(|head| (Reverse(head), number)));
+        }
+        if last.as_ref() == Some(&id) {
+            continue;
+        }
+        last = Some(id);
+        if skip > 0 {
+            skip -= 1;
+            continue;
+        }
+        devices.push(read_bearer(&bearer)?);
+        if u32::try_from(devices.len()).unwrap_or(u32::MAX) >= page.size {
+            break;
+        }
+    }
+    Ok(devices)
+}
+
+/// A search under way.
+#[derive(Default)]
+struct Search {
+    /// The devices found, by their ids.
+    device_by_id: BTreeMap<IVec, DeviceKey>,
+    /// Who was looked at: by default all names of a device are the same.
+    seen: HashSet<DeviceKey>,
+    looked_at: usize,
+}
+
+impl Search {
+    /// Looks at one name more, unless that is too many.
+    fn count_one(&mut self) -> Result<(), TooBroad> {
+        if self.looked_at >= NAMES_SEARCHED_MAX {
+            return Err(TooBroad);
+        }
+        self.looked_at += 1;
+        Ok(())
+    }
+
+    fn find(&mut self, device: DeviceKey, id: IVec) {
+        self.seen.insert(device);
+        self.device_by_id.insert(id, device);
+    }
+
+    /// Finds a device if it is wanted.
+    fn look_at(&mut self, db: &Db, device: DeviceKey, filter: &DeviceFilter) -> Result<(), Fault> {
+        if !self.seen.insert(device) {
+            return Ok(());
+        }
+        let Some(profile) = profile(db, device)? else {
+            return Ok(());
+        };
+        if profile.customer == filter.customer && traits_of(db, device)?.pass(filter) {
+            let id = IVec::from(profile.device.as_str());
+            self.device_by_id.insert(id, device);
+        }
+        Ok(())
+    }
+
+    fn page(self, db: &Db, page: PageWanted) -> Result<Page<Profile>, Fault> {
+        let total = u64::try_from(self.device_by_id.len()).expect("a bounded count");
+        let skip = usize::try_from(page.skip()).unwrap_or(usize::MAX);
+        let size = usize::try_from(page.size).unwrap_or(usize::MAX);
+        let mut items = Vec::new();
+        for device in self.device_by_id.into_values().skip(skip).take(size) {
+            items.extend(profile(db, device)?);
+        }
+        Ok(Page { items, total })
+    }
+}
+
+fn traits_of(db: &Db, device: DeviceKey) -> Result<Traits, Fault> {
+    let traits = load(db, &key::device::record(device), read_traits)?;
+    Ok(traits.unwrap_or_default())
+}

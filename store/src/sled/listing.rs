@@ -1,0 +1,109 @@
+//! Under which traits is a device listed? Moved in the group that changes what is known of it, and
+//! only if that changes its traits.
+
+use engine::device::record::DeviceRecord;
+use engine::ids::DeviceKey;
+use engine::profile::Profile;
+use sled::IVec;
+
+use super::fault::Fault;
+use super::kv::{self, Value};
+use super::overlay::Overlay;
+use crate::key::{self, Key};
+use crate::record::device::write_device;
+use crate::record::number::write_bearer;
+use crate::record::profile::read_profile;
+use crate::record::traits::{Traits, read_traits};
+
+/// What becomes known of a device.
+pub(super) struct Recorded {
+    device: DeviceKey,
+    key: Key,
+    value: Value,
+    traits: Traits,
+}
+
+impl Recorded {
+    /// The record of a device as it is put.
+    pub(super) fn of(device: DeviceKey, record: &DeviceRecord) -> Self {
+        let key = key::device::record(device);
+        Self {
+            device,
+            value: Value::cut(&key, &write_device(record)),
+            key,
+            traits: Traits::of(record),
+        }
+    }
+
+    /// What it takes while it waits.
+    pub(super) fn bytes(&self) -> usize {
+        self.key.len() + self.value.bytes()
+    }
+
+    /// Puts it over what was known and lists the device by it.
+    pub(super) fn put(self, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+        let before = traits_of(self.device, rows)?;
+        rows.replace(self.key.into(), self.value)?;
+        if before == self.traits {
+            return Ok(());
+        }
+        mark(self.device, before, self.traits, rows);
+        if let Some(profile) = known(self.device, rows)? {
+            unlist(&profile, before, rows)?;
+            list(&profile, self.traits, rows)?;
+        }
+        Ok(())
+    }
+}
+
+/// Removes a device from all lists, while its record is still there.
+pub(super) fn remove(profile: &Profile, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    let traits = traits_of(profile.key(), rows)?;
+    mark(profile.key(), traits, Traits::NONE, rows);
+    unlist(profile, traits, rows)
+}
+
+/// Who is registered is known without whose it is, too: that is what a start brings back.
+fn mark(device: DeviceKey, before: Traits, after: Traits, rows: &mut Overlay<'_>) {
+    let registered = IVec::from(key::device::registered(device));
+    match (before.is_registered(), after.is_registered()) {
+        (false, true) => rows.put(registered, IVec::default()),
+        (true, false) => rows.remove(registered),
+        (true, true) | (false, false) => {}
+    }
+}
+
+fn list(profile: &Profile, traits: Traits, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    let listed = key::device::device_of(&profile.customer, traits, &profile.device);
+    rows.put(listed.into(), IVec::from(&write_bearer(profile.key())));
+    rows.add(key::device::counted(&profile.customer, traits).into(), 1)
+}
+
+fn unlist(profile: &Profile, traits: Traits, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    let listed = key::device::device_of(&profile.customer, traits, &profile.device);
+    rows.remove(listed);
+    rows.add(key::device::counted(&profile.customer, traits).into(), -1)
+}
+
+/// The traits a device is listed under. What was known of it may be beyond reading; then it stands
+/// in a wrong list, and other devices do not suffer from it.
+fn traits_of(device: DeviceKey, rows: &Overlay<'_>) -> Result<Traits, Fault> {
+    let Some(record) = kv::load(rows, &key::device::record(device))? else {
+        return Ok(Traits::NONE);
+    };
+    Ok(read_traits(&record).unwrap_or_else(|why| {
+        tracing::error!(%device, %why, "what was known of a device cannot be read");
+        Traits::NONE
+    }))
+}
+
+/// Who a device is; nothing for a device that is not known, or whose row is beyond reading.
+fn known(device: DeviceKey, rows: &Overlay<'_>) -> Result<Option<Profile>, Fault> {
+    let Some(profile) = kv::load(rows, &key::device::device(device))? else {
+        return Ok(None);
+    };
+    let read = read_profile(&profile).inspect_err(|why| {
+        tracing::error!(%device, %why, "it cannot be read who a device is");
+    });
+    Ok(read.ok())
+}
