@@ -2,6 +2,9 @@
 //!
 //! The device is `leshan/src/LeshanDevice.java`: it tells what happens to it as a line of words.
 
+mod observing;
+mod reading;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -221,7 +224,7 @@ fn a_device_that_comes_back_from_another_port_is_found_there() {
     let before = world.inspector();
     let waiting = when_active(write("/3311/0/5850", "true"));
     let waiting = world.caller.create_action(ID, &waiting);
-    device.say("register");
+    device.say("reboot");
     device.hear("registered");
     let action = world.caller.final_action(&waiting);
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
@@ -248,7 +251,7 @@ fn a_device_leaves_and_returns_as_often_as_it_likes() {
             refused["errors"][0]["code"], "DEVICE_NOT_REGISTERED",
             "{refused}"
         );
-        device.say("register");
+        device.say("reboot");
         device.hear("registered");
         assert_eq!(world.value_of("/3/0/0"), "Lamp Works");
     }
@@ -366,6 +369,13 @@ impl World {
         assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
         text(&action["resultData"]["payload"])
     }
+
+    /// The values by path that an action brought.
+    fn map_of(&self, action: &Value) -> Value {
+        assert_eq!(outcome(action), ("SUCCEEDED", "205"), "{action}");
+        let payload = text(&action["resultData"]["payload"]);
+        serde_json::from_str(&payload).unwrap()
+    }
 }
 
 /// A Java machine for a life of seconds, which says what its libraries warn of.
@@ -393,6 +403,13 @@ impl Device {
             let (name, details) = line.split_once(' ').unwrap_or((line, ""));
             (name == event).then(|| details.to_owned())
         })
+    }
+
+    /// Takes it out of reach, or back: it does nothing until then, and does not know.
+    fn signal(&self, signal: &str) {
+        let mut kill = Command::new("kill");
+        kill.arg(signal).arg(self.program.pid().to_string());
+        assert!(kill.status().unwrap().success(), "{signal}");
     }
 
     /// How many events of this name it has told of since it started.

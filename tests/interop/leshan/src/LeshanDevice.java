@@ -43,7 +43,7 @@ import org.eclipse.leshan.transport.californium.client.endpoint.CaliforniumClien
  * set PATH VALUE           gives a resource another value; a multiple one gives its instance 0
  * create PATH              adds an instance of an object
  * update                   sends a registration update
- * register                 goes silent without a word, then registers from another port
+ * reboot                   loses power, then begins anew: from another port, without memory
  * deregister               sends a de-registration
  * </pre>
  *
@@ -52,22 +52,29 @@ import org.eclipse.leshan.transport.californium.client.endpoint.CaliforniumClien
 final class LeshanDevice {
     private static final String LIFETIME_S = "300";
 
-    private final LeshanClient client;
+    private final Map<String, String> options;
+    private LeshanClient client;
 
     private LeshanDevice(Map<String, String> options) throws IOException {
+        this.options = options;
+        client = made();
+    }
+
+    private LeshanClient made() throws IOException {
         InetAddress address = InetAddress.getByName(options.get("--bind"));
         CaliforniumClientEndpointsProvider endpoints =
                 new CaliforniumClientEndpointsProvider.Builder().setClientAddress(address).build();
         DefaultRegistrationEngineFactory engine = new DefaultRegistrationEngineFactory();
         engine.setQueueMode(options.containsKey("--queue-mode"));
         long lifetimeSeconds = Long.parseLong(options.getOrDefault("--lifetime", LIFETIME_S));
-        client = new LeshanClientBuilder(options.get("--endpoint"))
+        LeshanClient client = new LeshanClientBuilder(options.get("--endpoint"))
                 .setObjects(Objects.of(options.get("--server"), lifetimeSeconds))
                 .setEndpointsProviders(endpoints).setRegistrationEngineFactory(engine).build();
         client.addObserver(new Registrar());
         for (Resource object : endpoints.getCoapServer().getRoot().getChildren()) {
             object.addObserver(new Observations());
         }
+        return client;
     }
 
     public static void main(String[] arguments) throws IOException {
@@ -84,13 +91,14 @@ final class LeshanDevice {
         Runtime.getRuntime().halt(0);
     }
 
-    private void obey(String[] words) {
+    private void obey(String[] words) throws IOException {
         switch (words[0]) {
             case "set" -> set(new LwM2mPath(words[1]), words[2]);
             case "create" -> create(new LwM2mPath(words[1]));
             case "update" -> client.triggerRegistrationUpdate();
-            case "register" -> {
-                client.stop(false);
+            case "reboot" -> {
+                client.destroy(false);
+                client = made();
                 client.start();
             }
             case "deregister" -> client.stop(true);

@@ -67,7 +67,7 @@ final class Objects {
         return new StaticModel(models);
     }
 
-    /** A value of every type, and further by 1000 several of it. Leshan has it without its model. */
+    /** A value of every type, and 1000 further several. Leshan has the object, not its model. */
     private static ObjectModel testObject() {
         Map<Integer, Type> values = Map.of(
                 110, Type.STRING,
