@@ -19,7 +19,7 @@ use engine::effect::Effects;
 use engine::ids::ActionId;
 use engine::moment::Timestamp;
 use engine::registry::peers::Said;
-use store::CommitError;
+use store::{CommitError, Unavailable};
 use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
@@ -36,6 +36,8 @@ pub(crate) enum Input {
     Due,
     /// Somebody asks something of it.
     Asked(Box<Question>),
+    /// Its customer said anew who it is, and that is durable.
+    Renamed(Reply<()>),
 }
 
 impl Message for Input {
@@ -88,7 +90,7 @@ pub(crate) struct DeviceActor {
 enum Leaving {
     /// Nobody said why: it panics, or the arbiter ends.
     Unannounced,
-    /// Its step was not saved.
+    /// Its step was not saved, or the store did not say who it is.
     Unsaved,
     /// The device was removed.
     Retired,
@@ -133,6 +135,30 @@ impl DeviceActor {
                 reply_with(answer, reply)
             }
         }
+    }
+
+    /// Reads again who it is. It is the device's turn meanwhile, so that of several changes the
+    /// last one holds.
+    fn take_new_names(&mut self, reply: Reply<()>, ctx: &mut Context<Self>) {
+        let profile = self.home.store.profile(self.device.key());
+        ctx.wait(profile.into_actor(self).map(|found, actor, ctx| {
+            let answer = match found {
+                Ok(Some(profile)) => {
+                    actor.device.adopt(&profile);
+                    actor.rest(None);
+                    Ok(())
+                }
+                Ok(None) => Err(Unserved::Unknown),
+                Err(Unavailable) => {
+                    warn!(device = %actor.device.key(), "the store did not say who a device is");
+                    actor.leaving = Leaving::Unsaved;
+                    ctx.stop();
+                    Err(Unserved::Failed)
+                }
+            };
+            // A caller who went away does not miss the answer.
+            let _ = reply.send(answer).is_ok();
+        }));
     }
 
     fn share_objects(&mut self) {
@@ -266,6 +292,7 @@ impl Handler<Input> for DeviceActor {
                 None
             }
             Input::Asked(question) => Some(self.ask(*question, &mut out)),
+            Input::Renamed(reply) => return self.take_new_names(reply, ctx),
         };
         self.share_objects();
         self.settle(out, afterwards, ctx);
@@ -291,10 +318,17 @@ fn reply_with<T: 'static>(answer: T, reply: Reply<T>) -> Afterwards {
     })
 }
 
+/// Answers that the device could not be told.
+pub(crate) fn refuse_reply(reply: Reply<()>, why: Unserved) {
+    // A caller who went away does not miss the answer.
+    let _ = reply.send(Err(why)).is_ok();
+}
+
 /// What reaches a device that was removed meanwhile.
 fn refuse(input: Input) {
     match input {
         Input::Asked(question) => question.refuse(Unserved::Unknown),
+        Input::Renamed(reply) => refuse_reply(reply, Unserved::Unknown),
         Input::Heard(_) | Input::Due => {}
     }
 }

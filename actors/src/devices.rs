@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::Addr;
 use engine::action::NewAction;
@@ -13,7 +14,15 @@ use store::{Pressure, Store};
 use tokio::sync::oneshot;
 
 use crate::device::{Question, Reply};
+use crate::registry::renaming::Rename;
 use crate::registry::{Ask, Registry};
+
+/// How often a busy device is told who it is by now: what is durable has to reach it, so that it
+/// takes some seconds of a full mailbox before the caller is asked to say it again.
+const TELLING_TRIES: u32 = 50;
+
+/// How long a full mailbox is left alone.
+const TELLING_PAUSE: Duration = Duration::from_millis(100);
 
 /// Why a device could not be asked; what it would have said is not known.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -87,6 +96,31 @@ impl Devices {
         self.ask(device, Question::Inspect)
             .await
             .map(|snapshot| *snapshot)
+    }
+
+    /// Has a device go by what its customer made of it, once that is durable.
+    ///
+    /// A device whose actor ends meanwhile is brought back as what it is by then.
+    pub async fn take_new_names(&self, device: DeviceKey) -> Result<(), Unserved> {
+        let mut tries_left = TELLING_TRIES;
+        loop {
+            match self.tell(device).await {
+                Ok(()) | Err(Unserved::Failed) => return Ok(()),
+                Err(Unserved::Busy) if tries_left > 0 => {
+                    tries_left -= 1;
+                    tokio::time::sleep(TELLING_PAUSE).await;
+                }
+                Err(unserved) => return Err(unserved),
+            }
+        }
+    }
+
+    async fn tell(&self, key: DeviceKey) -> Result<(), Unserved> {
+        let (reply, told) = oneshot::channel();
+        let rename = Rename { key, reply };
+        let asked = self.registry_of(key).try_send(rename);
+        asked.map_err(|_| Unserved::Busy)?;
+        told.await.unwrap_or(Err(Unserved::Failed))
     }
 
     async fn ask<T>(

@@ -24,7 +24,7 @@ use store::{Pressure, Unavailable};
 use tracing::{debug, error, trace};
 
 use crate::deadlines::{Alarm, Rang};
-use crate::device::{Input, Question};
+use crate::device::{Input, Question, refuse_reply};
 use crate::devices::Unserved;
 use crate::home::{Home, HomeParts};
 use crate::logging::Logging;
@@ -34,6 +34,7 @@ use crate::residents::{Crowded, Resident, Residents};
 use crate::socket::{Arrived, Inbox, Socket};
 use crate::tally::Tally;
 
+pub(crate) mod renaming;
 mod restoring;
 
 use restoring::Starting;
@@ -265,6 +266,7 @@ impl Registry {
                 self.home.deadlines.arm(soon, key);
             }
             Input::Asked(question) => question.refuse(Unserved::Busy),
+            Input::Renamed(reply) => refuse_reply(reply, Unserved::Busy),
         }
     }
 }

@@ -150,7 +150,9 @@ impl Durable {
                 found.is_some_and(|action| action.status == *is)
             }
             Expect::Unpromised { .. } => panic!("no caller here names its calls"),
-            Expect::Free(_) | Expect::Taken(_) => panic!("no device expects names"),
+            Expect::Free(_) | Expect::Taken(_) | Expect::Profile(_) => {
+                panic!("no device expects names")
+            }
         }
     }
 

@@ -184,7 +184,14 @@ impl Device {
     /// Whether the location names the registration, and the peer may speak for it.
     fn is_at(&self, location: Location, peer: Peer) -> bool {
         let named = self.record.registration.as_ref().map(|r| self.location(r));
-        named == Some(location) && (self.record.peer == Some(peer) || self.admit(peer).is_ok())
+        named == Some(location) && self.may_speak(peer)
+    }
+
+    /// Whether a peer may speak for the registration. A device that has an address has to come from
+    /// it, even if it was given that address after it registered.
+    fn may_speak(&self, peer: Peer) -> bool {
+        let is_where_it_was = self.record.peer == Some(peer);
+        (is_where_it_was && self.identity.ip().is_none()) || self.admit(peer).is_ok()
     }
 
     /// Whether a peer without DTLS may be this device: a name alone proves nothing.

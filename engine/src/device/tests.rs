@@ -1,5 +1,6 @@
 //! Feed inputs, compare the exact list of effects.
 
+mod amending;
 mod answers;
 mod attempts;
 mod cancelling;

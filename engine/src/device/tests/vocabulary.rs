@@ -1,6 +1,7 @@
 //! What a machine test says: a device on a bench, what it hears, what it is asked, and what it
 //! wants done, line by line.
 
+mod amending;
 mod observing;
 mod telling;
 

@@ -1,0 +1,12 @@
+//! What a customer says anew of the device on the bench.
+
+use super::Bench;
+use crate::profile::Profile;
+
+impl Bench {
+    /// The customer says who the device is from now on.
+    pub(in crate::device::tests) fn amend(&mut self, change: impl FnOnce(&mut Profile)) {
+        change(&mut self.kept.profile);
+        self.device.adopt(&self.kept.profile);
+    }
+}
