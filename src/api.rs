@@ -240,6 +240,12 @@ const ROUTES: &[Route] = &[
         devices::described::inspect,
         |it| it.to(devices::inspect),
     ),
+    patch(
+        "/management-api/v1/devices/{device}",
+        Customer(DevicesWrite),
+        devices::described::amend,
+        |it| it.to(devices::amending::amend),
+    ),
     delete(
         "/management-api/v1/devices/{device}",
         Customer(DevicesWrite),

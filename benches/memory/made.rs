@@ -15,6 +15,7 @@ use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId, EventId};
 use engine::moment::Timestamp;
 use engine::profile::Profile;
 use engine::promise::{OnceKey, Promise};
+use engine::query::devices::{DeviceFilter, TooBroad};
 use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
 use engine::setting::Setting;
 use store::{Answer, Pressure, Receipt, RestoredPage, Retention, Store, Swept, Unavailable};
@@ -133,7 +134,16 @@ impl Store for Made {
         unknown()
     }
 
-    fn devices_of(&self, _: CustomerId, _: PageWanted) -> Answer<Page<Profile>> {
+    fn devices_of(&self, _: DeviceFilter, _: PageWanted) -> Answer<Page<Profile>> {
+        unknown()
+    }
+
+    fn devices_named(
+        &self,
+        _: Box<str>,
+        _: DeviceFilter,
+        _: PageWanted,
+    ) -> Answer<Result<Page<Profile>, TooBroad>> {
         unknown()
     }
 

@@ -14,6 +14,7 @@ use engine::directory::customer::{
 };
 use engine::ids::{CustomerId, DeviceKey};
 use engine::query::PageWanted;
+use engine::query::devices::DeviceFilter;
 
 use super::Api;
 use super::body::{Json, Query};
@@ -104,9 +105,10 @@ async fn retire_devices(api: &Api, customer: &CustomerId) -> Result<(), Failure>
         number: 1,
         size: RETIRED_AT_ONCE,
     };
+    let all = DeviceFilter::all_of(customer.clone());
     let mut before = Vec::new();
     loop {
-        let page = api.store.devices_of(customer.clone(), first).await?;
+        let page = api.store.devices_of(all.clone(), first).await?;
         let keys: Vec<_> = page.items.iter().map(|profile| profile.key()).collect();
         if keys.is_empty() {
             return Ok(());

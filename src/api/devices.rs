@@ -1,5 +1,6 @@
 //! The devices of a customer.
 
+pub(super) mod amending;
 pub(super) mod described;
 
 use std::net::IpAddr;
@@ -7,26 +8,29 @@ use std::net::IpAddr;
 use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
 
+use engine::action::Protocol;
 use engine::change::Name;
 use engine::directory::device::{NewDevice, create_device, draft_device};
 use engine::ids::{DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
 use engine::profile::Profile;
+use engine::query::devices::DeviceFilter;
 
 use super::Api;
 use super::access::Caller;
 use super::body::{Json, Query};
 use super::device::{DeviceBody, InspectorBody};
 use super::error::Failure;
-use super::fields::{Fields, Wrong, label};
+use super::fields::{Fields, label};
 use super::page::{PageBody, wanted};
 use super::records::settle;
 use super::segment::At;
+use super::words::Word;
 
 /// Messages the inspector shows of the history.
 const RECENT_MESSAGES: u32 = 20;
 
-/// Filters of the list that would cost a scan of all devices.
-const FILTERS_NOT_BUILT: [&str; 3] = ["q", "registered", "protocol"];
+/// The longest beginning of a name that may be asked for: no name is longer.
+const BEGINNING_CHARACTERS_MAX: usize = Endpoint::LENGTH_MAX;
 
 /// POST: makes a device known.
 pub(super) async fn create(
@@ -37,7 +41,7 @@ pub(super) async fn create(
     let new = new_device(fields)?;
     let profile = settle(&*api.store, async || {
         let profile = draft_device(&mut api.clock.moment(), &caller.customer, new.clone())?;
-        let taken = taken_names(&api, &profile).await?;
+        let taken = borne(&api, Name::all_of(&profile)).await?;
         Ok(create_device(profile, taken)?)
     })
     .await?;
@@ -55,12 +59,20 @@ pub(super) async fn list(
     api: web::Data<Api>,
 ) -> Result<HttpResponse, Failure> {
     let wanted = wanted(&mut fields);
-    for name in FILTERS_NOT_BUILT {
-        let refused = Wrong::not_supported_yet("this filter is not supported yet");
-        fields.optional(name, |_| Err::<(), _>(refused));
-    }
+    let named = fields.optional("q", beginning);
+    let filter = DeviceFilter {
+        customer: caller.customer,
+        registered: fields.optional("registered", truth),
+        heard_over: fields.optional("protocol", Protocol::read),
+    };
     fields.finish(Some(()))?;
-    let page = api.store.devices_of(caller.customer, wanted).await?;
+    let page = match named {
+        Some(beginning) => {
+            let found = api.store.devices_named(beginning, filter, wanted);
+            found.await??
+        }
+        None => api.store.devices_of(filter, wanted).await?,
+    };
     Ok(
         HttpResponse::Ok().json(PageBody::of(wanted, page, |profile| {
             DeviceBody::of(&profile)
@@ -114,13 +126,36 @@ pub(super) fn new_device(mut fields: Fields) -> Result<NewDevice, Failure> {
     fields.finish(Some(new))
 }
 
-/// Those of the names the device would bear that another device bears.
-async fn taken_names(api: &Api, profile: &Profile) -> Result<Vec<Name>, Failure> {
-    let mut taken = Vec::new();
-    for name in Name::all_of(profile) {
+/// Those of the names that a device bears.
+async fn borne(api: &Api, names: Vec<Name>) -> Result<Vec<Name>, Failure> {
+    let mut borne = Vec::new();
+    for name in names {
         if api.store.bearer(name.clone()).await?.is_some() {
-            taken.push(name);
+            borne.push(name);
         }
     }
-    Ok(taken)
+    Ok(borne)
+}
+
+/// What a name begins with.
+fn beginning(text: &str) -> Result<Box<str>, String> {
+    if text.is_empty() {
+        return Err("must not be empty".to_owned());
+    }
+    if text.chars().count() > BEGINNING_CHARACTERS_MAX {
+        let max = BEGINNING_CHARACTERS_MAX;
+        return Err(format!("must not be longer than {max} characters"));
+    }
+    match text.chars().find(|c| c.is_control()) {
+        Some(c) => Err(format!("must not contain {c:?}")),
+        None => Ok(text.into()),
+    }
+}
+
+fn truth(text: &str) -> Result<bool, &'static str> {
+    match text {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err("must be true or false"),
+    }
 }

@@ -18,6 +18,7 @@ use engine::device::queue::{CancelRefusal, SubmitRefusal};
 use engine::directory::Refusal;
 use engine::directory::device::Nameless;
 use engine::ids::TraceId;
+use engine::query::devices::TooBroad;
 use store::{CommitError, Unavailable};
 
 use super::once::HEADER;
@@ -402,6 +403,12 @@ impl From<Refusal> for Failure {
                 Self::conflict(names.iter().filter_map(name_taken).collect())
             }
         }
+    }
+}
+
+impl From<TooBroad> for Failure {
+    fn from(broad: TooBroad) -> Self {
+        Self::invalid(vec![Fault::of("TOO_BROAD", "q", broad)])
     }
 }
 

@@ -2,9 +2,11 @@
 //! query, and tells every fault at once.
 //!
 //! A field is asked for with the reader of its value; whatever was not asked for is unknown and a
-//! fault too. `null` counts as absent.
+//! fault too. `null` counts as absent, except where a thing is amended.
 
-use std::collections::BTreeMap;
+mod amending;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -19,6 +21,8 @@ pub(super) const LABEL_CHARACTERS_MAX: usize = 128;
 #[derive(Debug)]
 pub(super) struct Fields {
     given: BTreeMap<String, Value>,
+    /// What was given as `null`.
+    nulls: BTreeSet<String>,
     origin: Origin,
     faults: Vec<Fault>,
 }
@@ -40,14 +44,6 @@ pub(super) struct Wrong {
 }
 
 impl Wrong {
-    /// The value means something this build cannot do.
-    pub(super) fn not_supported_yet(message: impl fmt::Display) -> Self {
-        Self {
-            code: "NOT_SUPPORTED_YET",
-            message: message.to_string(),
-        }
-    }
-
     /// The value lies outside of what is allowed.
     pub(super) fn out_of_range(message: impl fmt::Display) -> Self {
         Self {
@@ -84,12 +80,12 @@ impl Fields {
     pub(super) fn of_json(bytes: &[u8]) -> Result<Self, Failure> {
         match serde_json::from_slice(bytes) {
             Ok(Value::Object(properties)) => {
-                let given = properties
+                let (nulls, given): (BTreeMap<_, _>, _) = properties
                     .into_iter()
-                    .filter(|(_, value)| !value.is_null())
-                    .collect();
+                    .partition(|(_, value)| value.is_null());
                 Ok(Self {
                     given,
+                    nulls: nulls.into_keys().collect(),
                     origin: Origin::Body,
                     faults: Vec::new(),
                 })
@@ -103,6 +99,7 @@ impl Fields {
     pub(super) fn of_query(pairs: Vec<(String, String)>) -> Self {
         let mut fields = Self {
             given: BTreeMap::new(),
+            nulls: BTreeSet::new(),
             origin: Origin::Query,
             faults: Vec::new(),
         };
@@ -125,6 +122,7 @@ impl Fields {
         let texts = texts.map(|(name, text)| (name.to_owned(), Value::String(text.to_owned())));
         Self {
             given: texts.collect(),
+            nulls: BTreeSet::new(),
             origin: Origin::Body,
             faults: Vec::new(),
         }

@@ -1,5 +1,8 @@
 //! How are devices made, listed and forgotten? For the document of the API.
 
+use engine::action::Protocol;
+use engine::limits::NAMES_SEARCHED_MAX;
+
 use crate::api::device::described::{device, inspector};
 use crate::api::openapi::{Operation, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged};
@@ -29,8 +32,42 @@ pub(in crate::api) fn create() -> Operation {
 
 /// GET all.
 pub(in crate::api) fn list() -> Operation {
+    let text = format!(
+        "The devices of the customer, by `deviceId`. Filters that are given together all have to \
+         fit.\n\n`q` finds the devices whose `deviceId`, `iccid`, `imsi`, `msisdn` or `endpoint` \
+         begins so, letter for letter: `Meter` does not find `meter-7`. These names are unique in \
+         the whole service: a search looks at those of every customer, and at {NAMES_SEARCHED_MAX} \
+         at most. Where more begin so the answer is 400 `TOO_BROAD`: give more of the name."
+    );
     let operation = Operation::new("listDevices", Tag::Devices, "List devices")
-        .description("The devices of the customer, by `deviceId`.");
+        .description(text)
+        .query(
+            "q",
+            beginning(),
+            "How one of the names of the device begins.",
+        )
+        .query(
+            "registered",
+            Schema::truth(),
+            "Whether the device is registered now.",
+        )
+        .query(
+            "protocol",
+            Schema::word::<Protocol>(),
+            "Over what the device was ever heard.",
+        )
+        .refusal(
+            400,
+            &[
+                "OUT_OF_RANGE",
+                "INVALID_VALUE",
+                "REPEATED",
+                "UNKNOWN_PARAMETER",
+                "TOO_BROAD",
+            ],
+            "What was asked cannot be understood, and every fault is told at once; or too many \
+             names begin with `q`.",
+        );
     paged(operation).answer(200, page_of(device()), "A page of devices.")
 }
 
@@ -40,6 +77,39 @@ pub(in crate::api) fn inspect() -> Operation {
     Operation::new("getDevice", Tag::Devices, "Inspect a device")
         .description(text)
         .answer(200, inspector(), "The device as it is now.")
+}
+
+/// PATCH.
+pub(in crate::api) fn amend() -> Operation {
+    let text = "Changes what you name and nothing else. `null` removes `imsi`, `msisdn`, `ip` and \
+                `name`. The `deviceId` never changes.\n\nThe change holds from the answer on: the \
+                next registration is judged by the new `ip` and found by the new `endpoint`. A \
+                registration that exists goes on at its location, and messages go to where it came \
+                from, until the device is next heard; where it has an `ip` it then has to come from \
+                there. Requests and log entries that were made before keep the names the device \
+                had.\n\nThe PSK identity is the `endpoint` and changes with it until a key is \
+                given; a key keeps its identity.";
+    Operation::new("amendDevice", Tag::Devices, "Change who a device is")
+        .description(text)
+        .json(amended_device(), "What is to be otherwise.")
+        .answer(200, device(), "The device as it is known now.")
+        .refusal(
+            400,
+            &[
+                "MALFORMED_BODY",
+                "WRONG_TYPE",
+                "INVALID_VALUE",
+                "READ_ONLY",
+                "UNKNOWN_PROPERTY",
+            ],
+            "What was asked cannot be understood or is not to be changed; every fault is told at \
+             once.",
+        )
+        .refusal(
+            409,
+            &["DEVICE_EXISTS"],
+            "Another device has one of the names; `field` says which. Nothing was changed.",
+        )
 }
 
 /// DELETE.
@@ -67,4 +137,25 @@ pub(in crate::api) fn new_device() -> Schema {
         .may("name", names::label(), "What people call it.")
         .text_in_one_of(&["deviceId", "iccid"])
         .named("NewDevice")
+}
+
+/// What of a device is to be otherwise.
+fn amended_device() -> Schema {
+    Schema::closed()
+        .may_never_null("iccid", names::iccid(), "Its SIM.")
+        .may("imsi", names::imsi(), "The subscriber of its SIM.")
+        .may("msisdn", names::msisdn(), "Its telephone number.")
+        .may("ip", names::ip(), "The address it comes from.")
+        .may_never_null(
+            "endpoint",
+            names::endpoint(),
+            "What it calls itself when it registers.",
+        )
+        .may("name", names::label(), "What people call it.")
+        .named("AmendedDevice")
+}
+
+fn beginning() -> Schema {
+    let beginning = Schema::text_of(1..=super::BEGINNING_CHARACTERS_MAX);
+    beginning.pattern(names::PRINTABLE).example("8988")
 }

@@ -152,6 +152,11 @@ impl Schema {
         self.with_property(name, value, why)
     }
 
+    /// With a property that may be there, and is not `null` then.
+    pub(in crate::api) fn may_never_null(self, name: &str, value: Self, why: &str) -> Self {
+        self.with_property(name, value, why)
+    }
+
     /// With a text in at least one of these properties, each of which may be left out.
     pub(in crate::api) fn text_in_one_of(self, names: &[&str]) -> Self {
         let text = Node::object().with("type", "string");

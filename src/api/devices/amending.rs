@@ -1,0 +1,81 @@
+//! PATCH: who is a device from now on?
+
+use std::net::IpAddr;
+
+use actix_web::{HttpResponse, web};
+use tracing::Instrument;
+
+use engine::directory::amending::{Amendments, amend_device, names_gained};
+use engine::ids::{DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
+use engine::profile::Profile;
+
+use super::{borne, found};
+use crate::api::Api;
+use crate::api::access::Caller;
+use crate::api::body::Json;
+use crate::api::device::DeviceBody;
+use crate::api::error::Failure;
+use crate::api::fields::{Fields, label};
+use crate::api::records::settle;
+use crate::api::segment::At;
+
+/// What is shown of a device and not changed here, and why.
+const READ_ONLY: [(&str, &str); 4] = [
+    ("deviceId", "a device id never changes"),
+    ("number", "is given by the service and never changes"),
+    (
+        "psk",
+        "a key is given with POST to the path of the device and /psk",
+    ),
+    ("created", "never changes"),
+];
+
+/// PATCH: makes of a device what its customer says anew.
+pub(in crate::api) async fn amend(
+    caller: Caller,
+    At(device): At<DeviceId>,
+    Json(fields): Json,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let amendments = amendments(fields)?;
+    let device = DeviceKey::of(&caller.customer, &device);
+    // What has begun comes to its end even if the caller goes away: a device must not be left
+    // behind what is kept of it.
+    let amending = settled(api, device, amendments).in_current_span();
+    let profile = actix_web::rt::spawn(amending).await;
+    let profile = profile.map_err(Failure::internal)??;
+    Ok(HttpResponse::Ok().json(DeviceBody::of(&profile)))
+}
+
+/// Makes it durable, then has the device go by it. A caller that is told to come again may say the
+/// same again.
+async fn settled(
+    api: web::Data<Api>,
+    device: DeviceKey,
+    amendments: Amendments,
+) -> Result<Profile, Failure> {
+    let profile = settle(&*api.store, async || {
+        let was = found(api.store.profile(device).await?)?;
+        let is = amendments.clone().apply(was.clone());
+        let taken = borne(&api, names_gained(&was, &is)).await?;
+        Ok(amend_device(was, is, taken)?)
+    });
+    let profile = profile.await?;
+    api.devices.take_new_names(device).await?;
+    Ok(profile)
+}
+
+fn amendments(mut fields: Fields) -> Result<Amendments, Failure> {
+    let amendments = Amendments {
+        iccid: fields.replacement("iccid", Iccid::parse),
+        imsi: fields.amendment("imsi", Imsi::parse),
+        msisdn: fields.amendment("msisdn", Msisdn::parse),
+        ip: fields.amendment("ip", |text| text.parse::<IpAddr>()),
+        endpoint: fields.replacement("endpoint", Endpoint::parse),
+        name: fields.amendment("name", label),
+    };
+    for (name, why) in READ_ONLY {
+        fields.read_only(name, why);
+    }
+    fields.finish_amending(amendments)
+}

@@ -1,0 +1,105 @@
+//! What does the caller say anew of a thing? Here `null` removes, and what is absent stays.
+
+use engine::directory::amending::Amendment;
+
+use super::{Failure, Fault, Fields, Wrong};
+
+impl Fields {
+    /// A text that may be there, and that `null` removes.
+    pub(in crate::api) fn amendment<T, W: Into<Wrong>>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, W>,
+    ) -> Amendment<T> {
+        if self.nulls.remove(name) {
+            return Amendment::Remove;
+        }
+        self.optional(name, read)
+            .map_or(Amendment::Keep, Amendment::Put)
+    }
+
+    /// A text that may be there, and that nothing removes.
+    pub(in crate::api) fn replacement<T, W: Into<Wrong>>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, W>,
+    ) -> Option<T> {
+        if self.nulls.remove(name) {
+            self.wrong_type(name, "a string: it cannot be removed");
+            return None;
+        }
+        self.optional(name, read)
+    }
+
+    /// A property that is shown and cannot be changed so.
+    pub(in crate::api) fn read_only(&mut self, name: &str, why: &str) {
+        let is_given = self.given.remove(name).is_some();
+        if self.nulls.remove(name) || is_given {
+            self.faults.push(Fault::of("READ_ONLY", name, why));
+        }
+    }
+
+    /// What was read, unless anything was wrong: as [`Fields::finish`], but a `null` that nobody
+    /// asked for would remove something unknown.
+    pub(in crate::api) fn finish_amending<T>(mut self, read: T) -> Result<T, Failure> {
+        let nulls = std::mem::take(&mut self.nulls).into_iter();
+        self.given
+            .extend(nulls.map(|name| (name, serde_json::Value::Null)));
+        self.finish(Some(read))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::api::fields::label;
+
+    #[test]
+    fn a_value_is_put_null_removes_and_what_is_absent_stays() {
+        let mut fields = body(json!({"name": "Attic", "ip": null}));
+        assert_eq!(
+            fields.amendment("name", label),
+            Amendment::Put("Attic".into())
+        );
+        assert_eq!(fields.amendment("ip", label), Amendment::Remove);
+        assert_eq!(fields.amendment("imsi", label), Amendment::Keep);
+        assert_eq!(fields.replacement("iccid", label), None);
+        assert!(fields.finish_amending(()).is_ok());
+    }
+
+    #[test]
+    fn every_fault_is_told_at_once() {
+        let mut fields = body(json!({
+            "iccid": null, "name": " ", "ip": 7, "deviceId": null, "number": 7, "tint": null,
+            "shade": "dark",
+        }));
+        fields.replacement("iccid", label);
+        fields.amendment("name", label);
+        fields.amendment("ip", label);
+        fields.read_only("deviceId", "cannot be changed");
+        fields.read_only("number", "cannot be changed");
+        fields.read_only("created", "cannot be changed");
+        let failure = fields.finish_amending(()).unwrap_err();
+        let told: Vec<_> = failure
+            .faults()
+            .iter()
+            .map(|fault| (fault.code, fault.field.as_deref().unwrap_or_default()))
+            .collect();
+        let expected = [
+            ("WRONG_TYPE", "iccid"),
+            ("INVALID_VALUE", "name"),
+            ("WRONG_TYPE", "ip"),
+            ("READ_ONLY", "deviceId"),
+            ("READ_ONLY", "number"),
+            ("UNKNOWN_PROPERTY", "shade"),
+            ("UNKNOWN_PROPERTY", "tint"),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    fn body(value: Value) -> Fields {
+        Fields::of_json(value.to_string().as_bytes()).unwrap()
+    }
+}

@@ -1,0 +1,152 @@
+//! Which devices a list shows: filters, alone and together.
+
+use actix_web::http::StatusCode;
+use serde_json::{Value, json};
+
+use engine::change::{Batch, Change};
+use engine::device::record::DeviceRecord;
+use engine::ids::{CustomerId, DeviceId, DeviceKey};
+use store::conformance::given::record;
+
+use crate::api::tests::world::{Credentials, World};
+
+const DEVICES: &str = "/management-api/v1/devices";
+
+#[actix_web::test]
+async fn a_device_is_found_by_the_beginning_of_each_of_its_names() {
+    let (world, acme) = fleet().await;
+    for beginning in ["al", "alpha", "8901", "901401", "49171", "urn:imei:3"] {
+        assert_eq!(
+            found(&world, &acme, &format!("q={beginning}")).await,
+            ["alpha"]
+        );
+    }
+    assert_eq!(found(&world, &acme, "q=b").await, ["beta", "bravo"]);
+    for beginning in ["AL", "lpha", "alphabet", "psk", "Cellar", "10.0"] {
+        let nobody: [&str; 0] = [];
+        assert_eq!(
+            found(&world, &acme, &format!("q={beginning}")).await,
+            nobody
+        );
+    }
+}
+
+#[actix_web::test]
+async fn a_search_finds_the_caller_s_devices_alone() {
+    let (world, acme) = fleet().await;
+    let umbrella = world.customer("umbrella", &["all"]).await;
+    assert_eq!(found(&world, &umbrella, "q=8901").await, [""; 0]);
+    let body = json!({"deviceId": "theirs", "iccid": "89019"});
+    world.post(DEVICES, &umbrella.bearer, body).await;
+    assert_eq!(found(&world, &umbrella, "q=8901").await, ["theirs"]);
+    assert_eq!(found(&world, &acme, "q=8901").await, ["alpha"]);
+}
+
+#[actix_web::test]
+async fn devices_are_told_apart_by_what_they_do() {
+    let (world, acme) = fleet().await;
+    assert_eq!(found(&world, &acme, "registered=true").await, ["bravo"]);
+    assert_eq!(
+        found(&world, &acme, "registered=false").await,
+        ["alpha", "beta"]
+    );
+    assert_eq!(
+        found(&world, &acme, "protocol=LWM2M").await,
+        ["beta", "bravo"]
+    );
+    for never_yet in ["UDP", "COAP"] {
+        let query = format!("protocol={never_yet}");
+        assert_eq!(found(&world, &acme, &query).await, [""; 0]);
+    }
+    assert_eq!(
+        found(&world, &acme, "protocol=LWM2M&registered=false&q=b").await,
+        ["beta"]
+    );
+}
+
+#[actix_web::test]
+async fn a_filtered_list_has_as_many_pages_as_it_needs() {
+    let (world, acme) = fleet().await;
+    for (query, pages) in [
+        ("registered=false", 2),
+        ("q=b", 2),
+        ("protocol=UDP", 1),
+        ("q=x", 1),
+    ] {
+        let path = format!("{DEVICES}?pageSize=1&page=2&{query}");
+        let page = world.get(&path, &acme.bearer).await.json();
+        assert_eq!(page["pageAmount"], pages, "{query}");
+        let shown = page["items"].as_array().unwrap().len();
+        assert_eq!(shown, pages - 1, "{query}");
+    }
+}
+
+#[actix_web::test]
+async fn every_filter_that_cannot_be_understood_is_told() {
+    let (world, acme) = fleet().await;
+    let path = format!("{DEVICES}?q=&registered=yes&protocol=lwm2m&page=0");
+    let refused = world.get(&path, &acme.bearer).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    let expected = [
+        ("OUT_OF_RANGE", "page"),
+        ("INVALID_VALUE", "q"),
+        ("INVALID_VALUE", "registered"),
+        ("INVALID_VALUE", "protocol"),
+    ];
+    let expected = expected.map(|(code, field)| (code.to_owned(), field.to_owned()));
+    assert_eq!(refused.faults(), expected);
+    for query in [format!("q={}", "x".repeat(256)), "q=a%0A".to_owned()] {
+        let refused = world.get(&format!("{DEVICES}?{query}"), &acme.bearer).await;
+        assert_eq!(
+            refused.faults(),
+            [("INVALID_VALUE".to_owned(), "q".to_owned())]
+        );
+    }
+}
+
+/// A customer with one device that was never heard, one that was, and one that is registered.
+async fn fleet() -> (World, Credentials) {
+    let world = World::new();
+    let acme = world.customer("acme", &["all"]).await;
+    let bodies = [
+        json!({
+            "deviceId": "alpha", "iccid": "8901", "imsi": "901401", "msisdn": "491710",
+            "endpoint": "urn:imei:35", "name": "Cellar", "ip": "10.0.0.1",
+        }),
+        json!({"deviceId": "beta"}),
+        json!({"deviceId": "bravo", "iccid": "b"}),
+    ];
+    for body in bodies {
+        let made = world.post(DEVICES, &acme.bearer, body).await;
+        assert_eq!(made.status, StatusCode::CREATED);
+    }
+    let registered = record(10, "</3/0>");
+    let gone = DeviceRecord {
+        registration: None,
+        ..registered.clone()
+    };
+    for (id, record) in [("beta", gone), ("bravo", registered)] {
+        let device = DeviceId::parse(id).unwrap();
+        let change = Change::PutRecord {
+            device: DeviceKey::of(&CustomerId::parse("acme").unwrap(), &device),
+            record: Box::new(record),
+        };
+        let batch = Batch {
+            changes: vec![change],
+            ..Batch::default()
+        };
+        world.store.commit(batch).await.unwrap();
+    }
+    (world, acme)
+}
+
+/// The ids of the devices that a query finds.
+async fn found(world: &World, caller: &Credentials, query: &str) -> Vec<String> {
+    let listed = world
+        .get(&format!("{DEVICES}?{query}"), &caller.bearer)
+        .await;
+    assert_eq!(listed.status, StatusCode::OK, "{query}");
+    let items = listed.json()["items"].as_array().cloned().unwrap();
+    let id = |item: &Value| item["deviceId"].as_str().unwrap().to_owned();
+    items.iter().map(id).collect()
+}
