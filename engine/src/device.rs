@@ -25,6 +25,7 @@ pub mod queue;
 pub mod record;
 mod registering;
 pub mod snapshot;
+pub mod standing;
 mod telling;
 
 #[cfg(test)]
@@ -43,6 +44,7 @@ use crate::ids::DeviceKey;
 use crate::limits::{Limits, PRESENCE_SAVE_MS};
 use crate::location::Location;
 use crate::moment::{Moment, Timestamp};
+use crate::occurrence::{Ending, Heard};
 use crate::peer::Peer;
 
 use busy::Busy;
@@ -160,13 +162,21 @@ impl Device {
         }
     }
 
-    /// Takes in a message of this device, or of somebody who claims to be it.
-    pub fn handle_datagram(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) {
-        if !self.repeat_answer(m, datagram, out) {
-            self.hear(m, datagram, out);
-            self.begin_attempt(m, out);
-            self.rest();
+    /// Takes in a message of this device, or of somebody who claims to be it; says what it was taken
+    /// for.
+    pub fn handle_datagram(
+        &mut self,
+        m: &mut Moment,
+        datagram: &Datagram,
+        out: &mut Effects,
+    ) -> Heard {
+        if self.repeat_answer(m, datagram, out) {
+            return Heard::Repeated;
         }
+        let heard = self.hear(m, datagram, out);
+        self.begin_attempt(m, out);
+        self.rest();
+        heard
     }
 
     /// Does what time asks for.
@@ -189,6 +199,7 @@ impl Device {
         let counter = Counter::Devices(self.identity.customer());
         out.push(Effect::Count(Add { counter, delta: -1 }));
         let from = self.bound_peer();
+        self.note_ending(Ending::DeviceGone, out);
         self.record.registration = None;
         self.busy = None;
         out.rebind(from, None);

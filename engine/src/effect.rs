@@ -6,7 +6,8 @@
 use crate::action::{Action, Standing, Status};
 use crate::admin_log::entry::Entry;
 use crate::change::{Add, Batch, Change, Counter, Expect, Owner};
-use crate::ids::ActionId;
+use crate::ids::{ActionId, TraceId};
+use crate::occurrence::{Asked, Occurrence, What};
 use crate::peer::Peer;
 use crate::promise::Promise;
 
@@ -27,7 +28,10 @@ pub enum Effect {
 
 /// The effects of one step.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Effects(Vec<Effect>);
+pub struct Effects {
+    wanted: Vec<Effect>,
+    occurred: Vec<Occurrence>,
+}
 
 /// What is not part of the batch, to be done after the receipt.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -56,7 +60,12 @@ impl Effects {
 
     /// Adds an effect.
     pub fn push(&mut self, effect: Effect) {
-        self.0.push(effect);
+        self.wanted.push(effect);
+    }
+
+    /// Remarks that something happened, and what set it off.
+    pub fn note(&mut self, trace: Option<TraceId>, what: What) {
+        self.occurred.push(Occurrence { what, trace });
     }
 
     /// Adds a datagram to be sent.
@@ -93,6 +102,7 @@ impl Effects {
                 self.count_action(action, was, -1);
             }
             self.count_action(action, action.status, 1);
+            self.note_action(was_in, action);
         }
         self.push(Effect::Save(Change::PutAction {
             was,
@@ -102,7 +112,12 @@ impl Effects {
 
     /// The effects in the order they were decided.
     pub fn as_slice(&self) -> &[Effect] {
-        &self.0
+        &self.wanted
+    }
+
+    /// What happened in the step, in order; it is remarked on once.
+    pub fn take_occurred(&mut self) -> Vec<Occurrence> {
+        std::mem::take(&mut self.occurred)
     }
 
     /// Parts what must be durable first from what is said afterwards.
@@ -112,7 +127,7 @@ impl Effects {
             ..Batch::default()
         };
         let mut speeches = Vec::new();
-        for effect in self.0 {
+        for effect in self.wanted {
             match effect {
                 Effect::Save(change) => batch.changes.push(change),
                 Effect::Expect(expect) => batch.expects.push(expect),
@@ -126,7 +141,7 @@ impl Effects {
 
     /// Whether the step makes this request.
     fn makes(&self, id: ActionId) -> bool {
-        self.0.iter().any(|effect| match effect {
+        self.wanted.iter().any(|effect| match effect {
             Effect::Save(Change::PutAction { was: None, action }) => action.id == id,
             Effect::Save(_)
             | Effect::Expect(_)
@@ -134,6 +149,16 @@ impl Effects {
             | Effect::Log(_)
             | Effect::Say(_) => false,
         })
+    }
+
+    fn note_action(&mut self, was: Option<Status>, action: &Action) {
+        let (asked, trace) = (Asked::by(action), Some(action.trace));
+        if was.is_none() {
+            self.note(trace, What::Created(asked));
+        }
+        if !action.status.is_pending() {
+            self.note(trace, What::Concluded(asked, action.status));
+        }
     }
 
     fn count_action(&mut self, action: &Action, status: Status, delta: i64) {

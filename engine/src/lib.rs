@@ -17,6 +17,7 @@ pub mod ids;
 pub mod limits;
 pub mod location;
 pub mod moment;
+pub mod occurrence;
 pub mod peer;
 pub mod profile;
 pub mod promise;

@@ -3,6 +3,7 @@
 //! Sorting looks at one message alone; who bears an endpoint name, is at a location or behind a
 //! peer is asked of the store and of the arbiter's own table by the shell.
 
+pub mod form;
 mod hints;
 pub mod homes;
 pub mod peers;
@@ -68,6 +69,8 @@ pub enum Fate {
     Overloaded,
     /// Its device is at home at another arbiter, which has too much to do.
     Crowded,
+    /// Its device has as much to do as may wait for it, or is left alone.
+    NoPlace,
 }
 
 /// Sorts a datagram.

@@ -272,7 +272,9 @@ impl Scene {
     }
 
     fn hand(&mut self, datagram: &Datagram) {
-        self.step(|device, m, out| device.handle_datagram(m, datagram, out));
+        self.step(|device, m, out| {
+            device.handle_datagram(m, datagram, out);
+        });
     }
 
     fn step(&mut self, input: impl FnOnce(&mut Device, &mut Moment, &mut Effects)) {

@@ -12,14 +12,17 @@ use crate::device::Device;
 use crate::device::queue::{Failure, Pending};
 use crate::device::snapshot::Presence;
 use crate::effect::Effects;
-use crate::ids::ActionId;
+use crate::ids::{ActionId, TraceId};
 use crate::moment::{Moment, Timestamp};
+use crate::occurrence::{self, Ending};
 
 /// The attempt in flight.
 pub(super) struct Attempt {
     pub(super) exchange: Exchange,
     purpose: Purpose,
     begun_at: Timestamp,
+    /// The call behind it.
+    trace: Option<TraceId>,
 }
 
 /// What an attempt is at.
@@ -31,7 +34,21 @@ enum Purpose {
     Observation(Path),
 }
 
+impl Purpose {
+    fn kind(self) -> occurrence::Purpose {
+        match self {
+            Self::Action(_) => occurrence::Purpose::Action,
+            Self::Observation(_) => occurrence::Purpose::Observation,
+        }
+    }
+}
+
 impl Attempt {
+    /// The call behind it, where it is an attempt at a request of a caller.
+    pub(super) fn trace(&self) -> Option<TraceId> {
+        self.trace
+    }
+
     pub(super) fn next_timeout(&self) -> Timestamp {
         Timestamp::from_ms(self.exchange.next_timeout())
     }
@@ -111,21 +128,22 @@ impl Device {
         out.save_action(Some(was), &pending.action);
         let message = self.message_of(m, &pending.action, value);
         let purpose = Purpose::Action(pending.action.id);
-        self.begin_exchange(m, purpose, &message, out);
+        let trace = Some(pending.action.trace);
+        self.begin_exchange(m, (purpose, trace), &message, out);
         let busy = self.busy.get_or_insert_default();
         busy.pending.insert(index, pending);
     }
 
     fn begin_observation(&mut self, m: &mut Moment, path: Path, out: &mut Effects) {
         if let Some(message) = self.observe_again(path) {
-            self.begin_exchange(m, Purpose::Observation(path), &message, out);
+            self.begin_exchange(m, (Purpose::Observation(path), None), &message, out);
         }
     }
 
     fn begin_exchange(
         &mut self,
         m: &mut Moment,
-        purpose: Purpose,
+        (purpose, trace): (Purpose, Option<TraceId>),
         message: &Message,
         out: &mut Effects,
     ) {
@@ -138,7 +156,9 @@ impl Device {
             exchange,
             purpose,
             begun_at: m.now(),
+            trace,
         }));
+        out.note(trace, occurrence::What::Begun(purpose.kind()));
     }
 
     /// Repeats the datagram in flight, or gives up on it, as time asks.
@@ -154,20 +174,24 @@ impl Device {
                 // the address it had.
                 if let Some(to) = to {
                     out.send(to, attempt.exchange.datagram().to_vec());
+                    out.note(attempt.trace, occurrence::What::Repeated);
                     self.note_in_flight(m.now(), What::DatagramRepeated);
                 }
             }
             Expiry::GaveUp(GiveUp::NotAcknowledged) => {
+                self.note_ending(Ending::NotAcknowledged, out);
                 self.attempt_unanswered(m, "the device did not acknowledge the message", out);
             }
             Expiry::GaveUp(GiveUp::NotAnswered) => {
+                self.note_ending(Ending::NotAnswered, out);
                 self.attempt_unanswered(m, "the device did not answer in time", out);
             }
         }
     }
 
     /// Takes note that the device has the message and answers later.
-    pub(super) fn attempt_acknowledged(&mut self, now: Timestamp) {
+    pub(super) fn attempt_acknowledged(&mut self, now: Timestamp, out: &mut Effects) {
+        out.note(self.trace_in_flight(), occurrence::What::Acknowledged);
         self.note_in_flight(now, What::Acknowledged);
     }
 
@@ -225,6 +249,13 @@ impl Device {
                 self.fail(m, action, Failure::Refused, refusal(Some(code), why), out);
             }
             Purpose::Observation(path) => self.lose_observation(m, path, why, out),
+        }
+    }
+
+    /// Remarks how the exchange in flight ends, if there is one.
+    pub(super) fn note_ending(&self, ending: Ending, out: &mut Effects) {
+        if let Some(attempt) = self.busy.as_ref().and_then(|busy| busy.attempt.as_ref()) {
+            out.note(attempt.trace, occurrence::What::Ended(ending));
         }
     }
 

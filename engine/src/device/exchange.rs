@@ -10,6 +10,7 @@ use crate::device::Device;
 use crate::effect::Effects;
 use crate::location::Location;
 use crate::moment::Moment;
+use crate::occurrence::{Ending, Heard};
 
 /// What a message of a device is about.
 enum Meaning {
@@ -56,14 +57,29 @@ impl Device {
     }
 
     /// Takes in a message that is new.
-    pub(super) fn hear(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) {
+    pub(super) fn hear(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) -> Heard {
         match Meaning::of(&datagram.message) {
-            Meaning::Register => self.register(m, datagram, out),
-            Meaning::Update(location) => self.update(m, datagram, location, out),
-            Meaning::Deregister(location) => self.deregister(m, datagram, location, out),
+            Meaning::Register => {
+                self.register(m, datagram, out);
+                Heard::Register
+            }
+            Meaning::Update(location) => {
+                self.update(m, datagram, location, out);
+                Heard::Update
+            }
+            Meaning::Deregister(location) => {
+                self.deregister(m, datagram, location, out);
+                Heard::Deregister
+            }
             Meaning::Answer => self.take_answer(m, datagram, out),
-            Meaning::Ping => self.reject(m, datagram, out),
-            Meaning::Unsupported(code) => self.answer(m, datagram, code, out),
+            Meaning::Ping => {
+                self.reject(m, datagram, out);
+                Heard::Ping
+            }
+            Meaning::Unsupported(code) => {
+                self.answer(m, datagram, code, out);
+                Heard::Unsupported
+            }
         }
     }
 
@@ -118,7 +134,7 @@ impl Device {
         }
     }
 
-    fn take_answer(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) {
+    fn take_answer(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) -> Heard {
         let message = &datagram.message;
         let now_ms = m.now().as_ms();
         let reception = match self.attempt_mut() {
@@ -129,19 +145,21 @@ impl Device {
             Reception::NotMine
                 if message.code.is_response() && message.kind != Kind::Acknowledgement =>
             {
-                self.take_notification(m, datagram, out);
+                return self.take_notification(m, datagram, out);
             }
-            Reception::NotMine => {}
+            Reception::NotMine => return Heard::Unasked,
             Reception::Acknowledged => {
                 self.note_awake(m.now());
-                self.attempt_acknowledged(m.now());
+                self.attempt_acknowledged(m.now(), out);
             }
             Reception::Reset => {
                 self.note_awake(m.now());
+                self.note_ending(Ending::Reset, out);
                 self.attempt_rejected(m, out);
             }
             Reception::Unusable { option, reset } => {
                 let why = format!("the answer has the critical option {option}, not supported");
+                self.note_ending(Ending::Unusable, out);
                 self.attempt_refused(m, message.code, &why, out);
                 if reset.is_some() {
                     self.reject(m, datagram, out);
@@ -149,6 +167,7 @@ impl Device {
             }
             Reception::Answered { acknowledge } => {
                 self.note_awake(m.now());
+                self.note_ending(Ending::with(message.code), out);
                 self.attempt_answered(m, message, out);
                 self.remember(m, datagram, Remembered::Acknowledged);
                 if let Some(id) = acknowledge {
@@ -156,6 +175,7 @@ impl Device {
                 }
             }
         }
+        Heard::Answer
     }
 }
 

@@ -25,6 +25,7 @@ use crate::effect::{Effect, Effects};
 use crate::event::Cause;
 use crate::limits::OBSERVATIONS_MAX;
 use crate::moment::{Moment, Timestamp};
+use crate::occurrence::{Heard, News, What};
 
 /// Block2 is the one critical option with which a notification may speak to us.
 const KNOWN_IN_NOTIFICATIONS: [u16; 1] = [option::BLOCK2];
@@ -37,13 +38,14 @@ impl Device {
         m: &mut Moment,
         datagram: &Datagram,
         out: &mut Effects,
-    ) {
+    ) -> Heard {
         let message = &datagram.message;
         // A device that left forgot what is observed: what was under way is told so, too.
         let observed = self.path_observed_as(message.token);
         let registered = self.record.registration.as_ref();
         let Some(path) = registered.and(observed) else {
-            return self.reject(m, datagram, out);
+            self.reject(m, datagram, out);
+            return Heard::Unasked;
         };
         if message
             .unknown_critical_option(&KNOWN_IN_NOTIFICATIONS)
@@ -51,25 +53,32 @@ impl Device {
         {
             // The device stops notifying when it is told that nobody understands it.
             let why = "a notification has a critical option that is not supported";
+            out.note(None, What::Notified(News::Unusable));
             self.lose_observation(m, path, why, out);
-            return self.reject(m, datagram, out);
+            self.reject(m, datagram, out);
+            return Heard::Notification;
         }
         self.note_uplink(m.now());
-        if !message.code.is_success() {
+        let news = if !message.code.is_success() {
             let why = format!("the device answered {}", message.code);
             self.lose_observation(m, path, &why, out);
+            News::Unusable
         } else if let Some(sequence) = message.observe() {
-            if self.is_news(path, sequence, m.now()) {
-                self.take_values(m, path, message, out);
+            match self.is_news(path, sequence, m.now()) {
+                true => self.take_values(m, path, message, out),
+                false => News::Stale,
             }
         } else {
-            self.take_values(m, path, message, out);
+            let news = self.take_values(m, path, message, out);
             self.lose_observation(m, path, "the device ended it", out);
-        }
+            news
+        };
+        out.note(None, What::Notified(news));
         if self.record_is_stale(m.now()) {
             self.save_record(m.now(), out);
         }
         self.acknowledge(m, datagram, out);
+        Heard::Notification
     }
 
     /// Takes the answer to being asked again for what it forgot.
@@ -147,6 +156,7 @@ impl Device {
     ) {
         if self.drop_observation(path) {
             self.save_record(m.now(), out);
+            out.note(None, What::ObservationLost);
             let entry = Entry::observation_lost(m, self.seen_last(), &path, why);
             out.push(Effect::Log(Box::new(entry)));
         }
@@ -246,14 +256,24 @@ impl Device {
 
     /// Takes the values a device tells of an observed path. Bytes that cannot be read are kept for
     /// the customer to look at: the device is not asked for them again.
-    fn take_values(&mut self, m: &mut Moment, path: Path, message: &Message, out: &mut Effects) {
+    fn take_values(
+        &mut self,
+        m: &mut Moment,
+        path: Path,
+        message: &Message,
+        out: &mut Effects,
+    ) -> News {
         match self.values_in(path, message) {
-            Ok(values) => self.tell_values(m, Cause::Observation(path), values, out),
+            Ok(values) => {
+                self.tell_values(m, Cause::Observation(path), values, out);
+                News::Told
+            }
             Err(why) => {
                 let why = format!("a notification of {path} cannot be read: {why}");
                 let seen = self.seen_last();
                 let entry = Entry::undecodable_payload(m, seen, &why, &message.payload);
                 out.push(Effect::Log(Box::new(entry)));
+                News::Unusable
             }
         }
     }

@@ -16,6 +16,7 @@ use crate::event::Lifecycle;
 use crate::limits::{FAREWELL_MS, LIFETIME_S_MAX, PRESENCE_SAVE_MS, REJECTION_LOG_MS};
 use crate::location::Location;
 use crate::moment::{Moment, Timestamp};
+use crate::occurrence::Ending;
 use crate::peer::Peer;
 
 impl Registration {
@@ -169,6 +170,7 @@ impl Device {
         self.record.registration = None;
         self.owe_observations();
         self.save_record(m.now(), out);
+        self.note_ending(Ending::DeviceGone, out);
         self.attempt_unanswered(m, why, out);
         out.rebind(from, None);
     }

@@ -10,6 +10,8 @@ mod expiring;
 mod notifying;
 mod observing;
 mod observing_again;
+mod occurring;
+mod promising;
 mod queue_mode;
 mod readings;
 mod refusals;

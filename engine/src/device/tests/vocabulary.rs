@@ -3,6 +3,7 @@
 
 mod amending;
 mod observing;
+mod occurring;
 mod telling;
 
 use std::collections::BTreeMap;
@@ -27,8 +28,10 @@ use crate::effect::{Effect, Effects, Speech};
 use crate::ids::{ActionId, CustomerId, DeviceId, Endpoint, Iccid, TraceId};
 use crate::limits::Limits;
 use crate::moment::{Moment, Timestamp};
+use crate::occurrence::Occurrence;
 use crate::peer::Peer;
 use crate::profile::Profile;
+use crate::promise::Once;
 
 pub(super) use observing::{BATTERY, end_observing, forgets, observe, observing, tlv};
 pub(super) use telling::{
@@ -64,6 +67,8 @@ pub(super) struct Bench {
     asked: Option<Message>,
     /// Where the device was told that its registration is.
     location: Vec<String>,
+    /// What happened in the last step.
+    occurred: Vec<Occurrence>,
 }
 
 impl Bench {
@@ -106,6 +111,7 @@ impl Bench {
             next_id: 100,
             asked: None,
             location: Vec::new(),
+            occurred: Vec::new(),
         }
     }
 
@@ -315,6 +321,7 @@ impl Bench {
         let mut m = self.moment();
         let mut out = Effects::new();
         let outcome = input(&mut self.device, &mut m, &mut out);
+        self.occurred = out.take_occurred();
         let before = self.kept.clone();
         for effect in out.as_slice() {
             self.take_note(&before, effect);
@@ -427,6 +434,12 @@ impl NewAction {
     pub(super) fn when_active(self) -> Self {
         let mode = Mode::SendWhenActive;
         Self { mode, ..self }
+    }
+
+    /// The same request, asked by a call that must not happen twice.
+    pub(super) fn once(self, once: Once) -> Self {
+        let once = Some(once);
+        Self { once, ..self }
     }
 
     /// The same request with so many attempts.

@@ -1,0 +1,29 @@
+//! What a machine test says of what is counted: what a message was taken for, and what happened.
+
+use protocol::coap::message::Message;
+
+use super::{Bench, HOME, peer};
+use crate::datagram::Datagram;
+use crate::ids::TraceId;
+use crate::occurrence::{Heard, What};
+
+impl Bench {
+    /// What a message of the device is taken for.
+    pub(in crate::device::tests) fn takes_for(&mut self, message: &Message) -> Heard {
+        let message = message.clone();
+        let peer = peer(HOME);
+        let datagram = Datagram { peer, message };
+        self.step(|device, m, out| device.handle_datagram(m, &datagram, out))
+            .0
+    }
+
+    /// What happened in the last step.
+    pub(in crate::device::tests) fn occurred(&self) -> Vec<What> {
+        self.occurred.iter().map(|it| it.what).collect()
+    }
+
+    /// The calls behind what happened in the last step.
+    pub(in crate::device::tests) fn traces(&self) -> Vec<Option<TraceId>> {
+        self.occurred.iter().map(|it| it.trace).collect()
+    }
+}

@@ -1,0 +1,187 @@
+//! What happens in a step that whoever operates the service wants counted?
+//!
+//! An occurrence asks for nothing and is kept nowhere: it is a remark beside the effects of a step,
+//! true once they are durable.
+
+use protocol::coap::code::Code;
+
+use crate::action::{Action, Operation, Protocol, Request, Status};
+use crate::ids::{ActionId, TraceId};
+
+/// Something that happened, and what set it off.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Occurrence {
+    /// What happened.
+    pub what: What,
+    /// The call behind it, where a request of a caller is.
+    pub trace: Option<TraceId>,
+}
+
+/// What can happen.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum What {
+    /// A request of a caller was created.
+    Created(Asked),
+    /// A request of a caller has its final status.
+    Concluded(Asked, Status),
+    /// An exchange with the device began.
+    Begun(Purpose),
+    /// Its datagram leaves once more.
+    Repeated,
+    /// The device has its datagram and answers later.
+    Acknowledged,
+    /// It is over.
+    Ended(Ending),
+    /// The device told of what is observed.
+    Notified(News),
+    /// Something is not observed any more, though nobody ended it.
+    ObservationLost,
+}
+
+/// A request of a caller.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Asked {
+    /// Which.
+    pub action: ActionId,
+    /// By which protocol.
+    pub protocol: Protocol,
+    /// To do what.
+    pub operation: Operation,
+}
+
+impl Asked {
+    /// What a request asks.
+    pub fn by(action: &Action) -> Self {
+        let Request::Lwm2m(request) = &action.request;
+        Self {
+            action: action.id,
+            protocol: action.protocol(),
+            operation: request.operation,
+        }
+    }
+}
+
+/// What an exchange is for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Purpose {
+    /// An attempt at a request of a caller.
+    Action,
+    /// Observing again what the device forgot.
+    Observation,
+}
+
+/// How an exchange ends.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Ending {
+    /// With an answer of class 2: the device did it.
+    Success,
+    /// With an answer of class 4: it was asked wrongly.
+    ClientError,
+    /// With an answer of class 5, or of none that is assigned: the device failed.
+    ServerError,
+    /// With an answer that must not be interpreted.
+    Unusable,
+    /// With a Reset.
+    Reset,
+    /// No transmission was acknowledged.
+    NotAcknowledged,
+    /// It was acknowledged, and nothing followed.
+    NotAnswered,
+    /// The registration of the device ended, or the device was removed.
+    DeviceGone,
+}
+
+impl Ending {
+    /// Every ending.
+    pub const ALL: [Self; 8] = [
+        Self::Success,
+        Self::ClientError,
+        Self::ServerError,
+        Self::Unusable,
+        Self::Reset,
+        Self::NotAcknowledged,
+        Self::NotAnswered,
+        Self::DeviceGone,
+    ];
+
+    /// The ending with an answer.
+    pub fn with(answer: Code) -> Self {
+        match answer.class() {
+            2 => Self::Success,
+            4 => Self::ClientError,
+            _ => Self::ServerError,
+        }
+    }
+}
+
+/// What a notification was worth.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum News {
+    /// It was told on.
+    Told,
+    /// A newer one was told before.
+    Stale,
+    /// It cannot be read, or says that there will be no other.
+    Unusable,
+}
+
+impl News {
+    /// Every worth.
+    pub const ALL: [Self; 3] = [Self::Told, Self::Stale, Self::Unusable];
+}
+
+/// What a message of a device was taken for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Heard {
+    /// It registers.
+    Register,
+    /// It updates its registration.
+    Update,
+    /// It ends its registration.
+    Deregister,
+    /// It answers, acknowledges or rejects what was asked.
+    Answer,
+    /// It tells of what is observed.
+    Notification,
+    /// It answers what nobody asked.
+    Unasked,
+    /// It asks whether the service is there.
+    Ping,
+    /// It asks for what the service does not do.
+    Unsupported,
+    /// It was heard before and is answered the same.
+    Repeated,
+}
+
+impl Heard {
+    /// Everything a message can be taken for.
+    pub const ALL: [Self; 9] = [
+        Self::Register,
+        Self::Update,
+        Self::Deregister,
+        Self::Answer,
+        Self::Notification,
+        Self::Unasked,
+        Self::Ping,
+        Self::Unsupported,
+        Self::Repeated,
+    ];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_stands_in_its_place() {
+        for (place, heard) in Heard::ALL.into_iter().enumerate() {
+            assert_eq!(heard as usize, place);
+        }
+        for (place, ending) in Ending::ALL.into_iter().enumerate() {
+            assert_eq!(ending as usize, place);
+        }
+        for (place, news) in News::ALL.into_iter().enumerate() {
+            assert_eq!(news as usize, place);
+        }
+    }
+}
