@@ -21,11 +21,13 @@ use engine::moment::Timestamp;
 use engine::registry::peers::Said;
 use store::{CommitError, Unavailable};
 use tokio::sync::oneshot;
-use tracing::{debug, warn};
+use tracing::{Span, debug, warn};
 
 use crate::devices::Unserved;
 use crate::home::Home;
+use crate::meters::census::Counted;
 use crate::registry::{Ended, Ending};
+use crate::told::{self, Told};
 
 /// What a device is told or asked.
 #[derive(Debug)]
@@ -35,13 +37,30 @@ pub(crate) enum Input {
     /// A deadline of it may have come.
     Due,
     /// Somebody asks something of it.
-    Asked(Box<Question>),
+    Asked(Box<Asked>),
     /// Its customer said anew who it is, and that is durable.
     Renamed(Reply<()>),
 }
 
 impl Message for Input {
     type Result = ();
+}
+
+impl Input {
+    /// The span it is told of in, if it has one.
+    pub(crate) fn span(&self) -> Option<&Span> {
+        match self {
+            Self::Asked(asked) => Some(&asked.span),
+            Self::Heard(_) | Self::Due | Self::Renamed(_) => None,
+        }
+    }
+}
+
+/// A question, and the span of the call that asks it.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) question: Question,
+    pub(crate) span: Span,
 }
 
 /// Where an answer goes; a question whose answer nobody awaits any more is done all the same.
@@ -83,6 +102,7 @@ pub(crate) struct DeviceActor {
     said: Said,
     handled: u64,
     leaving: Leaving,
+    counted: Counted,
 }
 
 /// Why the actor ends, if it ends now.
@@ -107,10 +127,19 @@ impl DeviceActor {
             said: Said::default(),
             handled: 0,
             leaving: Leaving::Unannounced,
+            counted: Counted::default(),
         }
     }
 
-    fn ask(&mut self, question: Question, out: &mut Effects) -> Afterwards {
+    fn ask(&mut self, asked: Asked, out: &mut Effects) -> (Afterwards, Span) {
+        let Asked { question, span } = asked;
+        self.home.deciding.set(Some(span.clone()));
+        let afterwards = self.answer(question, out);
+        self.home.deciding.set(None);
+        (afterwards, span)
+    }
+
+    fn answer(&mut self, question: Question, out: &mut Effects) -> Afterwards {
         let mut m = self.home.clock.moment();
         match question {
             Question::Submit(new, reply) => {
@@ -166,21 +195,32 @@ impl DeviceActor {
         self.device.share_objects(&mut lists);
     }
 
-    /// Performs the effects of a step: what is saved first, then the rest.
-    fn settle(&mut self, out: Effects, afterwards: Option<Afterwards>, ctx: &mut Context<Self>) {
+    /// Performs the effects of a step: what is saved first, then the rest. Who asked for it is
+    /// answered, and what is told of it is told in the span of the call.
+    fn settle(
+        &mut self,
+        mut out: Effects,
+        asked: Option<(Afterwards, Span)>,
+        ctx: &mut Context<Self>,
+    ) {
         let key = self.device.key();
+        let told = Told::of(&mut out);
+        let (afterwards, span) = asked.unzip();
+        let span = span.unwrap_or_else(|| told.span());
         let (batch, speeches) = out.settle(self.home.owner(key.shard()));
         if batch.is_empty() {
             self.home.perform(key, speeches, &mut self.said);
+            span.in_scope(|| told.tell(key, &self.home.meters));
             return self.rest(afterwards);
         }
         let receipt = self.home.store.commit(batch).into_actor(self);
         ctx.wait(receipt.map(move |result, actor, ctx| match result {
             Ok(()) => {
                 actor.home.perform(key, speeches, &mut actor.said);
+                span.in_scope(|| told.tell(key, &actor.home.meters));
                 actor.rest(afterwards);
             }
-            Err(error) => actor.give_up(error, afterwards, ctx),
+            Err(error) => span.in_scope(|| actor.give_up(error, afterwards, ctx)),
         }));
     }
 
@@ -193,6 +233,7 @@ impl DeviceActor {
             Leaving::Retired => self.home.registry.do_send(self.ended(Ending::Retired)),
             Leaving::Unannounced | Leaving::Unsaved => self.arm(),
         }
+        self.recount();
         if let Some(afterwards) = afterwards {
             afterwards(Ok(()));
         }
@@ -216,6 +257,12 @@ impl DeviceActor {
         }
         self.leaving = Leaving::Unsaved;
         ctx.stop();
+    }
+
+    /// Counts the device as it stands now.
+    fn recount(&mut self) {
+        let standing = self.device.standing();
+        self.counted = self.home.meters.census.recount(self.counted, &standing);
     }
 
     /// Asks to be woken at the machine's deadline; an earlier wake-up does instead.
@@ -254,7 +301,15 @@ impl DeviceActor {
             key: self.device.key(),
             generation: self.generation,
             ending,
+            span: Span::none(),
         }
+    }
+
+    /// The span of what the device was at when it fell over.
+    fn fallen_in(&self) -> Span {
+        let deciding = self.home.deciding.take();
+        let trace = self.device.trace_in_flight();
+        deciding.unwrap_or_else(|| trace.map_or_else(Span::none, told::span_of))
     }
 }
 
@@ -267,6 +322,7 @@ impl Actor for DeviceActor {
             self.home.rebind(key, None, Some(peer), &mut self.said);
         }
         self.arm();
+        self.recount();
     }
 }
 
@@ -279,10 +335,11 @@ impl Handler<Input> for DeviceActor {
             return refuse(input);
         }
         let mut out = Effects::new();
-        let afterwards = match input {
+        let asked = match input {
             Input::Heard(datagram) => {
                 let mut m = self.home.clock.moment();
-                self.device.handle_datagram(&mut m, &datagram, &mut out);
+                let heard = self.device.handle_datagram(&mut m, &datagram, &mut out);
+                self.home.meters.heard(heard);
                 None
             }
             Input::Due => {
@@ -291,23 +348,27 @@ impl Handler<Input> for DeviceActor {
                 self.device.handle_timeout(&mut m, &mut out);
                 None
             }
-            Input::Asked(question) => Some(self.ask(*question, &mut out)),
+            Input::Asked(asked) => Some(self.ask(*asked, &mut out)),
             Input::Renamed(reply) => return self.take_new_names(reply, ctx),
         };
         self.share_objects();
-        self.settle(out, afterwards, ctx);
+        self.settle(out, asked, ctx);
     }
 }
 
 impl Drop for DeviceActor {
     fn drop(&mut self) {
-        let ending = match self.leaving {
-            Leaving::Unannounced if std::thread::panicking() => Ending::Panicked,
-            Leaving::Unsaved => Ending::Unsaved,
+        self.home.meters.census.leave(self.counted);
+        let ended = match self.leaving {
+            Leaving::Unannounced if std::thread::panicking() => Ended {
+                span: self.fallen_in(),
+                ..self.ended(Ending::Panicked)
+            },
+            Leaving::Unsaved => self.ended(Ending::Unsaved),
             // The registry let it go, or knows already.
             Leaving::Unannounced | Leaving::Retired => return,
         };
-        self.home.registry.do_send(self.ended(ending));
+        self.home.registry.do_send(ended);
     }
 }
 
@@ -327,7 +388,7 @@ pub(crate) fn refuse_reply(reply: Reply<()>, why: Unserved) {
 /// What reaches a device that was removed meanwhile.
 fn refuse(input: Input) {
     match input {
-        Input::Asked(question) => question.refuse(Unserved::Unknown),
+        Input::Asked(asked) => asked.question.refuse(Unserved::Unknown),
         Input::Renamed(reply) => refuse_reply(reply, Unserved::Unknown),
         Input::Heard(_) | Input::Due => {}
     }

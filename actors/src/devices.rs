@@ -10,10 +10,13 @@ use engine::device::queue::{Accepted, CancelRefusal, Cancelled, SubmitRefusal};
 use engine::device::snapshot::Snapshot;
 use engine::ids::{ActionId, DeviceKey};
 use engine::registry::homes::Homes;
+use metrics::Gauge;
 use store::{Pressure, Store};
 use tokio::sync::oneshot;
+use tracing::Span;
 
-use crate::device::{Question, Reply};
+use crate::device::{Asked, Question, Reply};
+use crate::meters::waiting::{Waiting, questions_for};
 use crate::registry::renaming::Rename;
 use crate::registry::{Ask, Registry};
 
@@ -44,15 +47,19 @@ pub struct Devices {
     homes: Homes,
     /// One registry per arbiter.
     registries: Arc<[Addr<Registry>]>,
+    /// How many questions wait for each.
+    waiting: Arc<[Gauge]>,
     store: Arc<dyn Store>,
 }
 
 impl Devices {
     /// The door to the devices of these registries.
     pub fn new(homes: Homes, registries: Arc<[Addr<Registry>]>, store: Arc<dyn Store>) -> Self {
+        let waiting = homes.arbiters().map(questions_for).collect();
         Self {
             homes,
             registries,
+            waiting,
             store,
         }
     }
@@ -138,13 +145,24 @@ impl Devices {
         question: impl FnOnce(Reply<T>) -> Question,
     ) -> Result<oneshot::Receiver<Result<T, Unserved>>, Unserved> {
         let (reply, answer) = oneshot::channel();
+        let asked = Asked {
+            question: question(reply),
+            span: Span::current(),
+        };
         let ask = Ask {
             key,
-            question: question(reply),
+            asked: Box::new(asked),
+            waiting: Waiting::new(self.waiting_at(key)),
         };
         let asked = self.registry_of(key).try_send(ask);
         asked.map_err(|_| Unserved::Busy)?;
         Ok(answer)
+    }
+
+    fn waiting_at(&self, key: DeviceKey) -> &Gauge {
+        self.waiting
+            .get(self.homes.of(key.shard()).index())
+            .expect("every arbiter has a registry")
     }
 
     fn registry_of(&self, key: DeviceKey) -> &Addr<Registry> {

@@ -1,6 +1,6 @@
 //! What the actors of one arbiter share: its clock, socket, store, router and deadlines.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,9 +16,11 @@ use engine::registry::homes::{ArbiterId, Homes};
 use engine::registry::peers::Said;
 use engine::registry::router::Router;
 use store::Store;
+use tracing::Span;
 
 use crate::clock::Clock;
 use crate::deadlines::Deadlines;
+use crate::meters::Meters;
 use crate::registry::Registry;
 use crate::socket::{Outbox, Socket};
 
@@ -41,6 +43,10 @@ pub(crate) struct Home {
     pub(crate) router: RefCell<Router>,
     /// The lists of objects that devices of this arbiter have in common.
     pub(crate) object_lists: RefCell<ObjectLists>,
+    /// What is counted here.
+    pub(crate) meters: Rc<Meters>,
+    /// The span of the question that is being decided, in case its device falls over it.
+    pub(crate) deciding: Cell<Option<Span>>,
 }
 
 impl Home {
@@ -50,12 +56,13 @@ impl Home {
         socket: Socket,
         registry: Addr<Registry>,
     ) -> Rc<Self> {
+        let meters = Rc::new(Meters::of(here));
         Rc::new(Self {
             clock: parts.clock,
             store: parts.store,
             rules: parts.rules,
             epoch: parts.epoch,
-            outbox: Outbox::new(socket.clone()),
+            outbox: Outbox::new(socket.clone(), Rc::clone(&meters)),
             socket,
             registry,
             deadlines: Deadlines::default(),
@@ -63,6 +70,8 @@ impl Home {
             keys: homes.keys(here),
             router: RefCell::new(Router::new(here, homes)),
             object_lists: RefCell::default(),
+            meters,
+            deciding: Cell::new(None),
         })
     }
 

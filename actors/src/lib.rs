@@ -17,4 +17,5 @@ pub mod registry;
 mod residents;
 pub mod socket;
 mod tally;
+mod told;
 pub mod web;

@@ -12,10 +12,12 @@ use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Change};
 use engine::limits::PROMISE_RETENTION_MS;
 use engine::moment::Timestamp;
+use metrics::{Counter, Gauge, counter, describe_counter, describe_gauge, gauge};
 use store::{Retention, Store, Unavailable};
 use tracing::{debug, warn};
 
 use crate::clock::Clock;
+use crate::told::span_of;
 
 /// How often what is too old is looked for.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
@@ -29,6 +31,9 @@ const WAITING_MAX: usize = 1_024;
 
 /// How soon a failing store is asked again.
 const STORE_RETRY: Duration = Duration::from_secs(1);
+
+const WAITING: &str = "signalbox_log_entries_waiting";
+const LOST: &str = "signalbox_log_entries_lost_total";
 
 /// How long things are kept.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +54,7 @@ pub struct Logging {
     waiting: VecDeque<Box<Entry>>,
     /// Whether a sweep is under way: one that takes long is not joined by another.
     sweeping: bool,
+    meters: Meters,
 }
 
 impl Logging {
@@ -60,6 +66,7 @@ impl Logging {
             kept_for,
             waiting: VecDeque::new(),
             sweeping: false,
+            meters: Meters::new(),
         }
     }
 
@@ -78,14 +85,22 @@ impl Logging {
                 .map(|result, logging, ctx| match result {
                     Ok(()) => {
                         logging.waiting.pop_front();
+                        logging.meters.show(&logging.waiting);
                         logging.write(ctx);
                     }
                     Err(error) => {
-                        warn!(%error, "a log entry waits for the store");
+                        logging.warn("a log entry waits for the store", &error);
                         ctx.run_later(STORE_RETRY, Self::write);
                     }
                 }),
         );
+    }
+
+    /// Warns of what befell the oldest entry that waits.
+    fn warn(&self, what: &str, why: &dyn std::fmt::Display) {
+        if let Some(entry) = self.waiting.front() {
+            span_of(entry.trace).in_scope(|| warn!(%why, "{what}"));
+        }
     }
 
     fn sweep(&mut self, ctx: &mut Context<Self>) {
@@ -126,6 +141,33 @@ impl Logging {
     }
 }
 
+/// What is told of the keeper to whoever measures the service.
+struct Meters {
+    waiting: Gauge,
+    lost: Counter,
+}
+
+impl Meters {
+    fn new() -> Self {
+        describe_gauge!(
+            WAITING,
+            "Entries of the administration log that no device's step carries and that wait for \
+             the store."
+        );
+        describe_counter!(LOST, "Such entries that were lost because too many waited.");
+        let meters = Self {
+            waiting: gauge!(WAITING),
+            lost: counter!(LOST),
+        };
+        meters.show(&VecDeque::new());
+        meters
+    }
+
+    fn show(&self, waiting: &VecDeque<Box<Entry>>) {
+        self.waiting.set(waiting.len() as f64);
+    }
+}
+
 impl Actor for Logging {
     type Context = Context<Self>;
 
@@ -144,10 +186,15 @@ impl Handler<Record> for Logging {
 
     fn handle(&mut self, record: Record, ctx: &mut Context<Self>) {
         if self.waiting.len() >= WAITING_MAX {
-            warn!("too many log entries wait for the store; the oldest is lost");
+            self.warn("a log entry is lost", &"too many wait for the store");
             self.waiting.pop_front();
+            self.meters.lost.increment(1);
         }
+        let entry = &record.0;
+        span_of(entry.trace)
+            .in_scope(|| debug!(entry = %entry.message, "an entry for the administration log"));
         self.waiting.push_back(record.0);
+        self.meters.show(&self.waiting);
         if self.waiting.len() == 1 {
             self.write(ctx);
         }

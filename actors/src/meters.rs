@@ -3,170 +3,218 @@
 //! An arbiter counts in plain numbers of its own and publishes them once a second, so that a
 //! datagram costs an addition and no two threads share a cache line for it.
 
-use std::cell::Cell;
+pub(crate) mod census;
+pub(crate) mod family;
+pub(crate) mod waiting;
+pub(crate) mod words;
+
 use std::time::Duration;
 
+use engine::moment::Timestamp;
+use engine::occurrence::{Heard, Occurrence, Purpose, What};
 use engine::registry::Fate;
 use engine::registry::homes::ArbiterId;
-use metrics::{Counter, Gauge, counter, describe_counter, describe_gauge, gauge};
+use metrics::{Counter, Gauge, counter, gauge};
 
 use crate::tally::Tally;
+
+use census::{Census, Totals};
+use family::{Count, Family, Forms};
 
 /// How often an arbiter publishes: well within the interval anybody scrapes at.
 pub(crate) const PUBLISH_EVERY: Duration = Duration::from_secs(1);
 
-const RECEIVED: &str = "signalbox_datagrams_received_total";
-const SENT: &str = "signalbox_datagrams_sent_total";
-const UNSENT: &str = "signalbox_datagrams_unsent_total";
-const FORWARDED: &str = "signalbox_datagrams_forwarded_total";
-const TURNED_AWAY: &str = "signalbox_datagrams_turned_away_total";
-const RESIDENT: &str = "signalbox_devices_resident";
-const RESTORED: &str = "signalbox_devices_restored_total";
-const RESTORE_PROGRESS: &str = "signalbox_restore_progress_ratio";
-
-/// What an arbiter knows of itself.
+/// What an arbiter knows of itself when it publishes.
 pub(crate) struct Reading<'a> {
-    /// Datagrams the kernel took and those it did not, since the process began.
-    pub(crate) sent: Sent,
+    /// When that is.
+    pub(crate) now: Timestamp,
     /// Datagrams that reached no device.
     pub(crate) turned_away: &'a Tally,
-    /// Devices that live here now.
-    pub(crate) residents: usize,
-}
-
-/// What became of the datagrams that were to leave.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sent {
-    /// Those the kernel took.
-    pub(crate) taken: u64,
-    /// Those it did not.
-    pub(crate) lost: u64,
-}
-
-/// A plain count.
-#[derive(Default)]
-pub(crate) struct Count(Cell<u64>);
-
-impl Count {
-    /// Counts so many more.
-    pub(crate) fn add(&self, more: usize) {
-        self.0.set(self.0.get() + more as u64);
-    }
+    /// Lookups of devices in the store that are under way.
+    pub(crate) lookups: usize,
 }
 
 /// The meters of an arbiter.
 pub(crate) struct Meters {
     /// Datagrams taken from the socket.
-    pub(crate) received: Count,
+    pub(crate) received: Forms,
+    /// Datagrams the kernel took.
+    pub(crate) sent: Forms,
+    /// Datagrams it did not take.
+    pub(crate) unsent: Count,
     /// Datagrams handed to another arbiter.
     pub(crate) forwarded: Count,
-    published: Published,
-}
-
-/// The meters as others see them.
-struct Published {
-    received: Counter,
-    sent: Counter,
-    unsent: Counter,
-    forwarded: Counter,
-    turned_away: [(&'static str, Counter); WORDS.len()],
-    residents: Gauge,
+    /// How the devices in memory stand.
+    pub(crate) census: Census,
+    turned_away: Family<{ words::FATES.len() }>,
+    heard: Family<{ Heard::ALL.len() }>,
+    begun: Family<2>,
+    repeated: Count,
+    acknowledged: Count,
+    ended: Family<{ words::ENDINGS.len() }>,
+    notified: Family<{ words::NEWS.len() }>,
+    observations_lost: Count,
+    created: Family<{ words::ASKED.len() }>,
+    concluded: Family<{ words::CONCLUDED }>,
     restored: Counter,
     restore_progress: Gauge,
+    levels: Levels,
+}
+
+/// What goes up and down.
+struct Levels {
+    unregistered: Gauge,
+    awake: Gauge,
+    asleep: Gauge,
+    scheduled: Gauge,
+    in_progress: Gauge,
+    exchanges: Gauge,
+    lookups: Gauge,
 }
 
 impl Meters {
     /// The meters of an arbiter, all at nothing.
     pub(crate) fn of(arbiter: ArbiterId) -> Self {
-        describe();
+        words::describe();
         let arbiter = arbiter.index().to_string();
-        let count = |name| counter!(name, "arbiter" => arbiter.clone());
-        let turned_away =
-            |fate| counter!(TURNED_AWAY, "arbiter" => arbiter.clone(), "fate" => fate);
-        let level = |name| gauge!(name, "arbiter" => arbiter.clone());
-        let published = Published {
-            received: count(RECEIVED),
-            sent: count(SENT),
-            unsent: count(UNSENT),
-            forwarded: count(FORWARDED),
-            turned_away: WORDS.map(|fate| (fate, turned_away(fate))),
-            residents: level(RESIDENT),
-            restored: count(RESTORED),
-            restore_progress: level(RESTORE_PROGRESS),
-        };
+        let here = arbiter.as_str();
+        let total = |name| counter!(name, "arbiter" => arbiter.clone());
+        let count = |name| Count::new(total(name));
         Self {
-            received: Count::default(),
-            forwarded: Count::default(),
-            published,
+            received: Forms::new(words::RECEIVED, here),
+            sent: Forms::new(words::SENT, here),
+            unsent: count(words::UNSENT),
+            forwarded: count(words::FORWARDED),
+            census: Census::default(),
+            turned_away: Family::new(words::TURNED_AWAY, here, "fate", words::FATES),
+            heard: Family::new(words::HEARD, here, "meaning", Heard::ALL.map(words::heard)),
+            begun: Family::new(words::BEGUN, here, "purpose", words::PURPOSES),
+            repeated: count(words::REPEATED),
+            acknowledged: count(words::ACKNOWLEDGED),
+            ended: Family::new(words::ENDED, here, "ending", words::ENDINGS),
+            notified: Family::new(words::NOTIFIED, here, "fate", words::NEWS),
+            observations_lost: count(words::OBSERVATIONS_LOST),
+            created: Family::of(words::created(here)),
+            concluded: Family::of(words::concluded(here)),
+            restored: total(words::RESTORED),
+            restore_progress: gauge!(words::RESTORE_PROGRESS, "arbiter" => arbiter.clone()),
+            levels: Levels::of(here),
+        }
+    }
+
+    /// Counts a message of a device for what it was taken for.
+    pub(crate) fn heard(&self, heard: Heard) {
+        self.heard.one(heard as usize);
+    }
+
+    /// Counts what happened in a step.
+    pub(crate) fn occurred(&self, occurred: &[Occurrence]) {
+        for occurrence in occurred {
+            match occurrence.what {
+                What::Created(asked) => self.created.one(words::place_of(asked)),
+                What::Concluded(asked, status) => {
+                    self.concluded.one(words::place_of_concluded(asked, status));
+                }
+                What::Begun(purpose) => self.begun.one(match purpose {
+                    Purpose::Action => 0,
+                    Purpose::Observation => 1,
+                }),
+                What::Repeated => self.repeated.one(),
+                What::Acknowledged => self.acknowledged.one(),
+                What::Ended(ending) => self.ended.one(ending as usize),
+                What::Notified(news) => self.notified.one(news as usize),
+                What::ObservationLost => self.observations_lost.one(),
+            }
         }
     }
 
     /// Publishes what the arbiter counted and what else it knows.
     pub(crate) fn publish(&self, reading: &Reading<'_>) {
-        let published = &self.published;
-        published.received.absolute(self.received.0.get());
-        published.forwarded.absolute(self.forwarded.0.get());
-        published.sent.absolute(reading.sent.taken);
-        published.unsent.absolute(reading.sent.lost);
-        for (fate, counter) in &published.turned_away {
-            let counts = reading.turned_away.counts();
-            let of_fate = counts.filter(|(counted, _)| word(*counted) == *fate);
-            counter.absolute(of_fate.map(|(_, count)| count).sum());
-        }
-        // A gauge is a floating-point number, which counts devices exactly up to 2^53.
-        published.residents.set(reading.residents as f64);
+        self.received.publish();
+        self.sent.publish();
+        self.publish_turned_away(reading.turned_away);
+        self.heard.publish();
+        self.begun.publish();
+        self.ended.publish();
+        self.notified.publish();
+        self.created.publish();
+        self.concluded.publish();
+        let counts = [
+            &self.unsent,
+            &self.forwarded,
+            &self.repeated,
+            &self.acknowledged,
+            &self.observations_lost,
+        ];
+        counts.into_iter().for_each(Count::publish);
+        let totals = self.census.totals(reading.now);
+        self.levels.publish(&totals, reading.lookups);
     }
 
     /// Publishes how far the start has come: how many devices it brought back, and which part of
     /// the arbiter's keys it has behind it, from 0 to 1.
     pub(crate) fn publish_progress(&self, restored: u64, part: f64) {
-        self.published.restored.absolute(restored);
-        self.published.restore_progress.set(part);
+        self.restored.absolute(restored);
+        self.restore_progress.set(part);
+    }
+
+    fn publish_turned_away(&self, tally: &Tally) {
+        let mut counts = [0; words::FATES.len()];
+        for (fate, count) in tally.counts() {
+            counts[place_of(fate)] += count;
+        }
+        for (place, count) in counts.into_iter().enumerate() {
+            self.turned_away.reach(place, count);
+        }
+        self.turned_away.publish();
     }
 }
 
-fn describe() {
-    describe_counter!(RECEIVED, "Datagrams taken from the socket of the arbiter.");
-    describe_counter!(SENT, "Datagrams the kernel took to send.");
-    describe_counter!(
-        UNSENT,
-        "Datagrams the kernel did not take and that were lost."
-    );
-    describe_counter!(
-        FORWARDED,
-        "Datagrams handed to the arbiter their device is at home at."
-    );
-    describe_counter!(
-        TURNED_AWAY,
-        "Datagrams that reached no device, by what became of them."
-    );
-    describe_gauge!(RESIDENT, "Devices that have an actor in memory.");
-    describe_counter!(RESTORED, "Devices the start found to bring back.");
-    describe_gauge!(
-        RESTORE_PROGRESS,
-        "Part of the keys of the arbiter whose devices are back since the start; 1 when all are."
-    );
+impl Levels {
+    fn of(arbiter: &str) -> Self {
+        let arbiter = || arbiter.to_owned();
+        let level = |name| gauge!(name, "arbiter" => arbiter());
+        let devices =
+            |presence| gauge!(words::RESIDENT, "arbiter" => arbiter(), "presence" => presence);
+        let actions = |status| gauge!(words::WAITING, "arbiter" => arbiter(), "status" => status);
+        Self {
+            unregistered: devices("unregistered"),
+            awake: devices("awake"),
+            asleep: devices("asleep"),
+            scheduled: actions("scheduled"),
+            in_progress: actions("in_progress"),
+            exchanges: level(words::IN_FLIGHT),
+            lookups: level(words::LOOKUPS),
+        }
+    }
+
+    fn publish(&self, totals: &Totals, lookups: usize) {
+        let levels = [
+            (&self.unregistered, totals.unregistered),
+            (&self.awake, totals.awake),
+            (&self.asleep, totals.asleep),
+            (&self.scheduled, totals.scheduled),
+            (&self.in_progress, totals.in_progress),
+            (&self.exchanges, totals.exchanges),
+            (&self.lookups, lookups as u64),
+        ];
+        for (gauge, level) in levels {
+            // A gauge is a floating-point number, which counts devices exactly up to 2^53.
+            gauge.set(level as f64);
+        }
+    }
 }
 
-/// What the fates of datagrams are called.
-const WORDS: [&str; 7] = [
-    "malformed",
-    "unknown_option",
-    "unknown_endpoint",
-    "unknown_location",
-    "unknown_peer",
-    "overloaded",
-    "crowded",
-];
-
-fn word(fate: Fate) -> &'static str {
+/// Where a fate stands among [`words::FATES`].
+fn place_of(fate: Fate) -> usize {
     match fate {
-        Fate::Malformed(_) => "malformed",
-        Fate::UnknownOption => "unknown_option",
-        Fate::UnknownEndpoint => "unknown_endpoint",
-        Fate::UnknownLocation => "unknown_location",
-        Fate::UnknownPeer => "unknown_peer",
-        Fate::Overloaded => "overloaded",
-        Fate::Crowded => "crowded",
+        Fate::Malformed(_) => 0,
+        Fate::UnknownOption => 1,
+        Fate::UnknownEndpoint => 2,
+        Fate::UnknownLocation => 3,
+        Fate::UnknownPeer => 4,
+        Fate::Overloaded => 5,
+        Fate::Crowded => 6,
+        Fate::NoPlace => 7,
     }
 }

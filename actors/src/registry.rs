@@ -17,18 +17,20 @@ use engine::datagram::Datagram;
 use engine::ids::{DeviceKey, Endpoint};
 use engine::location::Location;
 use engine::peer::Peer;
+use engine::registry::form::Form;
 use engine::registry::homes::{ArbiterId, Homes};
 use engine::registry::router::{Route, Router};
 use engine::registry::{self, Fate, Panics, Sorted};
 use store::{Pressure, Unavailable};
-use tracing::{debug, error, trace};
+use tracing::{Span, debug, error, trace};
 
 use crate::deadlines::{Alarm, Rang};
-use crate::device::{Input, Question, refuse_reply};
+use crate::device::{Asked, Input, refuse_reply};
 use crate::devices::Unserved;
 use crate::home::{Home, HomeParts};
 use crate::logging::Logging;
-use crate::meters::{Meters, PUBLISH_EVERY, Reading};
+use crate::meters::waiting::Waiting;
+use crate::meters::{PUBLISH_EVERY, Reading};
 use crate::neighbours::{Neighbours, Post};
 use crate::residents::{Crowded, Resident, Residents};
 use crate::socket::{Arrived, Inbox, Socket};
@@ -64,7 +66,6 @@ pub struct Registry {
     generation: u32,
     lookups: usize,
     tally: Tally,
-    meters: Meters,
     inbox: Inbox,
     /// What is in the batch under way; kept for its memory.
     batch: Vec<(Peer, Sorted)>,
@@ -95,7 +96,6 @@ impl Registry {
                 generation: 0,
                 lookups: 0,
                 tally: Tally::default(),
-                meters: Meters::of(place.0),
                 inbox: Inbox::new(),
                 batch: Vec::new(),
                 heeded: Vec::new(),
@@ -111,7 +111,9 @@ impl Registry {
         for index in 0..self.inbox.len() {
             if let Some((peer, bytes)) = self.inbox.datagram(index) {
                 trace!(%peer, length = bytes.len(), "datagram");
-                batch.push((peer, registry::sort(peer, bytes)));
+                let sorted = registry::sort(peer, bytes);
+                self.home.meters.received.one(Form::heard(bytes, &sorted));
+                batch.push((peer, sorted));
             }
         }
         let located = batch.iter().filter_map(|(_, sorted)| match sorted {
@@ -160,7 +162,7 @@ impl Registry {
                 None => self.look_at(location, datagram, ctx),
             },
             Route::Elsewhere(home, parcel) => {
-                self.meters.forwarded.add(1);
+                self.home.meters.forwarded.one();
                 self.neighbours.forward(home, parcel);
             }
             Route::Nobody(datagram) => {
@@ -186,10 +188,10 @@ impl Registry {
 
     /// Says how much there was to do.
     fn publish(&self) {
-        self.meters.publish(&Reading {
-            sent: self.home.outbox.sent(),
+        self.home.meters.publish(&Reading {
+            now: self.home.clock.now(),
             turned_away: &self.tally,
-            residents: self.residents.count(),
+            lookups: self.lookups,
         });
     }
 
@@ -258,14 +260,17 @@ impl Registry {
 
     /// What finds no place: the network repeats a datagram, a deadline is tried again, a caller
     /// is told.
-    fn turn_away(&self, key: DeviceKey, input: Input) {
+    fn turn_away(&mut self, key: DeviceKey, input: Input) {
         match input {
-            Input::Heard(_) => debug!(device = %key, "a datagram found no place"),
+            Input::Heard(_) => {
+                self.tally.note(Fate::NoPlace);
+                debug!(device = %key, "a datagram found no place");
+            }
             Input::Due => {
                 let soon = self.home.clock.now().plus_ms(CROWDED_RETRY_MS);
                 self.home.deadlines.arm(soon, key);
             }
-            Input::Asked(question) => question.refuse(Unserved::Busy),
+            Input::Asked(asked) => asked.question.refuse(Unserved::Busy),
             Input::Renamed(reply) => refuse_reply(reply, Unserved::Busy),
         }
     }
@@ -318,10 +323,7 @@ impl Handler<Post> for Registry {
 impl StreamHandler<Arrived> for Registry {
     fn handle(&mut self, _: Arrived, ctx: &mut Context<Self>) {
         match self.inbox.fill(&self.home.socket) {
-            Ok(()) => {
-                self.meters.received.add(self.inbox.len());
-                self.take_batch(ctx);
-            }
+            Ok(()) => self.take_batch(ctx),
             // An ICMP error of an earlier send comes up here; it concerns one peer.
             Err(error) => debug!(%error, "the socket reported an error"),
         }
@@ -352,14 +354,17 @@ impl StreamHandler<Rang> for Registry {
 #[rtype(result = "()")]
 pub(crate) struct Ask {
     pub(crate) key: DeviceKey,
-    pub(crate) question: Question,
+    pub(crate) asked: Box<Asked>,
+    /// Until the registry has its turn.
+    pub(crate) waiting: Waiting,
 }
 
 impl Handler<Ask> for Registry {
     type Result = ();
 
     fn handle(&mut self, ask: Ask, ctx: &mut Context<Self>) {
-        self.hand(ask.key, Input::Asked(Box::new(ask.question)), ctx);
+        drop(ask.waiting);
+        self.hand(ask.key, Input::Asked(ask.asked), ctx);
     }
 }
 
@@ -370,6 +375,8 @@ pub(crate) struct Ended {
     pub(crate) key: DeviceKey,
     pub(crate) generation: u32,
     pub(crate) ending: Ending,
+    /// The span of what it was at, where that matters.
+    pub(crate) span: Span,
 }
 
 /// Why a device's actor ends.
@@ -400,7 +407,7 @@ impl Handler<Ended> for Registry {
             Ending::Idle { handled } if live.sent != handled => {}
             Ending::Idle { .. } | Ending::Retired => self.move_out(ended.key),
             Ending::Unsaved => self.restore_soon(ended.key, ctx),
-            Ending::Panicked => self.after_panic(ended.key, ctx),
+            Ending::Panicked => ended.span.in_scope(|| self.after_panic(ended.key, ctx)),
         }
     }
 }

@@ -105,11 +105,6 @@ impl Residents {
         }
     }
 
-    /// How many devices live here.
-    pub(crate) fn count(&self) -> usize {
-        self.by_prefix.len()
-    }
-
     /// Lets a device move out.
     pub(crate) fn remove(&mut self, key: DeviceKey) {
         if self.get(key).is_some() {

@@ -15,7 +15,7 @@ use engine::ids::DeviceKey;
 use engine::moment::Timestamp;
 use engine::registry::AfterPanic;
 use store::{RestoredPage, Unavailable};
-use tracing::{error, info, warn};
+use tracing::{Span, error, info, warn};
 
 use crate::device::{DeviceActor, Input, refuse_reply};
 use crate::devices::Unserved;
@@ -140,7 +140,7 @@ impl Registry {
     fn publish_progress(&self, next: Option<DeviceKey>) {
         let part = next.map_or(1.0, |next| part_before(next, &self.home.keys));
         let restored = self.starting.as_ref().map_or(0, |it| it.restored);
-        self.meters.publish_progress(restored, part);
+        self.home.meters.publish_progress(restored, part);
     }
 
     /// Tells the operator now and then how far the start has come.
@@ -187,7 +187,9 @@ impl Registry {
                 refuse_all(waiting, Unserved::Unknown);
             }
             Err(Unavailable) => {
-                warn!(device = %key, "the store did not give a device back");
+                let span = waiting.iter().find_map(Input::span);
+                span.unwrap_or(&Span::none())
+                    .in_scope(|| warn!(device = %key, "the store did not give a device back"));
                 refuse_all(waiting, Unserved::Failed);
                 self.restore_soon(key, ctx);
             }
@@ -245,7 +247,7 @@ fn part_before(key: DeviceKey, keys: &RangeInclusive<DeviceKey>) -> f64 {
 fn refuse_all(waiting: Vec<Input>, why: Unserved) {
     for input in waiting {
         match input {
-            Input::Asked(question) => question.refuse(why),
+            Input::Asked(asked) => asked.question.refuse(why),
             Input::Renamed(reply) => refuse_reply(reply, why),
             // A device that is not there is not heard and has no deadlines.
             Input::Heard(_) | Input::Due => {}

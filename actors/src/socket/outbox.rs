@@ -10,11 +10,12 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 
 use engine::peer::Peer;
+use engine::registry::form::Form;
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, sendmmsg};
 use tokio::io::Interest;
 use tracing::debug;
 
-use crate::meters::Sent;
+use crate::meters::Meters;
 use crate::socket::Socket;
 
 /// Datagrams given in one go; with so many waiting they leave at once.
@@ -30,19 +31,19 @@ struct Waiting {
     peers: Vec<Option<SockaddrStorage>>,
     datagrams: Vec<Vec<u8>>,
     waker: Option<Waker>,
-    sent: Sent,
+    meters: Rc<Meters>,
 }
 
 impl Outbox {
     /// An outbox of a socket, emptied by a task of its own on the arbiter it is made on.
-    pub(crate) fn new(socket: Socket) -> Self {
+    pub(crate) fn new(socket: Socket, meters: Rc<Meters>) -> Self {
         let outbox = Self(Rc::new(RefCell::new(Waiting {
             socket,
             headers: MultiHeaders::preallocate(BATCH, None),
             peers: Vec::with_capacity(BATCH),
             datagrams: Vec::with_capacity(BATCH),
             waker: None,
-            sent: Sent::default(),
+            meters,
         })));
         actix_rt::spawn(outbox.clone().empty_for_ever());
         outbox
@@ -66,11 +67,6 @@ impl Outbox {
         self.0.borrow_mut().empty();
     }
 
-    /// What became of all that was to leave.
-    pub(crate) fn sent(&self) -> Sent {
-        self.0.borrow().sent
-    }
-
     /// Runs behind whatever was woken before it: by then a round of devices has spoken.
     async fn empty_for_ever(self) {
         poll_fn(|cx| {
@@ -90,7 +86,7 @@ impl Waiting {
             first += match self.send_from(first) {
                 Ok(0) => self.lose(io::ErrorKind::WriteZero.into()),
                 Ok(sent) => {
-                    self.sent.taken += sent as u64;
+                    self.count(first, sent);
                     sent
                 }
                 Err(error) => self.lose(error),
@@ -121,10 +117,16 @@ impl Waiting {
         })
     }
 
+    fn count(&self, first: usize, sent: usize) {
+        for datagram in self.datagrams.iter().skip(first).take(sent) {
+            self.meters.sent.one(Form::of(datagram));
+        }
+    }
+
     /// The first datagram of a batch was not taken; the others may be.
     fn lose(&mut self, error: io::Error) -> usize {
-        self.sent.lost += 1;
-        debug!(%error, unsent = self.sent.lost, "a datagram did not leave");
+        self.meters.unsent.one();
+        debug!(%error, "a datagram did not leave");
         1
     }
 }

@@ -1,0 +1,264 @@
+//! How do the devices of an arbiter stand? Counted when a step changes it, never by looking at all
+//! of them.
+//!
+//! A device that falls asleep takes no step. It is counted by the second until which it listens, so
+//! that those whose second is over are known to be asleep, and nobody has to look for them.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use engine::device::standing::{InFlight, Listens, Standing};
+use engine::moment::Timestamp;
+
+/// The devices of an arbiter that are in memory, by how they stand.
+#[derive(Default)]
+pub(crate) struct Census {
+    totals: Cell<Totals>,
+    /// Those that listen until the end of a second, by that second. At most as many seconds as the
+    /// longest time a device listens has.
+    listening: RefCell<BTreeMap<u32, u64>>,
+    /// From which second on they are listed; whoever listened until an earlier one is asleep.
+    listed_from_s: Cell<u32>,
+}
+
+/// How many there are.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Totals {
+    /// Devices without a registration.
+    pub(crate) unregistered: u64,
+    /// Devices that listen.
+    pub(crate) awake: u64,
+    /// Devices that sleep.
+    pub(crate) asleep: u64,
+    /// Requests that wait for their device to be heard.
+    pub(crate) scheduled: u64,
+    /// Requests that are being sent, or wait for their next attempt.
+    pub(crate) in_progress: u64,
+    /// Exchanges in flight.
+    pub(crate) exchanges: u64,
+}
+
+/// As what a device is counted; each keeps its own, so that it can be counted out again.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Counted {
+    presence: Presence,
+    scheduled: u16,
+    in_progress: u16,
+    exchanges: u8,
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Presence {
+    /// It is not counted yet.
+    #[default]
+    Nowhere,
+    Unregistered,
+    Awake,
+    /// It listens until the end of this second.
+    AwakeUntil(u32),
+}
+
+impl Census {
+    /// Counts a device as it stands now, instead of as it stood.
+    pub(crate) fn recount(&self, was: Counted, standing: &Standing) -> Counted {
+        let is = Counted::of(standing);
+        if is != was {
+            self.leave(was);
+            self.enter(is);
+        }
+        is
+    }
+
+    /// Counts a device out.
+    pub(crate) fn leave(&self, counted: Counted) {
+        let mut totals = self.totals.get();
+        match counted.presence {
+            Presence::Nowhere => {}
+            Presence::Unregistered => totals.unregistered -= 1,
+            Presence::Awake => totals.awake -= 1,
+            Presence::AwakeUntil(second) if second < self.listed_from_s.get() => {
+                totals.asleep -= 1;
+            }
+            Presence::AwakeUntil(second) => self.unlist(second),
+        }
+        totals.scheduled -= u64::from(counted.scheduled);
+        totals.in_progress -= u64::from(counted.in_progress);
+        totals.exchanges -= u64::from(counted.exchanges);
+        self.totals.set(totals);
+    }
+
+    /// How many there are at a time, exact to the second.
+    pub(crate) fn totals(&self, now: Timestamp) -> Totals {
+        self.put_to_sleep(second_of(now));
+        let listening = self.listening.borrow().values().sum::<u64>();
+        let totals = self.totals.get();
+        Totals {
+            awake: totals.awake + listening,
+            ..totals
+        }
+    }
+
+    fn enter(&self, counted: Counted) {
+        let mut totals = self.totals.get();
+        match counted.presence {
+            Presence::Nowhere => {}
+            Presence::Unregistered => totals.unregistered += 1,
+            Presence::Awake => totals.awake += 1,
+            Presence::AwakeUntil(second) if second < self.listed_from_s.get() => {
+                totals.asleep += 1;
+            }
+            Presence::AwakeUntil(second) => {
+                *self.listening.borrow_mut().entry(second).or_default() += 1;
+            }
+        }
+        totals.scheduled += u64::from(counted.scheduled);
+        totals.in_progress += u64::from(counted.in_progress);
+        totals.exchanges += u64::from(counted.exchanges);
+        self.totals.set(totals);
+    }
+
+    fn unlist(&self, second: u32) {
+        let mut listening = self.listening.borrow_mut();
+        if let Some(count) = listening.get_mut(&second) {
+            *count -= 1;
+            if *count == 0 {
+                listening.remove(&second);
+            }
+        }
+    }
+
+    /// Counts those as asleep that listened until an earlier second. A clock that is set back wakes
+    /// nobody up.
+    fn put_to_sleep(&self, now_s: u32) {
+        if now_s <= self.listed_from_s.get() {
+            return;
+        }
+        self.listed_from_s.set(now_s);
+        let mut listening = self.listening.borrow_mut();
+        let awake = listening.split_off(&now_s);
+        let fell_asleep = std::mem::replace(&mut *listening, awake);
+        let mut totals = self.totals.get();
+        totals.asleep += fell_asleep.into_values().sum::<u64>();
+        self.totals.set(totals);
+    }
+}
+
+impl Counted {
+    fn of(standing: &Standing) -> Self {
+        let few = |count: u32| u16::try_from(count).unwrap_or(u16::MAX);
+        Self {
+            presence: match standing.listens {
+                Listens::Unregistered => Presence::Unregistered,
+                Listens::Always => Presence::Awake,
+                Listens::Until(at) => Presence::AwakeUntil(second_of(at)),
+            },
+            scheduled: few(standing.scheduled),
+            in_progress: few(standing.in_progress),
+            exchanges: match standing.exchange {
+                InFlight::No => 0,
+                InFlight::Yes => 1,
+            },
+        }
+    }
+}
+
+/// The second a time lies in; there are enough until the year 2106.
+fn second_of(at: Timestamp) -> u32 {
+    u32::try_from(at.as_ms().div_euclid(1_000)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNREGISTERED: Standing = Standing {
+        listens: Listens::Unregistered,
+        scheduled: 0,
+        in_progress: 0,
+        exchange: InFlight::No,
+    };
+
+    #[test]
+    fn a_device_is_counted_once_as_it_stands() {
+        let census = Census::default();
+        let counted = census.recount(Counted::default(), &UNREGISTERED);
+        assert_eq!(census.totals(at(0)), totals(1, 0, 0));
+        let counted = census.recount(counted, &listening(Listens::Always));
+        assert_eq!(census.totals(at(0)), totals(0, 1, 0));
+        assert_eq!(
+            census.recount(counted, &listening(Listens::Always)),
+            counted
+        );
+        census.leave(counted);
+        assert_eq!(census.totals(at(0)), Totals::default());
+    }
+
+    #[test]
+    fn a_device_falls_asleep_without_a_step_and_wakes_with_one() {
+        let census = Census::default();
+        let sleepy = census.recount(Counted::default(), &until(93_000));
+        let other = census.recount(Counted::default(), &until(93_999));
+        assert_eq!(census.totals(at(93_999)), totals(0, 2, 0));
+        assert_eq!(census.totals(at(94_000)), totals(0, 0, 2));
+        let woken = census.recount(sleepy, &until(200_000));
+        assert_eq!(census.totals(at(107_000)), totals(0, 1, 1));
+        census.leave(other);
+        census.leave(woken);
+        assert_eq!(census.totals(at(107_000)), Totals::default());
+    }
+
+    #[test]
+    fn who_is_brought_back_asleep_is_asleep_at_once() {
+        let census = Census::default();
+        census.totals(at(500_000));
+        let counted = census.recount(Counted::default(), &until(93_000));
+        assert_eq!(census.totals(at(500_000)), totals(0, 0, 1));
+        census.leave(counted);
+        assert_eq!(census.totals(at(500_000)), Totals::default());
+    }
+
+    #[test]
+    fn requests_and_exchanges_are_counted_with_their_device() {
+        let census = Census::default();
+        let busy = Standing {
+            scheduled: 2,
+            in_progress: 1,
+            exchange: InFlight::Yes,
+            ..listening(Listens::Always)
+        };
+        let one = census.recount(Counted::default(), &busy);
+        let other = census.recount(Counted::default(), &busy);
+        let both = census.totals(at(0));
+        assert_eq!(
+            (both.scheduled, both.in_progress, both.exchanges),
+            (4, 2, 2)
+        );
+        census.recount(one, &listening(Listens::Always));
+        census.leave(other);
+        assert_eq!(census.totals(at(0)), totals(0, 1, 0));
+    }
+
+    fn totals(unregistered: u64, awake: u64, asleep: u64) -> Totals {
+        Totals {
+            unregistered,
+            awake,
+            asleep,
+            ..Totals::default()
+        }
+    }
+
+    fn listening(listens: Listens) -> Standing {
+        Standing {
+            listens,
+            ..UNREGISTERED
+        }
+    }
+
+    fn until(ms: i64) -> Standing {
+        listening(Listens::Until(at(ms)))
+    }
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_ms(ms)
+    }
+}

@@ -1,0 +1,116 @@
+//! How does an arbiter count? In plain numbers of its own thread, published now and then.
+
+use std::array;
+use std::cell::Cell;
+
+use engine::registry::form::Form;
+use metrics::{Counter, counter};
+
+/// A plain count and the figure it is published as.
+pub(crate) struct Count {
+    count: Cell<u64>,
+    published: Counter,
+}
+
+impl Count {
+    /// A count of nothing yet.
+    pub(super) fn new(published: Counter) -> Self {
+        Self {
+            count: Cell::new(0),
+            published,
+        }
+    }
+
+    /// Counts one more.
+    pub(crate) fn one(&self) {
+        self.count.set(self.count.get() + 1);
+    }
+
+    /// Counts as many as there are by now.
+    pub(super) fn reach(&self, count: u64) {
+        self.count.set(count);
+    }
+
+    /// Publishes the count.
+    pub(super) fn publish(&self) {
+        self.published.absolute(self.count.get());
+    }
+}
+
+/// Counts of things of several kinds.
+pub(crate) struct Family<const N: usize>([Count; N]);
+
+impl<const N: usize> Family<N> {
+    /// Counts of nothing yet, of the kinds that a label has these words for.
+    pub(super) fn new(
+        name: &'static str,
+        arbiter: &str,
+        label: &'static str,
+        words: [&'static str; N],
+    ) -> Self {
+        let arbiter = || arbiter.to_owned();
+        let published = |word| counter!(name, "arbiter" => arbiter(), label => word);
+        Self::of(words.map(published))
+    }
+
+    /// Counts of nothing yet, published as these.
+    pub(super) fn of(published: [Counter; N]) -> Self {
+        Self(published.map(Count::new))
+    }
+
+    /// Counts one more of a kind.
+    pub(crate) fn one(&self, kind: usize) {
+        if let Some(count) = self.0.get(kind) {
+            count.one();
+        }
+    }
+
+    /// Counts as many of a kind as there are by now.
+    pub(super) fn reach(&self, kind: usize, count: u64) {
+        if let Some(counted) = self.0.get(kind) {
+            counted.reach(count);
+        }
+    }
+
+    /// Publishes the counts.
+    pub(super) fn publish(&self) {
+        self.0.iter().for_each(Count::publish);
+    }
+}
+
+/// Counts of datagrams by what they look like.
+pub(crate) struct Forms {
+    counts: [Cell<u64>; Form::COUNT],
+    published: Vec<(Form, Counter)>,
+}
+
+impl Forms {
+    /// Counts of nothing yet.
+    pub(super) fn new(name: &'static str, arbiter: &str) -> Self {
+        let published = |form: Form| {
+            let arbiter = arbiter.to_owned();
+            let (kind, code) = (form.kind(), form.code());
+            let counter = counter!(name, "arbiter" => arbiter, "type" => kind, "code" => code);
+            (form, counter)
+        };
+        Self {
+            counts: array::from_fn(|_| Cell::new(0)),
+            published: Form::all().map(published).collect(),
+        }
+    }
+
+    /// Counts a datagram.
+    pub(crate) fn one(&self, form: Form) {
+        if let Some(count) = self.counts.get(form.place()) {
+            count.set(count.get() + 1);
+        }
+    }
+
+    /// Publishes the counts.
+    pub(super) fn publish(&self) {
+        for (form, published) in &self.published {
+            let count = self.counts.get(form.place()).map_or(0, Cell::get);
+            published.absolute(count);
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! What are the figures of an arbiter called? Their names, their labels and what they say.
+
+use engine::action::{Operation, Protocol, Status};
+use engine::occurrence::{Asked, Ending, Heard, News};
+use metrics::{Counter, counter, describe_counter, describe_gauge};
+
+pub(super) const RECEIVED: &str = "signalbox_datagrams_received_total";
+pub(super) const SENT: &str = "signalbox_datagrams_sent_total";
+pub(super) const UNSENT: &str = "signalbox_datagrams_unsent_total";
+pub(super) const FORWARDED: &str = "signalbox_datagrams_forwarded_total";
+pub(super) const TURNED_AWAY: &str = "signalbox_datagrams_turned_away_total";
+pub(super) const HEARD: &str = "signalbox_datagrams_heard_total";
+pub(super) const BEGUN: &str = "signalbox_exchanges_begun_total";
+pub(super) const REPEATED: &str = "signalbox_exchanges_repeated_total";
+pub(super) const ACKNOWLEDGED: &str = "signalbox_exchanges_acknowledged_total";
+pub(super) const ENDED: &str = "signalbox_exchanges_ended_total";
+pub(super) const IN_FLIGHT: &str = "signalbox_exchanges_in_flight";
+pub(super) const NOTIFIED: &str = "signalbox_notifications_total";
+pub(super) const OBSERVATIONS_LOST: &str = "signalbox_observations_lost_total";
+pub(super) const CREATED: &str = "signalbox_actions_created_total";
+pub(super) const CONCLUDED_NAME: &str = "signalbox_actions_concluded_total";
+pub(super) const WAITING: &str = "signalbox_actions_waiting";
+pub(super) const RESIDENT: &str = "signalbox_devices_resident";
+pub(super) const RESTORED: &str = "signalbox_devices_restored_total";
+pub(super) const RESTORE_PROGRESS: &str = "signalbox_restore_progress_ratio";
+pub(super) const LOOKUPS: &str = "signalbox_registry_lookups";
+
+/// What the fates of datagrams are called.
+pub(super) const FATES: [&str; 8] = [
+    "malformed",
+    "unknown_option",
+    "unknown_endpoint",
+    "unknown_location",
+    "unknown_peer",
+    "overloaded",
+    "crowded",
+    "no_place",
+];
+
+/// What exchanges are for.
+pub(super) const PURPOSES: [&str; 2] = ["action", "observation"];
+
+/// How exchanges end.
+pub(super) const ENDINGS: [&str; Ending::ALL.len()] = {
+    let mut words = [""; Ending::ALL.len()];
+    let mut place = 0;
+    while place < words.len() {
+        words[place] = ending(Ending::ALL[place]);
+        place += 1;
+    }
+    words
+};
+
+/// What notifications are worth.
+pub(super) const NEWS: [&str; News::ALL.len()] =
+    [news(News::ALL[0]), news(News::ALL[1]), news(News::ALL[2])];
+
+/// What can be asked of a device, and by which protocol.
+pub(super) const ASKED: [(Protocol, Operation); 5] = [
+    (Protocol::Lwm2m, Operation::Read),
+    (Protocol::Lwm2m, Operation::Write),
+    (Protocol::Lwm2m, Operation::Execute),
+    (Protocol::Lwm2m, Operation::ObserveStart),
+    (Protocol::Lwm2m, Operation::ObserveEnd),
+];
+
+/// The final statuses.
+const FINAL: [Status; 3] = [Status::Succeeded, Status::Failed, Status::Cancelled];
+
+/// How many outcomes there are.
+pub(super) const CONCLUDED: usize = ASKED.len() * FINAL.len();
+
+/// What a message can be taken for.
+pub(super) const fn heard(heard: Heard) -> &'static str {
+    match heard {
+        Heard::Register => "register",
+        Heard::Update => "update",
+        Heard::Deregister => "deregister",
+        Heard::Answer => "answer",
+        Heard::Notification => "notification",
+        Heard::Unasked => "unasked",
+        Heard::Ping => "ping",
+        Heard::Unsupported => "unsupported",
+        Heard::Repeated => "repeated",
+    }
+}
+
+/// How an exchange ends.
+pub(crate) const fn ending(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Success => "2.xx",
+        Ending::ClientError => "4.xx",
+        Ending::ServerError => "5.xx",
+        Ending::Unusable => "unusable",
+        Ending::Reset => "reset",
+        Ending::NotAcknowledged => "not_acknowledged",
+        Ending::NotAnswered => "not_answered",
+        Ending::DeviceGone => "device_gone",
+    }
+}
+
+/// What a notification was worth.
+pub(crate) const fn news(news: News) -> &'static str {
+    match news {
+        News::Told => "told",
+        News::Stale => "stale",
+        News::Unusable => "unusable",
+    }
+}
+
+/// What is asked of a device.
+pub(crate) const fn operation(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Read => "read",
+        Operation::Write => "write",
+        Operation::Execute => "execute",
+        Operation::ObserveStart => "observe_start",
+        Operation::ObserveEnd => "observe_end",
+    }
+}
+
+/// What became of a request.
+pub(crate) const fn status(status: Status) -> &'static str {
+    match status {
+        Status::Scheduled => "scheduled",
+        Status::InProgress => "in_progress",
+        Status::Succeeded => "succeeded",
+        Status::Failed => "failed",
+        Status::Cancelled => "cancelled",
+    }
+}
+
+const fn protocol(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Udp => "udp",
+        Protocol::Coap => "coap",
+        Protocol::Lwm2m => "lwm2m",
+    }
+}
+
+/// Where a request stands among [`ASKED`].
+pub(super) fn place_of(asked: Asked) -> usize {
+    let is_it = |it: &(Protocol, Operation)| *it == (asked.protocol, asked.operation);
+    ASKED.iter().position(is_it).unwrap_or(ASKED.len())
+}
+
+/// Where the outcome of a request stands among all of them.
+pub(super) fn place_of_concluded(asked: Asked, status: Status) -> usize {
+    let place = FINAL.iter().position(|it| *it == status);
+    place_of(asked) * FINAL.len() + place.unwrap_or(CONCLUDED)
+}
+
+/// The figures of requests that are created.
+pub(super) fn created(arbiter: &str) -> [Counter; ASKED.len()] {
+    ASKED.map(|(by, to)| {
+        let (by, to) = (protocol(by), operation(to));
+        let arbiter = arbiter.to_owned();
+        counter!(CREATED, "arbiter" => arbiter, "protocol" => by, "operation" => to)
+    })
+}
+
+/// The figures of requests that are final.
+pub(super) fn concluded(arbiter: &str) -> [Counter; CONCLUDED] {
+    std::array::from_fn(|place| {
+        let (by, to) = ASKED[place / FINAL.len()];
+        let is = FINAL[place % FINAL.len()];
+        counter!(
+            CONCLUDED_NAME,
+            "arbiter" => arbiter.to_owned(),
+            "protocol" => protocol(by),
+            "operation" => operation(to),
+            "status" => status(is),
+        )
+    })
+}
+
+/// Says what each figure is.
+pub(super) fn describe() {
+    describe_datagrams();
+    describe_exchanges();
+    describe_actions();
+    describe_gauge!(
+        RESIDENT,
+        "Devices in memory, by whether they listen: registered, or with something to do."
+    );
+    describe_counter!(RESTORED, "Devices the start found to bring back.");
+    describe_gauge!(
+        RESTORE_PROGRESS,
+        "Part of the keys of the arbiter whose devices are back since the start; 1 when all are."
+    );
+    describe_gauge!(
+        LOOKUPS,
+        "Lookups of devices in the store that are under way."
+    );
+}
+
+fn describe_datagrams() {
+    describe_counter!(
+        RECEIVED,
+        "Datagrams taken from the socket of the arbiter, by CoAP type and class of code."
+    );
+    describe_counter!(
+        SENT,
+        "Datagrams the kernel took to send, by CoAP type and class of code."
+    );
+    describe_counter!(
+        UNSENT,
+        "Datagrams the kernel did not take and that were lost."
+    );
+    describe_counter!(
+        FORWARDED,
+        "Datagrams handed to the arbiter their device is at home at."
+    );
+    describe_counter!(
+        TURNED_AWAY,
+        "Datagrams that reached no device, by what became of them."
+    );
+    describe_counter!(
+        HEARD,
+        "Datagrams that reached their device, by what they were taken for."
+    );
+}
+
+fn describe_exchanges() {
+    describe_counter!(
+        BEGUN,
+        "Exchanges begun with devices; those for an action are attempts at one."
+    );
+    describe_counter!(REPEATED, "Datagrams of exchanges that left once more.");
+    describe_counter!(
+        ACKNOWLEDGED,
+        "Exchanges acknowledged before they were answered."
+    );
+    describe_counter!(ENDED, "Exchanges that are over, by how they ended.");
+    describe_gauge!(IN_FLIGHT, "Exchanges in flight.");
+    describe_counter!(
+        NOTIFIED,
+        "Notifications of observed paths, by what they were worth."
+    );
+    describe_counter!(
+        OBSERVATIONS_LOST,
+        "Observations that ended though nobody asked for it."
+    );
+}
+
+fn describe_actions() {
+    describe_counter!(CREATED, "Action requests created.");
+    describe_counter!(
+        CONCLUDED_NAME,
+        "Action requests that are final, by what became of them."
+    );
+    describe_gauge!(
+        WAITING,
+        "Action requests that are not final, by their status."
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::ids::ActionId;
+
+    use super::*;
+
+    #[test]
+    fn each_request_has_a_place_and_each_outcome_another() {
+        let mut places = Vec::new();
+        for (protocol, operation) in ASKED {
+            let action = ActionId::from_bytes([0; 16]);
+            let asked = Asked {
+                action,
+                protocol,
+                operation,
+            };
+            assert!(place_of(asked) < ASKED.len());
+            places.extend(FINAL.map(|status| place_of_concluded(asked, status)));
+        }
+        assert_eq!(places, (0..CONCLUDED).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,89 @@
+//! What is the operator told of a step? What came of it, under the trace of the call behind it, by
+//! which its caller knows it.
+
+use engine::effect::{Effect, Effects};
+use engine::ids::{DeviceKey, TraceId};
+use engine::occurrence::{Occurrence, Purpose, What};
+use tracing::{Level, Span, debug, enabled, error_span};
+
+use crate::meters::Meters;
+use crate::meters::words;
+
+/// What there is to tell of a step once it is durable.
+pub(crate) struct Told {
+    occurred: Vec<Occurrence>,
+    /// What the step adds to the administration log; gathered only for who listens.
+    entries: Vec<(TraceId, Box<str>)>,
+}
+
+impl Told {
+    /// What there is to tell of these effects.
+    pub(crate) fn of(out: &mut Effects) -> Self {
+        let entry = |effect: &Effect| match effect {
+            Effect::Log(entry) => Some((entry.trace, entry.message.clone())),
+            Effect::Save(_) | Effect::Expect(_) | Effect::Count(_) | Effect::Say(_) => None,
+        };
+        let entries = match enabled!(Level::DEBUG) {
+            true => out.as_slice().iter().filter_map(entry).collect(),
+            false => Vec::new(),
+        };
+        Self {
+            occurred: out.take_occurred(),
+            entries,
+        }
+    }
+
+    /// The span of the request of a caller that the step was about, where it was about one.
+    pub(crate) fn span(&self) -> Span {
+        let trace = self.occurred.iter().find_map(|it| it.trace);
+        trace.map_or_else(Span::none, span_of)
+    }
+
+    /// Counts what happened and tells it.
+    pub(crate) fn tell(&self, device: DeviceKey, meters: &Meters) {
+        meters.occurred(&self.occurred);
+        if !enabled!(Level::DEBUG) {
+            return;
+        }
+        for occurrence in &self.occurred {
+            let span = occurrence.trace.map_or_else(Span::current, span_of);
+            span.in_scope(|| tell(device, occurrence.what));
+        }
+        for (trace, entry) in &self.entries {
+            let line = "the administration log has an entry";
+            span_of(*trace).in_scope(|| debug!(%device, %entry, "{line}"));
+        }
+    }
+}
+
+/// What concerns the call with this trace is told in this span. It is there whatever is logged, so
+/// that the one line there may be says which call it is about.
+pub(crate) fn span_of(trace: TraceId) -> Span {
+    error_span!("request", %trace)
+}
+
+fn tell(device: DeviceKey, what: What) {
+    match what {
+        What::Created(asked) => {
+            let operation = words::operation(asked.operation);
+            debug!(%device, action = %asked.action, operation, "a request was created");
+        }
+        What::Concluded(asked, status) => {
+            let status = words::status(status);
+            debug!(%device, action = %asked.action, status, "a request is final");
+        }
+        What::Begun(Purpose::Action) => debug!(%device, "an attempt began"),
+        What::Begun(Purpose::Observation) => debug!(%device, "what it forgot is observed again"),
+        What::Repeated => debug!(%device, "the datagram in flight left once more"),
+        What::Acknowledged => debug!(%device, "the device has the datagram in flight"),
+        What::Ended(ending) => {
+            let ending = words::ending(ending);
+            debug!(%device, ending, "an exchange is over");
+        }
+        What::Notified(news) => {
+            let worth = words::news(news);
+            debug!(%device, worth, "a notification");
+        }
+        What::ObservationLost => debug!(%device, "an observation was lost"),
+    }
+}
