@@ -19,16 +19,31 @@ use crate::vocabulary::service::Service;
 /// What only the operator may call.
 const OPERATOR_API: &str = "^/operator-api/";
 
+/// What belongs to customers.
+const MANAGEMENT_API: &str = "^/management-api/v1/";
+
 #[test]
 fn whatever_a_customer_sends_is_answered_as_documented() {
     let world = World::new();
-    world.hold(&["--exclude-path-regex", OPERATOR_API]);
+    world.hold("schemathesis.toml", &["--exclude-path-regex", OPERATOR_API]);
 }
 
 #[test]
 fn whatever_the_operator_sends_is_answered_as_documented() {
     let world = World::new();
-    world.hold(&["--include-path-regex", OPERATOR_API]);
+    world.hold("schemathesis.toml", &["--include-path-regex", OPERATOR_API]);
+}
+
+#[test]
+fn no_customer_is_shown_what_is_anothers() {
+    let world = World::new();
+    let other = Caller::of_new_customer(&world.service, "Another");
+    other.create_device("elsewhere", "127.0.0.78");
+    world.keep_tokens(&[("one", &world.caller), ("other", &other)]);
+    world.hold(
+        "schemathesis_customers.toml",
+        &["--include-path-regex", MANAGEMENT_API],
+    );
 }
 
 /// A service with a customer whose devices are in several states.
@@ -36,6 +51,7 @@ struct World {
     service: Service,
     client: ApiClient,
     caller: Caller,
+    /// Where Schemathesis reads how, and what there is.
     folder: tempfile::TempDir,
     _device: Device,
 }
@@ -45,49 +61,78 @@ impl World {
         let service = Service::start();
         let client = ApiClient::of_new_customer(&service, "Lived-in");
         let caller = client.caller(&service);
-        for (id, ip) in [("awake", DEVICE_IP), ("never-heard", "127.0.0.77")] {
+        let devices = ["awake", "quiet-1", "quiet-2", "quiet-3", "quiet-4"];
+        for (id, ip) in devices
+            .iter()
+            .zip([DEVICE_IP, "::1", "127.0.0.71", "127.0.0.72"])
+        {
             caller.create_device(id, ip);
         }
         let device = Device::registered(&service, Configuration::new("awake"));
-        caller.perform("awake", &read("/3/0/0"));
-        caller.perform("awake", &write("/3/0/0", "not writable"));
-        for _ in 0..2 {
-            caller.create_action("never-heard", &when_active(read("/3/0/0")));
+        let mut requests = vec![
+            caller.create_action("awake", &read("/3/0/0")),
+            caller.create_action("awake", &write("/3/0/0", "cannot be written")),
+        ];
+        for quiet in ["quiet-1", "quiet-2", "quiet-3"] {
+            let queued = [read("/3/0/0"), write("/3/0/15", "Asia/Tokyo")].map(when_active);
+            requests.extend(queued.iter().map(|body| caller.create_action(quiet, body)));
         }
-        let cancelled = caller.create_action("never-heard", &when_active(read("/3/0/1")));
-        caller.cancel_action(&cancelled).expect(200);
+        for id in requests.iter().take(2) {
+            caller.final_action(id);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let keep = |name: &str, lines: &[String]| {
+            let lines: Vec<_> = lines.iter().map(|line| format!("{line:?}")).collect();
+            std::fs::write(folder.path().join(name), lines.join("\n")).unwrap();
+        };
+        keep("customers.txt", &[client.customer.clone()]);
+        keep("devices.txt", &devices.map(str::to_owned));
+        keep("requests.txt", &requests);
         Self {
             service,
             client,
             caller,
-            folder: tempfile::tempdir().unwrap(),
+            folder,
             _device: device,
         }
     }
 
-    /// Has the part of the API tried that these options choose.
-    fn hold(&self, options: &[&str]) {
+    /// Has the part of the API tried that these options choose, as a configuration says.
+    fn hold(&self, configuration: &str, options: &[&str]) {
         let document = self.strict_document();
         let path = self.folder.path().join("openapi.json");
         std::fs::write(&path, document.to_string()).unwrap();
         let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop");
+        for file in [configuration, "schemathesis_hooks.py"] {
+            std::fs::copy(tests.join(file), self.folder.path().join(file)).unwrap();
+        }
         let mut schemathesis = Command::new(schemathesis());
         schemathesis
             .current_dir(self.folder.path())
-            .env("HOOKS", tests.join("schemathesis_hooks.py"))
             .env("OPERATOR_TOKEN", self.service.operator_token())
             .env("ACCESS_TOKEN", self.caller.token())
             .env("CLIENT_ID", &self.client.id)
             .env("CLIENT_SECRET", &self.client.secret)
-            .arg("--config-file")
-            .arg(tests.join("schemathesis.toml"))
-            .arg("run")
+            .args(["--config-file", configuration, "run"])
             .arg(&path)
             .args(["--url", &format!("http://{}", self.service.http)])
             .arg("--no-color")
             .args(options);
         let output = schemathesis.output().unwrap();
         assert!(output.status.success(), "{}", said(&output));
+    }
+
+    /// Keeps who is who where the configuration looks.
+    fn keep_tokens(&self, callers: &[(&str, &Caller)]) {
+        let headers = callers.iter().map(|(name, caller)| {
+            let bearer = format!("Bearer {}", caller.token());
+            json!({
+                "name": name,
+                "fixedHeaders": [{ "name": "authorization", "value": bearer }],
+            })
+        });
+        let tokens = json!({ "auth": headers.collect::<Vec<_>>() });
+        std::fs::write(self.folder.path().join("tokens.json"), tokens.to_string()).unwrap();
     }
 
     /// The document with every property forbidden that it does not describe: callers are told to

@@ -8,7 +8,7 @@ use engine::query::ActionOrder;
 use super::asked::EXPIRY_S_MAX;
 use crate::api::action::described::{action, followed};
 use crate::api::once::HEADER;
-use crate::api::openapi::rules::retried;
+use crate::api::openapi::rules::retried_sometimes;
 use crate::api::openapi::{Operation as Described, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged};
 use crate::api::words::Word;
@@ -50,7 +50,7 @@ pub(in crate::api) fn create() -> Described {
             &[("request", "$response.body#/id")],
         )
         .refusal(409, &codes, refused);
-    retried(operation, 409)
+    retried_sometimes(operation, 409)
 }
 
 /// POST for several devices.
@@ -73,7 +73,7 @@ pub(in crate::api) fn create_many() -> Described {
         .json(lwm2m_of_many(), "What the devices are to do.")
         .answer(202, many(), asked)
         .refusal(409, &codes, refused);
-    retried(operation, 409)
+    retried_sometimes(operation, 409)
 }
 
 /// GET one.

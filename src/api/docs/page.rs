@@ -105,7 +105,19 @@ fn operations<'a>(document: &'a Node, tag: &str) -> Vec<Operation<'a>> {
             }
         }
     }
+    // Whoever begins makes something first.
+    found.sort_by_key(|operation| rank(&operation.method));
     found
+}
+
+/// The place of a method among those about the same things.
+fn rank(method: &str) -> u8 {
+    match method {
+        "POST" => 0,
+        "GET" => 1,
+        "PATCH" | "PUT" => 2,
+        _ => 3,
+    }
 }
 
 /// A name as it stands in a link.

@@ -128,12 +128,12 @@ fn parameter(parameter: Parameter, named: &mut Named) -> Node {
 
 fn answer(answer: Answer, named: &mut Named) -> Node {
     let mut headers = Node::object();
-    for (name, schema, why) in answer.headers {
-        let header = Node::object()
-            .with("description", why)
-            .with("required", true)
-            .with("schema", schema.into_node(named));
-        headers.set(name, header);
+    for header in answer.headers {
+        let shown = Node::object()
+            .with("description", header.why)
+            .with("required", header.need == Need::Required)
+            .with("schema", header.schema.into_node(named));
+        headers.set(header.name, shown);
     }
     let headers = Some(headers).filter(|headers| !headers.properties().is_empty());
     let media = Some(answer.media).filter(|media| !media.is_empty());

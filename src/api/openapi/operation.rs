@@ -47,7 +47,7 @@ pub(in crate::api) struct Operation {
 }
 
 /// Where a parameter stands.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Place {
     /// In the path.
     Path,
@@ -87,9 +87,18 @@ pub(super) struct Body {
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) why: String,
-    pub(super) headers: Vec<(&'static str, Schema, &'static str)>,
+    pub(super) headers: Vec<Header>,
     pub(super) media: Vec<(&'static str, Schema)>,
     pub(super) links: Vec<Link>,
+}
+
+/// A header of an answer.
+#[derive(Debug)]
+pub(super) struct Header {
+    pub(super) name: &'static str,
+    pub(super) need: Need,
+    pub(super) schema: Schema,
+    pub(super) why: &'static str,
 }
 
 /// Another operation that takes something of an answer.
@@ -121,6 +130,12 @@ impl Operation {
             credentials: None,
             can_fail: true,
         }
+    }
+
+    /// Its name for programs.
+    #[cfg(test)]
+    pub(in crate::api) fn id(&self) -> &'static str {
+        self.id
     }
 
     /// With what a caller should know.
@@ -203,16 +218,40 @@ impl Operation {
 
     /// With a header of an answer described before.
     pub(in crate::api) fn answer_header(
-        mut self,
+        self,
         status: u16,
         name: &'static str,
         schema: Schema,
         why: &'static str,
     ) -> Self {
-        let answer = self.answers.get_mut(&status);
-        let answer = answer.expect("an answer is described before its headers");
-        answer.headers.push((name, schema, why));
-        self
+        self.with_header(
+            status,
+            Header {
+                name,
+                need: Need::Required,
+                schema,
+                why,
+            },
+        )
+    }
+
+    /// With a header that an answer described before has sometimes.
+    pub(in crate::api) fn answer_may_header(
+        self,
+        status: u16,
+        name: &'static str,
+        schema: Schema,
+        why: &'static str,
+    ) -> Self {
+        self.with_header(
+            status,
+            Header {
+                name,
+                need: Need::Optional,
+                schema,
+                why,
+            },
+        )
     }
 
     /// With other operations that take something of an answer described before.
@@ -255,6 +294,13 @@ impl Operation {
             can_fail: false,
             ..self
         }
+    }
+
+    fn with_header(mut self, status: u16, header: Header) -> Self {
+        let answer = self.answers.get_mut(&status);
+        let answer = answer.expect("an answer is described before its headers");
+        answer.headers.push(header);
+        self
     }
 
     pub(super) fn parameter(

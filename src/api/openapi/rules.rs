@@ -2,7 +2,7 @@
 //! that come with them.
 
 use engine::action::Protocol;
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceId};
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceId, EntryId};
 use engine::setting::SettingName;
 
 use super::names;
@@ -33,6 +33,9 @@ pub(super) fn complete(route: &Route, platform: &str) -> Operation {
         let (schema, why) = segment(name, platform);
         operation = operation.parameter(Place::Path, name, Need::Required, schema, why);
     }
+    operation
+        .parameters
+        .sort_by_key(|parameter| parameter.place);
     let operation = with_requests_refused(route, operation);
     let operation = with_callers_refused(route.access, operation);
     with_failures(operation)
@@ -63,6 +66,7 @@ fn segment(name: &str, platform: &str) -> (Schema, &'static str) {
         ClientId::NAME => (names::client_id(), "The `clientId` of the API client."),
         CustomerId::NAME => (names::customer_id(), "The `id` of the customer."),
         DeviceId::NAME => (names::device_id(), "The `deviceId` of the device."),
+        EntryId::NAME => (Schema::uuid(), "The `id` of the log entry."),
         Protocol::NAME => (
             Schema::word::<Protocol>(),
             "The protocol over which the device is asked.",
@@ -156,6 +160,12 @@ fn with_failures(operation: Operation) -> Operation {
     }
     let busy = "The service has too much to do, or its store does not answer; see `Retry-After`.";
     retried(operation.refusal(503, &["UNAVAILABLE"], busy), 503)
+}
+
+/// With the header that says when to come again, where there is a time.
+pub(in crate::api) fn retried_sometimes(operation: Operation, status: u16) -> Operation {
+    let why = "Seconds to wait before the next try, where waiting helps.";
+    operation.answer_may_header(status, "Retry-After", Schema::count(), why)
 }
 
 /// With the header that says when to come again.

@@ -1,0 +1,67 @@
+//! Is the page for people whole, and does it need nothing from elsewhere?
+
+use std::collections::BTreeSet;
+
+use actix_web::http::StatusCode;
+
+use super::world::{Answer, World};
+use crate::api::ROUTES;
+
+#[actix_web::test]
+async fn every_operation_is_on_the_page_with_a_call_to_copy() {
+    let page = text(&served("/docs").await);
+    for route in ROUTES {
+        let operation = (route.describe)();
+        let id = format!("<article id=\"{}\"", operation.id());
+        let (_, article) = page.split_once(&id).unwrap_or_else(|| panic!("no {id}"));
+        let (article, _) = article.split_once("</article>").unwrap();
+        assert!(article.contains(route.path), "{id}");
+        assert!(article.contains(route.method.as_str()), "{id}");
+        assert!(article.contains("curl "), "{id}");
+        assert!(page.contains(&format!("href=\"#{}\"", operation.id())), "{id}");
+    }
+}
+
+#[actix_web::test]
+async fn every_link_of_the_page_leads_somewhere_here() {
+    let page = text(&served("/docs").await);
+    let ids: BTreeSet<_> = values(&page, "id=\"").collect();
+    let links: Vec<_> = values(&page, "href=\"").collect();
+    assert!(links.len() > ROUTES.len());
+    for link in links.into_iter().chain(values(&page, "src=\"")) {
+        match link.strip_prefix('#') {
+            Some(id) => assert!(ids.contains(id), "{link}"),
+            None => assert_eq!(served(link).await.status, StatusCode::OK, "{link}"),
+        }
+    }
+}
+
+#[actix_web::test]
+async fn a_browser_may_fetch_nothing_from_elsewhere() {
+    for path in ["/docs", "/docs/style.css", "/docs/script.js"] {
+        let answer = served(path).await;
+        let policy = answer.header("content-security-policy").unwrap();
+        assert!(policy.starts_with("default-src 'self';"), "{policy}");
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        let text = text(&answer);
+        // A policy without exceptions forbids what stands in the page itself.
+        for forbidden in [" style=", "<style", "<script>", " onclick=", "url(", "@import"] {
+            assert!(!text.contains(forbidden), "{path} has {forbidden}");
+        }
+    }
+}
+
+fn values<'a>(page: &'a str, attribute: &str) -> impl Iterator<Item = &'a str> {
+    let parts = page.split(attribute).skip(1);
+    parts.filter_map(|part| part.split('"').next())
+}
+
+async fn served(path: &str) -> Answer {
+    let answer = World::new().call(World::request("GET", path)).await;
+    assert_eq!(answer.status, StatusCode::OK, "{path}");
+    answer
+}
+
+fn text(answer: &Answer) -> String {
+    String::from_utf8(answer.bytes.to_vec()).unwrap()
+}
