@@ -42,13 +42,14 @@ impl FromRequest for Named {
 }
 
 impl Named {
-    /// The key, where there is one. What is wrong with it is told with what is wrong with the
-    /// fields.
-    pub(super) fn read(&self, fields: &mut Fields) -> Option<KeyText> {
+    /// What the call is known by, where it has a key: by that and by what it asks for, in a place
+    /// and with fields of which none was asked for yet. What is wrong with the key is told with
+    /// what is wrong with them.
+    pub(super) fn read(&self, place: &[&str], fields: &mut Fields) -> Option<Identity> {
         match self.0.as_slice() {
             [] => None,
             [value] => match KeyText::parse(value.to_str().unwrap_or_default()) {
-                Ok(key) => Some(key),
+                Ok(key) => Some(Identity::of(key, place, fields)),
                 Err(why) => {
                     fields.fault(HEADER, why);
                     None
@@ -59,6 +60,22 @@ impl Named {
                 None
             }
         }
+    }
+}
+
+/// What a call is known by.
+pub(super) struct Identity {
+    key: KeyText,
+    fingerprint: Fingerprint,
+}
+
+impl Identity {
+    fn of(key: KeyText, place: &[&str], fields: &Fields) -> Self {
+        let canonical = fields.canonical();
+        let place = place.iter().map(|part| part.as_bytes());
+        let parts: Vec<&[u8]> = place.chain([canonical.as_slice()]).collect();
+        let fingerprint = Fingerprint::of(&parts);
+        Self { key, fingerprint }
     }
 }
 
@@ -77,18 +94,17 @@ impl Known {
     }
 }
 
-/// Makes a call, once if it has a key.
+/// Makes a call, once if it has an identity.
 pub(super) async fn call<T: 'static, F>(
     api: &web::Data<Api>,
     caller: &Caller,
-    key: Option<KeyText>,
-    fingerprint: Fingerprint,
+    identity: Option<Identity>,
     act: impl FnOnce(Known) -> F + 'static,
 ) -> Result<T, Failure>
 where
     F: Future<Output = Result<T, Failure>> + 'static,
 {
-    let Some(key) = key else {
+    let Some(Identity { key, fingerprint }) = identity else {
         let (once, promises) = (None, Vec::new());
         return act(Known { once, promises }).await;
     };

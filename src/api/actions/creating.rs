@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use engine::action::{NewAction, Protocol};
 use engine::ids::{ActionId, DeviceId, DeviceKey};
-use engine::promise::Fingerprint;
 
 use super::asked::{asked_of_many, asked_of_one};
 use crate::api::Api;
@@ -68,19 +67,13 @@ pub(in crate::api) async fn create(
     Json(mut fields): Json,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, Failure> {
-    let place = [protocol.word(), device.as_str()];
-    let fingerprint = Fingerprint::of(&[
-        b"one",
-        place[0].as_bytes(),
-        place[1].as_bytes(),
-        &fields.canonical(),
-    ]);
-    let key = named.read(&mut fields);
+    let place = ["one", protocol.word(), device.as_str()];
+    let identity = named.read(&place, &mut fields);
     let new = asked_of_one(call, protocol, fields)?;
     let device = DeviceKey::of(&caller.customer, &device);
     let devices = api.clone();
     let ask = move |known: Known| asking(&devices, &known, device, &new);
-    let id = once::call(&api, &caller, key, fingerprint, ask).await?;
+    let id = once::call(&api, &caller, identity, ask).await?;
     Ok(HttpResponse::Accepted().json(AcceptedBody::of(id)))
 }
 
@@ -93,8 +86,7 @@ pub(in crate::api) async fn create_many(
     Json(mut fields): Json,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, Failure> {
-    let fingerprint = Fingerprint::of(&[b"many", protocol.word().as_bytes(), &fields.canonical()]);
-    let key = named.read(&mut fields);
+    let identity = named.read(&["many", protocol.word()], &mut fields);
     let (new, devices) = asked_of_many(call, protocol, fields, api.bulk_devices_max)?;
     let asking = Many {
         api: api.clone(),
@@ -103,7 +95,7 @@ pub(in crate::api) async fn create_many(
         devices,
     };
     let ask = move |known: Known| asking.ask_all(known);
-    let body = once::call(&api, &caller, key, fingerprint, ask).await?;
+    let body = once::call(&api, &caller, identity, ask).await?;
     Ok(HttpResponse::Accepted().json(body))
 }
 
