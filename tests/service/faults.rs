@@ -52,10 +52,25 @@ fn a_wrong_property_of_an_action_request_is_named() {
 fn every_fault_of_an_action_request_is_told_at_once() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
-    let cases: [(Value, Faults); 5] = [
+    let cases: [(Value, Faults); 7] = [
         (
             json!({}),
             &[("REQUIRED", "action"), ("REQUIRED", "resourceAddress")],
+        ),
+        (
+            json!({ "action": "jump", "resourceAddress": "3/0/0" }),
+            &[
+                ("INVALID_VALUE", "action"),
+                ("INVALID_VALUE", "resourceAddress"),
+            ],
+        ),
+        (
+            json!({ "action": "write", "expiresIn": 604_801 }),
+            &[
+                ("INVALID_VALUE", "data"),
+                ("OUT_OF_RANGE", "expiresIn"),
+                ("REQUIRED", "resourceAddress"),
+            ],
         ),
         (
             json!({ "action": "write", "resourceAddress": "/3/0/15" }),

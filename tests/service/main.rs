@@ -6,7 +6,9 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod admin_log;
+mod amending;
 mod arbiters;
+mod bulk;
 mod cancelling;
 mod configuration;
 mod crash;
@@ -15,17 +17,26 @@ mod devices;
 mod errors;
 mod failures;
 mod faults;
+mod finding;
+mod history;
+mod idempotency;
 mod identity;
 mod import;
+mod listing;
 mod load;
+mod log_statistics;
 mod main_job;
 mod metrics;
+mod notifications;
+mod observing;
 mod operations;
 mod recorded;
 mod records;
 mod registering;
 mod scene;
 mod settings;
+mod several_values;
+mod timeline;
 mod tokens;
 mod values;
 #[path = "../support/vocabulary.rs"]

@@ -1,19 +1,23 @@
 //! What survives: a store that does one batch after the other, all of it or nothing, and at a
 //! crash forgets what was not durable.
 
+mod history;
 mod reading;
 mod removing;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use engine::action::{Action, Standing, Status};
+use engine::action::{Action, Lwm2mRequest, Operation, Request, Standing, Status};
 use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Change, Counter, Expect, Owner};
-use engine::device::record::DeviceRecord;
+use engine::device::record::{DeviceRecord, Observation};
 use engine::ids::{ActionId, DeviceKey};
 use engine::profile::Profile;
 use engine::registry::homes::ArbiterId;
+use protocol::lwm2m::path::Path;
 
+use history::History;
+pub(crate) use history::payload_of;
 pub(crate) use reading::Page;
 pub(crate) use removing::Swept;
 
@@ -51,6 +55,7 @@ pub(crate) struct Durable {
     counters: HashMap<Counter, i64>,
     first_contacts: Vec<u32>,
     failures_logged: Vec<u32>,
+    histories: Vec<History>,
     epoch: u64,
 }
 
@@ -68,6 +73,12 @@ pub(crate) struct Moved {
 pub(crate) struct Done {
     pub(crate) moved: Vec<Moved>,
     pub(crate) removed: Option<usize>,
+    /// What was observed before, if the record was put.
+    pub(crate) observed_before: Option<Box<[Observation]>>,
+    /// What may not be observed any more, because a request ended it or began it in vain.
+    pub(crate) ended: Vec<Path>,
+    /// What is not observed any more, as the customer is told.
+    pub(crate) lost: Vec<Path>,
 }
 
 /// A batch expected what did not hold, or came from an owner that was superseded.
@@ -112,6 +123,7 @@ impl Durable {
             counters: HashMap::new(),
             first_contacts: vec![0; count],
             failures_logged: vec![0; count],
+            histories: (0..count).map(|_| History::default()).collect(),
             epoch: 0,
             profiles,
         }
@@ -160,19 +172,28 @@ impl Durable {
         match change {
             Change::PutRecord { device, record } => {
                 let who = self.existing(device)?;
-                self.records[who] = *record;
+                let before = self.put_record(who, *record);
+                done.observed_before.get_or_insert(before);
             }
             Change::PutAction { was, action } => {
                 let who = self.existing(action.device)?;
-                done.moved.push(self.put_action(who, was, *action));
+                done.ended.extend(ended_by(&action));
+                let moved = self.put_action(who, was, *action);
+                // Of what a batch does to a request, laws see the first state and the last.
+                if done.moved.iter().all(|seen| seen.action != moved.action) {
+                    done.moved.push(moved);
+                }
             }
             Change::AppendEntry(entry) => {
                 let about = entry.about.as_ref().expect("a device logs about itself");
                 let who = self.existing(about.key)?;
                 self.append(who, &entry);
+                done.lost.extend(lost_as_told(&entry));
             }
             Change::AppendEvent(event) => {
-                self.existing(event.device)?;
+                let who = self.existing(event.device)?;
+                let asked = |id| asked_by(self.actions[who].get(&id)?);
+                self.histories[who].append(&event, asked);
             }
             Change::RemoveDevice(device) => {
                 let who = self.existing(device)?;
@@ -198,6 +219,14 @@ impl Durable {
         exists
             .then_some(who)
             .ok_or(Refused("the device was removed"))
+    }
+
+    /// Puts a record, and returns what was observed before. Numbers of notifications are not kept.
+    fn put_record(&mut self, who: usize, mut record: DeviceRecord) -> Box<[Observation]> {
+        for observation in &mut record.observations {
+            observation.newest = None;
+        }
+        std::mem::replace(&mut self.records[who], record).observations
     }
 
     fn put_action(&mut self, who: usize, was: Option<Standing>, action: Action) -> Moved {
@@ -231,4 +260,28 @@ impl Durable {
             self.failures_logged[who] += 1;
         }
     }
+}
+
+/// What a request is about.
+fn asked_by(action: &Action) -> Option<Path> {
+    let Request::Lwm2m(Lwm2mRequest { path, .. }) = &action.request;
+    Some(*path)
+}
+
+/// What a request in its last state may have ended.
+fn ended_by(action: &Action) -> Option<Path> {
+    let Request::Lwm2m(request) = &action.request;
+    let is_about_observing = match request.operation {
+        Operation::ObserveStart | Operation::ObserveEnd => true,
+        Operation::Read | Operation::Write | Operation::Execute => false,
+    };
+    (is_about_observing && !action.status.is_pending()).then_some(request.path)
+}
+
+/// Of what an entry says that it is not observed any more.
+fn lost_as_told(entry: &Entry) -> Option<Path> {
+    let is_about_it = &*entry.message == "LwM2M[ObservationLost]";
+    let told = entry.description.strip_prefix("The observation of ");
+    let (path, _) = told.filter(|_| is_about_it)?.split_once(' ')?;
+    path.parse().ok()
 }

@@ -2,7 +2,9 @@
 
 mod amending;
 mod directory;
+mod every_route;
 mod finding;
 mod importing;
+mod logs;
 mod refusals;
 mod tokens;

@@ -28,11 +28,13 @@ const GOLDEN: &[(&str, &str, &str, u16)] = &[
     ("device_inspector_asleep", DEVICE, "get", 200),
     ("device_inspector_unheard", DEVICE, "get", 200),
     ("failure", DEVICES, "post", 400),
+    ("log_statistics", LOG_STATISTICS, "get", 200),
     ("messages", MESSAGES, "get", 200),
 ];
 
 const DEVICES: &str = "/management-api/v1/devices";
 const DEVICE: &str = "/management-api/v1/devices/{device}";
+const LOG_STATISTICS: &str = "/management-api/v1/administrationLogs/stats";
 const MESSAGES: &str = "/management-api/v1/devices/{device}/messages";
 const REQUESTS: &str = "/management-api/v1/integrate/devices/actions/requests";
 const ACTIVE: &str = "/management-api/v1/integrate/devices/actions/requests/active";
@@ -175,7 +177,7 @@ fn every_body_with_a_golden_file_is_as_described_and_no_more() {
 fn an_entry_of_the_log_is_as_described_and_no_more() {
     let document = shown();
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    for entry in ["log_entry"] {
+    for entry in ["log_entry", "log_entry_with_payload"] {
         let body = fs::read_to_string(golden.join(format!("{entry}.json"))).unwrap();
         let body: Value = serde_json::from_str(&body).unwrap();
         let schema = json!({"$ref": "#/components/schemas/LogEntry"});

@@ -1,0 +1,32 @@
+//! Is the answer to a creation spelled and ordered as its golden file?
+
+use actors::devices::Unserved;
+use engine::device::queue::SubmitRefusal;
+use engine::ids::{ActionId, DeviceId};
+
+use super::golden;
+use crate::api::actions::creating::{AcceptedBody, ManyBody};
+use crate::api::error::Failure;
+
+#[test]
+fn a_request_for_one_device() {
+    golden::check("action_accepted", &AcceptedBody::of(id()));
+}
+
+#[test]
+fn requests_for_many_devices() {
+    let full = SubmitRefusal::QueueFull { max: 10 };
+    let answers = [
+        ("meter-7", Ok(id())),
+        ("meter-8", Err(Failure::from(Unserved::Unknown))),
+        ("meter-9", Err(Failure::from(SubmitRefusal::NotRegistered))),
+        ("meter-10", Err(Failure::from(full))),
+        ("meter-11", Err(Failure::from(Unserved::Busy))),
+    ];
+    let answers = answers.map(|(device, answer)| (DeviceId::parse(device).unwrap(), answer));
+    golden::check("actions_accepted", &ManyBody::of(answers.into_iter()));
+}
+
+fn id() -> ActionId {
+    ActionId::parse("01935c5a-0000-7000-8000-000000000001").unwrap()
+}

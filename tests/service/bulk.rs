@@ -1,0 +1,234 @@
+//! Is one call enough to ask many devices, and is each of them answered for?
+
+use serde_json::{Value, json};
+
+use crate::errors::check;
+use crate::scene::{ID, Scene, keys, page, silent_device, start, with};
+use crate::vocabulary::caller::{API, Caller, text};
+use crate::vocabulary::http::Response;
+use crate::vocabulary::lwm2m::{outcome, read, when_active, write};
+
+const MANY: &str = "/management-api/v1/integrate/devices/actions/LWM2M";
+const REQUESTS: &str = "/integrate/devices/actions/requests";
+
+/// Codes with their fields.
+type Faults = &'static [(&'static str, &'static str)];
+
+#[test]
+fn each_device_of_a_call_is_asked_or_it_is_said_why_not() {
+    let scene = Scene::new();
+    silent_device(&scene.caller, "silent");
+    let stranger = Caller::of_new_customer(&scene.service, "Umbrella");
+    silent_device(&stranger, "theirs");
+    let devices = ["nobody", ID, "silent", "theirs"];
+    let answer = ask(&scene.caller, read("/3/0/0"), &devices).expect(202);
+    let shape = [
+        "acceptedRequests",
+        "message",
+        "rejectedDevices",
+        "rejectedReasons",
+    ];
+    assert_eq!(keys(&answer), shape);
+    let id = &accepted(&answer, &[ID])[0];
+    assert_eq!(
+        outcome(&scene.caller.final_action(id)),
+        ("SUCCEEDED", "205")
+    );
+    let refused = [
+        ("nobody", "NOT_FOUND"),
+        ("silent", "DEVICE_NOT_REGISTERED"),
+        ("theirs", "NOT_FOUND"),
+    ];
+    check_rejected(&answer, &refused);
+    assert!(!text(&answer["message"]).is_empty());
+}
+
+#[test]
+fn a_call_that_no_device_takes_is_answered_all_the_same() {
+    let (_service, caller) = start(&[("SIGNALBOX_SCHEDULED_MAX", "1")]);
+    silent_device(&caller, ID);
+    let asked = when_active(read("/3/0/0"));
+    let first = ask(&caller, asked.clone(), &[ID]).expect(202);
+    accepted(&first, &[ID]);
+    check_rejected(&first, &[]);
+    let second = ask(&caller, asked, &[ID, "nobody"]).expect(202);
+    accepted(&second, &[]);
+    check_rejected(&second, &[(ID, "QUEUE_FULL"), ("nobody", "NOT_FOUND")]);
+}
+
+#[test]
+fn a_request_of_many_is_like_any_other() {
+    let (_service, caller) = start(&[]);
+    for device in ["one", "other"] {
+        silent_device(&caller, device);
+    }
+    let body = with(
+        when_active(write("/3/0/15", "Asia/Tokyo")),
+        "sendAttempts",
+        3,
+    );
+    let body = with(body, "expiresIn", 3_600);
+    let answer = ask(&caller, body.clone(), &["other", "one"]).expect(202);
+    for (id, device) in accepted(&answer, &["other", "one"])
+        .iter()
+        .zip(["other", "one"])
+    {
+        let action = caller.action(id);
+        assert_eq!(action["deviceId"], device);
+        assert_eq!(action["status"], "SCHEDULED");
+        for name in keys(&body) {
+            assert_eq!(action["requestData"][name], body[name], "{name}");
+        }
+        assert_eq!(action["requestData"].get("deviceIds"), None);
+    }
+}
+
+#[test]
+fn a_hundred_devices_are_asked_in_the_order_given_and_survive_a_crash() {
+    let (mut service, mut caller) = start(&[]);
+    let devices: Vec<String> = (0..100)
+        .map(|number| format!("meter-{}", (number * 37) % 100))
+        .collect();
+    for device in &devices {
+        silent_device(&caller, device);
+    }
+    let devices: Vec<&str> = devices.iter().map(String::as_str).collect();
+    let answer = ask(&caller, when_active(read("/3/0/0")), &devices).expect(202);
+    service.kill();
+    service.start_again();
+    caller.follow(&service);
+    for (id, device) in accepted(&answer, &devices).iter().zip(&devices) {
+        let action = caller.action(id);
+        assert_eq!(action["deviceId"], *device);
+        assert_eq!(action["status"], "SCHEDULED");
+    }
+    let (listed, _) = page(&caller, &format!("{REQUESTS}?pageSize=100"));
+    assert_eq!(listed.len(), 100, "nobody was asked twice");
+}
+
+#[test]
+fn every_fault_of_a_call_for_many_is_told_at_once() {
+    let (_service, caller) = start(&[]);
+    silent_device(&caller, ID);
+    let too_many: Vec<String> = (0..101).map(|number| format!("meter-{number}")).collect();
+    let devices = json!([ID]);
+    let cases: [(Value, Faults); 8] = [
+        (
+            json!({}),
+            &[
+                ("REQUIRED", "action"),
+                ("REQUIRED", "deviceIds"),
+                ("REQUIRED", "resourceAddress"),
+            ],
+        ),
+        (
+            with(read("/3/0/0"), "deviceIds", json!([])),
+            &[("OUT_OF_RANGE", "deviceIds")],
+        ),
+        (
+            with(read("/3/0/0"), "deviceIds", json!(too_many)),
+            &[("OUT_OF_RANGE", "deviceIds")],
+        ),
+        (
+            with(read("/3/0/0"), "deviceIds", ID),
+            &[("WRONG_TYPE", "deviceIds")],
+        ),
+        (
+            with(read("/3/0/0"), "deviceIds", json!([ID, 7])),
+            &[("WRONG_TYPE", "deviceIds")],
+        ),
+        (
+            with(read("/3/0/0"), "deviceIds", json!([ID, "a/b", "", ID])),
+            &[
+                ("INVALID_VALUE", "deviceIds"),
+                ("INVALID_VALUE", "deviceIds"),
+                ("REPEATED", "deviceIds"),
+            ],
+        ),
+        (
+            json!({ "action": "jump", "resourceAddress": "3", "deviceIds": devices, "e": 1 }),
+            &[
+                ("INVALID_VALUE", "action"),
+                ("INVALID_VALUE", "resourceAddress"),
+                ("UNKNOWN_PROPERTY", "e"),
+            ],
+        ),
+        (
+            json!({ "action": "write", "resourceAddress": "/3", "deviceIds": devices }),
+            &[
+                ("INVALID_VALUE", "data"),
+                ("INVALID_VALUE", "resourceAddress"),
+            ],
+        ),
+    ];
+    for (body, faults) in cases {
+        check(&caller.post(MANY, &body), 400, faults);
+    }
+    let (listed, _) = page(&caller, REQUESTS);
+    assert_eq!(listed, Vec::<String>::new(), "nothing was kept");
+}
+
+#[test]
+fn how_many_devices_one_call_may_ask_is_set_by_the_operator() {
+    let (_service, caller) = start(&[("SIGNALBOX_BULK_DEVICES_MAX", "2")]);
+    let asked = || when_active(read("/3/0/0"));
+    check_rejected(
+        &ask(&caller, asked(), &["a", "b"]).expect(202),
+        &[("a", "NOT_FOUND"), ("b", "NOT_FOUND")],
+    );
+    let refused = ask(&caller, asked(), &["a", "b", "c"]);
+    check(&refused, 400, &[("OUT_OF_RANGE", "deviceIds")]);
+}
+
+#[test]
+fn many_devices_are_asked_over_the_protocols_one_is() {
+    let (_service, caller) = start(&[]);
+    let body = with(read("/3/0/0"), "deviceIds", json!([ID]));
+    for protocol in ["UDP", "COAP"] {
+        let path = format!("{API}/integrate/devices/actions/{protocol}");
+        check(
+            &caller.post(&path, &body),
+            400,
+            &[("NOT_SUPPORTED_YET", "")],
+        );
+    }
+    let smtp = format!("{API}/integrate/devices/actions/SMTP");
+    check(&caller.post(&smtp, &body), 404, &[("NOT_FOUND", "")]);
+    let refused = caller.request("GET", MANY);
+    check(&refused, 405, &[("METHOD_NOT_ALLOWED", "")]);
+    assert_eq!(refused.header("allow"), Some("POST"));
+}
+
+/// Asks devices for the same.
+fn ask(caller: &Caller, body: Value, devices: &[&str]) -> Response {
+    caller.post(MANY, &with(body, "deviceIds", json!(devices)))
+}
+
+/// Exactly these devices were asked, in this order; gives the ids of their requests.
+fn accepted(answer: &Value, devices: &[&str]) -> Vec<String> {
+    let requests = answer["acceptedRequests"].as_array().expect("an array");
+    let told: Vec<&Value> = requests.iter().map(|it| &it["deviceId"]).collect();
+    assert_eq!(told, devices, "{answer}");
+    let ids = requests.iter().map(|request| {
+        assert_eq!(keys(request), ["deviceId", "requestId"]);
+        text(&request["requestId"])
+    });
+    ids.collect()
+}
+
+/// Exactly these devices were not asked, in this order, for these reasons.
+fn check_rejected(answer: &Value, expected: &[(&str, &str)]) {
+    let devices: Vec<&str> = expected.iter().map(|(device, _)| *device).collect();
+    assert_eq!(answer["rejectedDevices"], json!(devices), "{answer}");
+    let reasons = answer["rejectedReasons"].as_array().expect("an array");
+    let told = reasons.iter().map(|reason| {
+        assert_eq!(keys(reason), ["code", "deviceId", "message"]);
+        assert!(!text(&reason["message"]).is_empty());
+        (text(&reason["deviceId"]), text(&reason["code"]))
+    });
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(device, code)| ((*device).to_owned(), (*code).to_owned()))
+        .collect();
+    assert_eq!(told.collect::<Vec<_>>(), expected, "{answer}");
+}

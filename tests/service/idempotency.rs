@@ -1,0 +1,229 @@
+//! Does a call with an `Idempotency-Key` happen once, however often it is made?
+
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::errors::check;
+use crate::scene::{ID, page, silent_device, start, with};
+use crate::vocabulary::caller::{Caller, text};
+use crate::vocabulary::device::{DEVICE_IP, Device};
+use crate::vocabulary::http::Response;
+use crate::vocabulary::lwm2m::{outcome, read, when_active, write};
+use harness::device::configuration::Configuration;
+
+const ONE: &str = "/management-api/v1/integrate/devices/meter-1/actions/LWM2M";
+const MANY: &str = "/management-api/v1/integrate/devices/actions/LWM2M";
+const REQUESTS: &str = "/integrate/devices/actions/requests";
+
+#[test]
+fn a_call_made_again_is_answered_as_before_and_does_nothing_more() {
+    let (_service, caller) = start(&[]);
+    silent_device(&caller, ID);
+    let body = when_active(write("/3/0/15", "once"));
+    let first = named(&caller, "a-key", ONE, &body).expect(202);
+    for _ in 0..3 {
+        assert_eq!(named(&caller, "a-key", ONE, &body).expect(202), first);
+    }
+    assert_eq!(ids(&caller), [text(&first["id"])]);
+    let other = named(&caller, "another-key", ONE, &body).expect(202);
+    assert_ne!(other["id"], first["id"]);
+    assert_eq!(ids(&caller).len(), 2);
+}
+
+#[test]
+fn the_same_call_written_otherwise_is_the_same() {
+    let (_service, caller) = start(&[]);
+    silent_device(&caller, ID);
+    let written = [
+        r#"{"action":"read","resourceAddress":"/3/0/0","requestMode":"SEND_WHEN_ACTIVE"}"#,
+        r#"{ "requestMode": "SEND_WHEN_ACTIVE", "resourceAddress": "/3/0/0", "action": "read" }"#,
+        r#"{"action":"re\u0061d","resourceAddress":"/3/0/0","requestMode":"SEND_WHEN_ACTIVE",
+            "data":null}"#,
+    ];
+    let answers: Vec<Value> = written
+        .iter()
+        .map(|body| {
+            let request = caller
+                .authorized("POST", ONE)
+                .header("idempotency-key", "k");
+            let request = request.text("application/json; charset=utf-8", body);
+            request.send(caller.address()).expect(202)
+        })
+        .collect();
+    assert!(answers.iter().all(|answer| *answer == answers[0]));
+    assert_eq!(ids(&caller).len(), 1);
+}
+
+#[test]
+fn a_key_names_one_call_and_no_other() {
+    let (_service, caller) = start(&[]);
+    for device in [ID, "other"] {
+        silent_device(&caller, device);
+    }
+    let body = when_active(read("/3/0/0"));
+    named(&caller, "k", ONE, &body).expect(202);
+    let other = ONE.replace(ID, "other");
+    let many = with(body.clone(), "deviceIds", json!([ID]));
+    let others = [
+        (ONE, when_active(read("/3/0/1"))),
+        (ONE, with(body.clone(), "sendAttempts", 2)),
+        (other.as_str(), body.clone()),
+        (MANY, many),
+    ];
+    for (path, body) in others {
+        let refused = named(&caller, "k", path, &body);
+        let fault = ("IDEMPOTENCY_KEY_REUSED", "Idempotency-Key");
+        check(&refused, 409, &[fault]);
+    }
+    assert_eq!(ids(&caller).len(), 1);
+    named(&caller, "K", &other, &body).expect(202);
+}
+
+#[test]
+fn a_key_of_one_customer_is_nothing_to_another() {
+    let (service, caller) = start(&[]);
+    let stranger = Caller::of_new_customer(&service, "Umbrella");
+    silent_device(&caller, ID);
+    silent_device(&stranger, "theirs");
+    let body = when_active(read("/3/0/0"));
+    let ours = named(&caller, "k", ONE, &body).expect(202);
+    let path = ONE.replace(ID, "theirs");
+    let theirs = named(&stranger, "k", &path, &body).expect(202);
+    assert_ne!(ours["id"], theirs["id"]);
+    assert_eq!((ids(&caller).len(), ids(&stranger).len()), (1, 1));
+}
+
+#[test]
+fn a_call_made_again_after_a_crash_does_nothing_more() {
+    let (mut service, mut caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    silent_device(&caller, "other");
+    let one = when_active(write("/3/0/15", "once"));
+    let many = with(
+        when_active(read("/3/0/0")),
+        "deviceIds",
+        json!([ID, "other"]),
+    );
+    let first = named(&caller, "one", ONE, &one).expect(202);
+    let first_of_many = named(&caller, "many", MANY, &many).expect(202);
+    for _ in 0..2 {
+        service.kill();
+        service.start_again();
+        caller.follow(&service);
+        assert_eq!(named(&caller, "one", ONE, &one).expect(202), first);
+        assert_eq!(
+            named(&caller, "many", MANY, &many).expect(202),
+            first_of_many
+        );
+    }
+    assert_eq!(ids(&caller).len(), 3);
+    let device = Device::registered(&service, Configuration::new(ID));
+    let done = caller.final_action(&text(&first["id"]));
+    assert_eq!(outcome(&done), ("SUCCEEDED", "204"), "{done}");
+    assert_eq!(named(&caller, "one", ONE, &one).expect(202), first);
+    let zone = protocol::lwm2m::path::Path::resource(3, 0, 15);
+    assert_eq!(device.payloads(zone), ["once"]);
+}
+
+#[test]
+fn a_refused_call_leaves_its_key_free() {
+    let (service, caller) = start(&[]);
+    let now = read("/3/0/15");
+    check(&named(&caller, "k", ONE, &now), 404, &[("NOT_FOUND", "")]);
+    caller.create_device(ID, DEVICE_IP);
+    let refused = named(&caller, "k", ONE, &now);
+    check(&refused, 409, &[("DEVICE_NOT_REGISTERED", "")]);
+    let malformed = named(&caller, "k", ONE, &json!({ "action": "read" }));
+    check(&malformed, 400, &[("REQUIRED", "resourceAddress")]);
+    let device = Device::registered(&service, Configuration::new(ID));
+    let first = named(&caller, "k", ONE, &now).expect(202);
+    caller.final_action(&text(&first["id"]));
+    assert_eq!(named(&caller, "k", ONE, &now).expect(202), first);
+    assert_eq!(device.performed().len(), 1);
+}
+
+#[test]
+fn of_many_devices_those_that_were_asked_are_not_asked_again() {
+    let (_service, caller) = start(&[]);
+    silent_device(&caller, ID);
+    let asked = when_active(read("/3/0/0"));
+    let many = with(asked, "deviceIds", json!(["late", ID]));
+    let first = named(&caller, "k", MANY, &many).expect(202);
+    assert_eq!(first["rejectedDevices"], json!(["late"]));
+    silent_device(&caller, "late");
+    let second = named(&caller, "k", MANY, &many).expect(202);
+    assert_eq!(second["rejectedDevices"], json!([]));
+    let requests = second["acceptedRequests"].as_array().unwrap();
+    assert_eq!(requests.len(), 2);
+    assert_eq!(requests[1], first["acceptedRequests"][0]);
+    assert_eq!(named(&caller, "k", MANY, &many).expect(202), second);
+    assert_eq!(ids(&caller).len(), 2);
+}
+
+#[test]
+fn of_calls_at_the_same_time_one_happens() {
+    let (_service, caller) = start(&[]);
+    silent_device(&caller, ID);
+    let body = when_active(read("/3/0/0"));
+    for round in 0..10 {
+        let key = format!("round-{round}");
+        let calls: Vec<_> = (0..8)
+            .map(|_| {
+                let (caller, body, key) = (caller.clone(), body.clone(), key.clone());
+                thread::spawn(move || named(&caller, &key, ONE, &body))
+            })
+            .collect();
+        let answers = calls.into_iter().map(|call| call.join().unwrap());
+        let mut told = Vec::new();
+        for answer in answers {
+            match answer.status {
+                202 => told.push(text(&answer.expect(202)["id"])),
+                _ => {
+                    let fault = ("IDEMPOTENCY_KEY_IN_USE", "Idempotency-Key");
+                    check(&answer, 409, &[fault]);
+                    assert_eq!(answer.header("retry-after"), Some("1"));
+                }
+            }
+        }
+        let again = text(&named(&caller, &key, ONE, &body).expect(202)["id"]);
+        assert!(!told.is_empty() && told.iter().all(|id| *id == again));
+        assert_eq!(ids(&caller).len(), 1, "one request was made");
+        caller.cancel_action(&again).expect(200);
+    }
+}
+
+#[test]
+fn a_key_that_is_none_is_told_with_the_other_faults() {
+    let (_service, caller) = start(&[]);
+    silent_device(&caller, ID);
+    let long = "x".repeat(256);
+    for key in ["", "a key", "caf\u{e9}", long.as_str()] {
+        let refused = named(&caller, key, ONE, &json!({ "action": "read" }));
+        let faults = [
+            ("INVALID_VALUE", "Idempotency-Key"),
+            ("REQUIRED", "resourceAddress"),
+        ];
+        check(&refused, 400, &faults);
+    }
+    let twice = caller.authorized("POST", ONE);
+    let twice = twice.header("idempotency-key", "one");
+    let twice = twice.header("idempotency-key", "two");
+    let refused = twice.json(&read("/3/0/0")).send(caller.address());
+    check(&refused, 400, &[("REPEATED", "Idempotency-Key")]);
+    let longest = "x".repeat(255);
+    named(&caller, &longest, ONE, &when_active(read("/3/0/0"))).expect(202);
+}
+
+/// Posts a body under a key.
+fn named(caller: &Caller, key: &str, path: &str, body: &Value) -> Response {
+    let request = caller.authorized("POST", path);
+    let request = request.header("Idempotency-Key", key).json(body);
+    request.send(caller.address())
+}
+
+/// The requests that are not final, newest first.
+fn ids(caller: &Caller) -> Vec<String> {
+    let (listed, _) = page(caller, &format!("{REQUESTS}/active?pageSize=100"));
+    listed
+}

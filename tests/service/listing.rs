@@ -1,0 +1,184 @@
+//! Can the list of action requests be asked for every part of it, in every order?
+
+use serde_json::json;
+
+use crate::errors::check;
+use crate::scene::{ID, Scene, page, silent_device, start};
+use crate::vocabulary::caller::{API, Caller};
+use crate::vocabulary::lwm2m::{read, when_active, write};
+use crate::vocabulary::poll::another_millisecond;
+
+const REQUESTS: &str = "/integrate/devices/actions/requests";
+
+/// The requests of a story, oldest first.
+struct Story {
+    /// Created first, done last.
+    late: String,
+    /// Failed at once.
+    failed: String,
+    /// Taken back before the late one was done.
+    cancelled: String,
+    /// Still waits for another device.
+    waiting: String,
+}
+
+#[test]
+fn requests_are_listed_in_the_order_asked_for() {
+    let mut scene = Scene::new();
+    let story = told(&mut scene);
+    let Story {
+        late,
+        failed,
+        cancelled,
+        waiting,
+    } = &story;
+    let by_creation = [late, failed, cancelled, waiting];
+    let by_change = [failed, waiting, cancelled, late];
+    let reversed = |ids: [_; 4]| {
+        let mut ids = ids;
+        ids.reverse();
+        ids
+    };
+    let cases = [
+        ("?sort=created", by_creation),
+        ("?sort=-created", reversed(by_creation)),
+        ("?sort=updated", by_change),
+        ("?sort=-updated", reversed(by_change)),
+        ("", reversed(by_creation)),
+    ];
+    for (query, expected) in cases {
+        check_list(&scene.caller, query, &expected);
+    }
+    scene.crash();
+    for (query, expected) in cases {
+        check_list(&scene.caller, query, &expected);
+    }
+}
+
+#[test]
+fn an_order_goes_with_every_filter_and_page() {
+    let mut scene = Scene::new();
+    let story = told(&mut scene);
+    let Story {
+        late,
+        failed,
+        cancelled,
+        waiting,
+    } = &story;
+    let cases = [
+        (
+            "?sort=updated&deviceId=meter-1",
+            vec![failed, cancelled, late],
+        ),
+        ("?sort=-updated&deviceId=other", vec![waiting]),
+        ("?sort=updated&status=CANCELLED", vec![cancelled]),
+        (
+            "?sort=created&protocol=LWM2M&pageSize=3",
+            vec![late, failed, cancelled],
+        ),
+        ("?sort=created&pageSize=3&page=2", vec![waiting]),
+        ("?sort=updated&pageSize=2&page=2", vec![cancelled, late]),
+        ("?sort=-updated&pageSize=1&page=2", vec![cancelled]),
+        ("?sort=updated&protocol=UDP", vec![]),
+        ("?sort=updated&deviceId=nobody", vec![]),
+    ];
+    for (query, expected) in cases {
+        check_list(&scene.caller, query, &expected);
+    }
+}
+
+#[test]
+fn what_is_final_is_archived_and_the_rest_is_active() {
+    let mut scene = Scene::new();
+    let story = told(&mut scene);
+    let Story {
+        late,
+        failed,
+        cancelled,
+        waiting,
+    } = &story;
+    let cases = [
+        ("/active", vec![waiting]),
+        ("/archived", vec![cancelled, failed, late]),
+        ("/archived?sort=updated", vec![failed, cancelled, late]),
+        ("/archived?sort=-updated&pageSize=1", vec![late]),
+        ("/archived?status=FAILED", vec![failed]),
+        ("/archived?status=SCHEDULED", vec![]),
+        ("/archived?deviceId=other", vec![]),
+        ("/active?status=SCHEDULED&deviceId=other", vec![waiting]),
+        ("/active?status=SUCCEEDED", vec![]),
+        ("/active?deviceId=meter-1", vec![]),
+        ("/active?protocol=COAP", vec![]),
+    ];
+    for (query, expected) in cases {
+        check_list(&scene.caller, query, &expected);
+    }
+    let (_, archived) = page(&scene.caller, &format!("{REQUESTS}/archived?pageSize=2"));
+    assert_eq!(archived, json!({ "page": 1, "pageAmount": 2 }));
+    let (_, active) = page(
+        &scene.caller,
+        &format!("{REQUESTS}/active?pageSize=2&page=7"),
+    );
+    assert_eq!(active, json!({ "page": 7, "pageAmount": 1 }));
+}
+
+#[test]
+fn every_list_refuses_what_it_does_not_know() {
+    let (_service, caller) = start(&[]);
+    for list in ["", "/active", "/archived"] {
+        let path = format!("{API}{REQUESTS}{list}");
+        let query = "sort=newest&status=DONE&page=0&colour=red&protocol=udp&deviceId=a/b";
+        let faults = [
+            ("INVALID_VALUE", "sort"),
+            ("INVALID_VALUE", "status"),
+            ("OUT_OF_RANGE", "page"),
+            ("UNKNOWN_PARAMETER", "colour"),
+            ("INVALID_VALUE", "protocol"),
+            ("INVALID_VALUE", "deviceId"),
+        ];
+        check(
+            &caller.request("GET", &format!("{path}?{query}")),
+            400,
+            &faults,
+        );
+        for method in ["DELETE", "PATCH", "POST", "PUT"] {
+            let refused = caller.request(method, &path);
+            check(&refused, 405, &[("METHOD_NOT_ALLOWED", "")]);
+            assert_eq!(refused.header("allow"), Some("GET"), "{method} {path}");
+        }
+    }
+}
+
+/// Makes four requests that are changed in another order than they were made in.
+fn told(scene: &mut Scene) -> Story {
+    silent_device(&scene.caller, "other");
+    let late = create(&scene.caller, ID);
+    let refused = scene.caller.create_action(ID, &write("/3/0/0", "x"));
+    scene.caller.final_action(&refused);
+    another_millisecond();
+    let cancelled = create(&scene.caller, ID);
+    let waiting = create(&scene.caller, "other");
+    scene.caller.cancel_action(&cancelled).expect(200);
+    another_millisecond();
+    scene.device.update();
+    scene.caller.final_action(&late);
+    Story {
+        late,
+        failed: refused,
+        cancelled,
+        waiting,
+    }
+}
+
+fn create(caller: &Caller, device: &str) -> String {
+    let id = caller.create_action(device, &when_active(read("/3/0/0")));
+    another_millisecond();
+    id
+}
+
+/// The list shows exactly these, in this order.
+fn check_list(caller: &Caller, query: &str, expected: &[&String]) {
+    let (listed, _) = page(caller, &format!("{REQUESTS}{query}"));
+    let listed: Vec<&String> = listed.iter().collect();
+    assert_eq!(listed, expected, "{query}");
+}
