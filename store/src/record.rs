@@ -7,6 +7,7 @@
 
 pub(crate) mod action;
 pub(crate) mod code;
+pub(crate) mod counts;
 pub(crate) mod customer;
 pub(crate) mod device;
 pub(crate) mod entry;

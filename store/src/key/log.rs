@@ -21,6 +21,12 @@ impl Kind {
         Self([code::of_category(category), code::of_subject(subject)])
     }
 
+    /// Its place among the counts of a stretch of time; a subject that comes later stands behind.
+    pub(crate) fn place(self) -> usize {
+        let [category, subject] = self.0.map(usize::from);
+        2 * subject.saturating_sub(1) + category.saturating_sub(1)
+    }
+
     /// Every kind that passes a filter.
     pub(crate) fn all(category: Option<Category>, subject: Option<Subject>) -> Vec<Self> {
         let categories = Category::ALL.into_iter();
@@ -135,4 +141,35 @@ fn id_and_kind(entry: &Entry) -> [u8; 18] {
 
 fn kind_of(entry: &Entry) -> Kind {
     Kind::new(entry.category, entry.subject)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_place_of_its_own_and_a_filter_takes_those_it_names() {
+        let kinds = Kind::all(None, None);
+        let mut places: Vec<_> = kinds.iter().map(|kind| kind.place()).collect();
+        places.sort_unstable();
+        assert_eq!(places, (0..kinds.len()).collect::<Vec<_>>());
+        let errors = Kind::all(Some(Category::Error), None);
+        assert_eq!(errors.len(), Subject::ALL.len());
+        let one = Kind::all(Some(Category::Info), Some(Subject::Lifecycle));
+        assert_eq!(one, [Kind::new(Category::Info, Subject::Lifecycle)]);
+    }
+
+    #[test]
+    fn an_entry_is_found_by_its_age_and_by_its_sim() {
+        let customer = CustomerId::parse("acme").unwrap();
+        let iccid = Iccid::parse("8988").unwrap();
+        let device = crate::conformance::given::device(&customer, 1);
+        let written = crate::conformance::given::entry(&device, 10, 1);
+        let key = entry(&written);
+        assert_eq!(entry_from_age(&entry_by_age(&written)), Some(key.clone()));
+        let (id, kind) = entry_from_iccid(&entry_of_iccid(&written, &iccid)).unwrap();
+        assert_eq!(entry_of(&customer, kind, id), key);
+        assert_eq!(entry_from_age(&by_age()), None);
+        assert_eq!(entry_from_iccid(b"short"), None);
+    }
 }

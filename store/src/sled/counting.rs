@@ -10,6 +10,7 @@ use super::kv::Rows;
 use super::overlay::Overlay;
 use crate::key::log::Kind;
 use crate::key::log::count::{self, Span};
+use crate::record::counts::{Counts, read_counts, write_counts};
 use crate::record::last::{LastEntries, read_last_entries, write_last_entries};
 
 /// What of an entry is counted.
@@ -51,10 +52,23 @@ impl Counted {
     }
 
     fn count(&self, delta: i64, rows: &mut Overlay<'_>) -> Result<(), Fault> {
-        let kind = Kind::new(self.category, self.subject);
+        let place = Kind::new(self.category, self.subject).place();
         for span in Span::ALL {
-            let key = count::entries(&self.customer, span, span.bucket_of(self.id), kind);
-            rows.add(IVec::from(key), delta)?;
+            let key = IVec::from(count::entries(
+                &self.customer,
+                span,
+                span.bucket_of(self.id),
+            ));
+            let mut counts = match rows.row(&key)? {
+                Some(row) => read_counts(&row)?,
+                None => Counts::default(),
+            };
+            counts.add(place, delta);
+            if counts.are_zero() {
+                rows.remove(key);
+            } else {
+                rows.put(key, IVec::from(write_counts(&counts)));
+            }
         }
         Ok(())
     }

@@ -1,15 +1,13 @@
 //! Where do the counts of the administration log lie?
 //!
 //! Entries are counted by the time of their ids, in stretches of three lengths, and devices by the
-//! quarter of an hour of their last entry. The kind stands last in a key, so that one range of
-//! keys has every kind of a stretch.
+//! quarter of an hour of their last entry.
 
 use engine::admin_log::entry::Category;
 use engine::ids::{CustomerId, DeviceKey, EntryId};
 use engine::moment::Timestamp;
 
-use super::{Key, Kind};
-use crate::key::{Builder, Table, append, made_at};
+use crate::key::{Builder, Key, Table, append, made_at};
 use crate::record::code;
 
 /// How long the stretches are that entries are counted in.
@@ -61,13 +59,8 @@ impl Span {
     }
 }
 
-/// How many entries of a kind a customer has in a stretch.
-pub(crate) fn entries(customer: &CustomerId, span: Span, bucket: u32, kind: Kind) -> Key {
-    append(entries_from(customer, span, bucket), &kind.0)
-}
-
-/// Where the counts of a customer's entries begin that are of this stretch or a later one.
-pub(crate) fn entries_from(customer: &CustomerId, span: Span, bucket: u32) -> Key {
+/// How many entries of each kind a customer has in a stretch.
+pub(crate) fn entries(customer: &CustomerId, span: Span, bucket: u32) -> Key {
     Builder::of(Table::EntryCount)
         .text(customer.as_str())
         .byte(span.code())
@@ -75,11 +68,9 @@ pub(crate) fn entries_from(customer: &CustomerId, span: Span, bucket: u32) -> Ke
         .end()
 }
 
-/// The stretch and the kind of a count, from its key.
-pub(crate) fn counted(key: &[u8]) -> Option<(u32, Kind)> {
-    let (rest, kind) = key.split_last_chunk()?;
-    let bucket = rest.last_chunk()?;
-    Some((u32::from_be_bytes(*bucket), Kind(*kind)))
+/// The stretch of a count, from its key.
+pub(crate) fn counted(key: &[u8]) -> Option<u32> {
+    key.last_chunk().copied().map(u32::from_be_bytes)
 }
 
 /// Which entries told of a device last.
@@ -109,7 +100,6 @@ pub(crate) fn devices_among(customer: &CustomerId, among: Option<Category>) -> K
 
 #[cfg(test)]
 mod tests {
-    use engine::admin_log::entry::Subject;
     use engine::moment::Moment;
 
     use super::*;
@@ -118,20 +108,18 @@ mod tests {
     #[test]
     fn a_stretch_is_found_again_in_the_key_of_its_count() {
         let acme = CustomerId::parse("acme").unwrap();
-        let kind = Kind::new(Category::Info, Subject::General);
         for bucket in [0, 1, 0x0102_0304, u32::MAX] {
-            let key = entries(&acme, Span::Quarter, bucket, kind);
-            assert_eq!(counted(&key), Some((bucket, kind)));
-            assert!(key.starts_with(&entries_from(&acme, Span::Quarter, bucket)));
+            let key = entries(&acme, Span::Quarter, bucket);
+            assert_eq!(counted(&key), Some(bucket));
         }
-        assert_eq!(counted(b"short"), None);
+        assert_eq!(counted(b"cut"), None);
         let device = device(&acme, DeviceKey::from_bytes([7; 16]));
         assert_eq!(rest_of(&device, &devices(&acme)), [7; 16]);
     }
 
     #[test]
     fn an_entry_is_counted_by_the_time_in_its_id() {
-        for ms in [0, 1, 1_700_000_000_123, (1 << 48) - 1] {
+        for ms in [0, 1, 1_700_000_000_123, 1 << 47] {
             let mut moment = Moment::new(Timestamp::from_ms(ms), u128::MAX);
             let id = EntryId::new(moment.uuid());
             for span in Span::ALL {

@@ -20,8 +20,9 @@ use crate::key::log::Kind;
 use crate::key::log::count::Span;
 use crate::key::{self, Key};
 use crate::record::Unreadable;
+use crate::record::counts::read_counts;
 use crate::record::entry::{read_entry, read_payload};
-use crate::record::number::{self, read_last_entry};
+use crate::record::number::read_last_entry;
 use crate::sled::fault::Fault;
 
 use counts::Counts;
@@ -103,8 +104,8 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
-    /// Has a look at every count of a stretch of time that is made of whole spans, oldest first: of
-    /// which span it is, and how many entries of a kind there are.
+    /// Has a look at the counts of a stretch of time that is made of whole spans, oldest first: of
+    /// which span they are, and how many entries of these kinds it has.
     pub(super) fn each_count(
         &self,
         span: Span,
@@ -112,15 +113,14 @@ impl<'a> Log<'a> {
         mut look: impl FnMut(u32, u64),
     ) -> Result<(), Fault> {
         let [first, end] = [stretch.from, stretch.end]
-            .map(|at| key::log::count::entries_from(self.customer, span, span.bucket(at)));
+            .map(|at| key::log::count::entries(self.customer, span, span.bucket(at)));
         for row in self.db.range::<&[u8], _>(first.as_slice()..end.as_slice()) {
             let (key, row) = row?;
-            let counted = key::log::count::counted(&key);
-            let (bucket, kind) = counted.ok_or(Unreadable::Damaged("a count of the log"))?;
-            if self.kinds.contains(&kind) {
-                let number = number::read_count(&row)?;
-                look(bucket, u64::try_from(number).unwrap_or(0));
-            }
+            let bucket = key::log::count::counted(&key);
+            let bucket = bucket.ok_or(Unreadable::Damaged("a count of the log"))?;
+            let counts = read_counts(&row)?;
+            let numbers = self.kinds.iter().map(|kind| counts.at(kind.place()));
+            look(bucket, numbers.sum());
         }
         Ok(())
     }

@@ -82,10 +82,11 @@ fn number_in(log: &Log<'_>, part: Part) -> Result<u64, Fault> {
 
 /// The numbers of entries in the spans of a stretch, newest first, without those that have none.
 fn buckets(log: &Log<'_>, span: Span, stretch: Stretch) -> Result<Vec<(u32, u64)>, Fault> {
-    let mut buckets: Vec<(u32, u64)> = Vec::new();
-    log.each_count(span, stretch, |bucket, number| match buckets.last_mut() {
-        Some((last, numbers)) if *last == bucket => *numbers += number,
-        Some(_) | None => buckets.push((bucket, number)),
+    let mut buckets = Vec::new();
+    log.each_count(span, stretch, |bucket, number| {
+        if number > 0 {
+            buckets.push((bucket, number));
+        }
     })?;
     buckets.reverse();
     Ok(buckets)

@@ -1,0 +1,82 @@
+//! How many entries of each kind does a stretch of time have?
+
+use super::{Unreadable, check_version};
+
+const VERSION: u8 = 1;
+
+/// The bytes of one count.
+const COUNT: usize = size_of::<u64>();
+
+/// A count for each kind, by its place. Kinds that come later stand behind; a kind that has no
+/// place yet has no entries.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Counts(Vec<u64>);
+
+impl Counts {
+    /// How many there are of the kind at a place.
+    pub(crate) fn at(&self, place: usize) -> u64 {
+        self.0.get(place).copied().unwrap_or(0)
+    }
+
+    /// Counts one more, or one less, at a place.
+    pub(crate) fn add(&mut self, place: usize, delta: i64) {
+        if self.0.len() <= place {
+            self.0.resize(place + 1, 0);
+        }
+        if let Some(count) = self.0.get_mut(place) {
+            *count = count.saturating_add_signed(delta);
+        }
+    }
+
+    /// Whether there is nothing of any kind.
+    pub(crate) fn are_zero(&self) -> bool {
+        self.0.iter().all(|count| *count == 0)
+    }
+}
+
+/// Writes counts.
+pub(crate) fn write_counts(counts: &Counts) -> Vec<u8> {
+    let mut value = Vec::with_capacity(1 + COUNT * counts.0.len());
+    value.push(VERSION);
+    for count in &counts.0 {
+        value.extend_from_slice(&count.to_be_bytes());
+    }
+    value
+}
+
+/// Reads counts.
+pub(crate) fn read_counts(value: &[u8]) -> Result<Counts, Unreadable> {
+    let (counts, rest) = check_version(VERSION, value)?.as_chunks::<COUNT>();
+    if !rest.is_empty() {
+        return Err(Unreadable::Damaged("half a count"));
+    }
+    let counts = counts.iter().map(|count| u64::from_be_bytes(*count));
+    Ok(Counts(counts.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_come_back_with_room_for_later_kinds() {
+        let mut counts = Counts::default();
+        assert!(counts.are_zero());
+        counts.add(2, 1);
+        counts.add(0, 300);
+        counts.add(2, 1);
+        let read = read_counts(&write_counts(&counts)).unwrap();
+        assert_eq!([0, 1, 2, 3].map(|place| read.at(place)), [300, 0, 2, 0]);
+        counts.add(0, -300);
+        assert!(!counts.are_zero());
+        counts.add(2, -2);
+        assert!(counts.are_zero());
+    }
+
+    #[test]
+    fn what_was_not_written_is_damage() {
+        for value in [&[][..], &[2], &[1, 0], &[1, 0, 0, 0, 0, 0, 0, 0, 1, 1]] {
+            assert!(read_counts(value).is_err(), "{value:?}");
+        }
+    }
+}
