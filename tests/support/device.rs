@@ -7,7 +7,7 @@ use std::thread;
 
 use harness::device::SimulatedDevice;
 use harness::device::configuration::Configuration;
-use harness::device::event::{Event, Location};
+use harness::device::event::{Event, Location, Operation};
 use harness::device::performed::Performed;
 use harness::device::resource::Answer;
 use harness::socket::{Link, Loss, RunningDevice, run};
@@ -135,6 +135,38 @@ impl Device {
             );
             is_it.then_some(())
         });
+    }
+
+    /// Has it measure another value, which whoever observes it is told.
+    pub(crate) fn set(&self, path: Path, value: Value) {
+        let before = world().block_on(self.running.set(path, value)).unwrap();
+        before.expect("it has a resource of that type");
+    }
+
+    /// Waits until it has met a request to observe a path, or to observe it no more.
+    pub(crate) fn hear_observed(&mut self, operation: Operation, wanted: Path) {
+        self.hear("a request about an observation", |event| {
+            let is_it = matches!(
+                event,
+                Event::Answered { path, operation: met, .. }
+                    if *path == wanted && *met == operation
+            );
+            is_it.then_some(())
+        });
+    }
+
+    /// Waits until it was told that nobody wants to know of a path.
+    pub(crate) fn hear_unwanted(&mut self, wanted: Path) {
+        self.hear("the end of an observation", |event| {
+            let is_it = matches!(event, Event::ObservationEnded { path } if *path == wanted);
+            is_it.then_some(())
+        });
+    }
+
+    /// How often it was asked to observe a path, as long as it remembers.
+    pub(crate) fn times_observed(&self, path: Path) -> usize {
+        let asked = |done: &Performed| done.path == path && done.operation == Operation::Observe;
+        self.performed().into_iter().filter(asked).count()
     }
 
     /// Looks at the device, or changes what needs no clock.

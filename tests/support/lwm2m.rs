@@ -17,6 +17,16 @@ pub(crate) fn execute(address: &str) -> Value {
     json!({ "action": "execute", "resourceAddress": address })
 }
 
+/// Asks to be told whenever a value changes.
+pub(crate) fn observe_start(address: &str) -> Value {
+    json!({ "action": "observe-start", "resourceAddress": address })
+}
+
+/// Asks to be told no more.
+pub(crate) fn observe_end(address: &str) -> Value {
+    json!({ "action": "observe-end", "resourceAddress": address })
+}
+
 /// The same when the device is next heard.
 pub(crate) fn when_active(mut body: Value) -> Value {
     body["requestMode"] = json!("SEND_WHEN_ACTIVE");

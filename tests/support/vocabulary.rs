@@ -8,6 +8,7 @@ pub(crate) mod caller;
 pub(crate) mod client;
 pub(crate) mod device;
 pub(crate) mod http;
+pub(crate) mod inspector;
 pub(crate) mod lwm2m;
 pub(crate) mod poll;
 pub(crate) mod program;
