@@ -113,6 +113,7 @@ async fn perform(
     )
     .await?;
     step("reading the lamp's brightness", story.read_the_lamp()).await?;
+    step("observing the lamp", story.observe_the_lamp()).await?;
     let queued = step(
         "queueing a request for the meter",
         story.queue_for_the_meter(),

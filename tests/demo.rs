@@ -30,6 +30,9 @@ fn a_stranger_sees_the_main_job_and_can_do_the_same_by_hand() {
         "street-lamp     registered at /rd/",
         "tracker         registered at /rd/",
         "SUCCEEDED: read /3311/0/5851 of street-lamp, code 205, value 60",
+        "SUCCEEDED: observe-start /3303/0/5700 of street-lamp, code 205, value 41.5",
+        "street-lamp     told that /3303/0/5700 has changed",
+        "knows, without having asked again: /3303/0/5700 of street-lamp is 42",
         "FAILED: write /3311/0/5851 rather bright of street-lamp",
         "DeviceController[InvalidDataType]",
         "CANCELLED: read /6/0/0 of tracker",
@@ -66,12 +69,20 @@ fn a_stranger_sees_the_main_job_and_can_do_the_same_by_hand() {
         .perform("Ask the meter, which answers when it wakes")
         .expect(202);
     hear(&mut demo, "SCHEDULED: read /3424/0/1 of water-meter");
+    let lamp = handout.perform("Inspect the lamp: what is known, observed, and was told lately");
+    assert_eq!(lamp.expect(200)["observations"][0]["path"], "/3303/0/5700");
+    let messages = handout
+        .perform("See what the lamp told, the latest first")
+        .expect(200);
+    let told = messages["items"].as_array().unwrap().iter();
+    let temperature = told.filter(|message| message["cause"]["type"] == "OBSERVATION");
+    assert!(temperature.count() >= 1, "{messages}");
     let devices = handout.perform("List the devices").expect(200);
     assert_eq!(devices["items"].as_array().unwrap().len(), 3);
     let requests = handout
         .perform("List all requests, the latest first")
         .expect(200);
-    assert_eq!(requests["items"].as_array().unwrap().len(), 6);
+    assert_eq!(requests["items"].as_array().unwrap().len(), 7);
     handout.perform("List the administration log").expect(200);
 
     demo.terminate();

@@ -87,6 +87,14 @@ impl Handout<'_> {
                 self.ask(Role::Meter, &queued),
             ),
             (
+                "Inspect the lamp: what is known, observed, and was told lately",
+                self.read(&format!("{DEVICES}/{}", Role::Lamp.id())),
+            ),
+            (
+                "See what the lamp told, the latest first",
+                self.read(&format!("{DEVICES}/{}/messages", Role::Lamp.id())),
+            ),
+            (
                 "See what became of a request",
                 self.read(&format!("{REQUESTS}/{}", self.request)),
             ),

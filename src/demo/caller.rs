@@ -166,6 +166,16 @@ impl Caller {
         })
     }
 
+    /// Looks what is known of a value of a device.
+    pub(super) async fn known_value(
+        &self,
+        device: &str,
+        path: &str,
+    ) -> Result<Option<Value>, CallError> {
+        let shown = self.read(&format!("{DEVICES}/{device}")).await?;
+        Ok(shown.value_where("/values", "path", path))
+    }
+
     /// Asks a device for something and returns the request's id.
     pub(super) async fn ask(&self, device: &str, asked: &Value) -> Result<String, CallError> {
         let path = format!("{ACTIONS}/{device}/actions/LWM2M");

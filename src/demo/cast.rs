@@ -16,6 +16,8 @@ use tokio::sync::mpsc::error::TryRecvError;
 
 /// How bright the lamp is, in percent: Light Control, Dimmer.
 pub(super) const BRIGHTNESS: Path = Path::resource(3311, 0, 5851);
+/// How warm it is inside the lamp: Temperature, Sensor Value.
+pub(super) const TEMPERATURE: Path = Path::resource(3303, 0, 5700);
 /// How much water has gone through the meter: Water meter, Cumulated water volume.
 pub(super) const VOLUME: Path = Path::resource(3424, 0, 1);
 /// Where the tracker is: Location, Latitude.
@@ -31,6 +33,11 @@ const METER_SLEEPS_FIRST_MS: u32 = 6_000;
 const METER_SLEEPS_LATER_MS: u32 = 30_000;
 const TRACKER_SLEEPS_MS: u32 = 180_000;
 const AWAKE_WINDOW_MS: u32 = 1_200;
+
+/// What it is like inside the lamp by turns, in degrees Celsius,
+const WARMTH: [f64; 6] = [41.5, 42.0, 42.6, 43.1, 42.4, 41.8];
+/// and how long a turn is: often enough for whoever looks, and seldom enough to be read.
+const WARMTH_LASTS_S: u64 = 20;
 
 /// The meter has to measure first, which makes an attempt long enough to be seen.
 const MEASURING_MS: u32 = 400;
@@ -115,6 +122,7 @@ impl Role {
             Self::Lamp => vec![
                 Resource::holding(LIGHT_IS_ON, Value::Boolean(true)),
                 Resource::holding(BRIGHTNESS, Value::Integer(60)),
+                Resource::holding(TEMPERATURE, Value::Float(warmth(0))),
             ],
             Self::Meter => {
                 let measuring = Answer::SeparateConfirmable {
@@ -133,10 +141,12 @@ impl Role {
         basics.chain([model]).chain(own).collect()
     }
 
-    /// Lets the world around the device go on for a second.
-    fn live(self, device: &mut SimulatedDevice) {
+    /// Lets the world around the device go on for a second, the given one.
+    fn live(self, device: &mut SimulatedDevice, second: u64) {
         match self {
-            Self::Lamp => {}
+            Self::Lamp => {
+                device.set(TEMPERATURE, Value::Float(warmth(second / WARMTH_LASTS_S)));
+            }
             Self::Meter => grow(device, VOLUME, 0.003),
             Self::Tracker => {
                 grow(device, LATITUDE, 0.0001);
@@ -241,11 +251,21 @@ impl Cast {
         self.member(Role::Meter)?.with(longer).await
     }
 
-    /// Lets the world around the devices go on for a second.
-    pub(super) async fn live(&self) -> Result<(), Gone> {
+    /// Has it get warmer in the lamp, and returns how warm.
+    pub(super) async fn warm_up(&self) -> Result<f64, Gone> {
+        let warmer = warmth(1);
+        let warm = move |device: &mut SimulatedDevice| {
+            device.set(TEMPERATURE, Value::Float(warmer));
+        };
+        self.member(Role::Lamp)?.with(warm).await?;
+        Ok(warmer)
+    }
+
+    /// Lets the world around the devices go on for a second, the given one.
+    pub(super) async fn live(&self, second: u64) -> Result<(), Gone> {
         for member in &self.members {
             let role = member.role;
-            member.with(move |device| role.live(device)).await?;
+            member.with(move |device| role.live(device, second)).await?;
         }
         Ok(())
     }
@@ -266,6 +286,11 @@ impl Member {
             .await
             .map_err(|Stopped| Gone(self.role))
     }
+}
+
+fn warmth(turn: u64) -> f64 {
+    let turn = usize::try_from(turn).unwrap_or_default() % WARMTH.len();
+    WARMTH[turn]
 }
 
 fn grow(device: &mut SimulatedDevice, path: Path, step: f64) {
@@ -303,15 +328,27 @@ mod tests {
     fn what_is_measured_grows_without_noise() {
         let mut meter = SimulatedDevice::new(Role::Meter.configuration(), 1);
         for _ in 0..3 {
-            Role::Meter.live(&mut meter);
+            Role::Meter.live(&mut meter, 0);
         }
         assert_eq!(meter.value(VOLUME), Some(&Value::Float(1834.216)));
+    }
+
+    #[test]
+    fn the_lamp_gets_warmer_and_cooler_by_turns() {
+        let mut lamp = SimulatedDevice::new(Role::Lamp.configuration(), 1);
+        let mut warmth_after = |second| {
+            Role::Lamp.live(&mut lamp, second);
+            lamp.value(TEMPERATURE).cloned()
+        };
+        let expected = [41.5, 41.5, 42.0, 41.8, 41.5].map(|degrees| Some(Value::Float(degrees)));
+        assert_eq!([0, 19, 20, 119, 120].map(&mut warmth_after), expected);
     }
 
     #[test]
     fn every_device_offers_what_the_story_asks_of_it() {
         for (role, path) in [
             (Role::Lamp, BRIGHTNESS),
+            (Role::Lamp, TEMPERATURE),
             (Role::Meter, VOLUME),
             (Role::Tracker, LATITUDE),
         ] {

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 
 use self::words::{change, registered};
 use super::caller::{CallError, Caller, Request};
-use super::cast::{BRIGHTNESS, Cast, Gone, LATITUDE, Part, Role, VOLUME};
+use super::cast::{BRIGHTNESS, Cast, Gone, LATITUDE, Part, Role, TEMPERATURE, VOLUME};
 use super::narrator::{Narrator, Voice};
 
 /// How long a step may take before it counts as failed; none takes a third of it.
@@ -123,6 +123,29 @@ impl<'a> Story<'a> {
         let id = self.ask(Role::Lamp, &asked).await?;
         let request = self.follow(&id, |request| !request.is_pending()).await?;
         expect("SUCCEEDED", &request)
+    }
+
+    /// Has the lamp tell a value whenever it changes, and sees it change.
+    pub(super) async fn observe_the_lamp(&mut self) -> Result<(), Why> {
+        self.narrator
+            .chapter("What is observed is told whenever it changes")?;
+        let path = TEMPERATURE.to_string();
+        let asked = json!({ "action": "observe-start", "resourceAddress": path });
+        let text = "asks the lamp to tell how warm it is, now and whenever that changes";
+        self.narrator.tell(Voice::Caller, text)?;
+        let id = self.ask(Role::Lamp, &asked).await?;
+        let request = self.follow(&id, |request| !request.is_pending()).await?;
+        expect("SUCCEEDED", &request)?;
+        let warmer = json!(self.cast.warm_up().await?);
+        let deadline = Deadline::of("the lamp's new temperature is known");
+        let id = Role::Lamp.id();
+        while self.caller.known_value(id, &path).await?.as_ref() != Some(&warmer) {
+            deadline.check()?;
+            self.linger().await?;
+        }
+        self.tell_news()?;
+        let text = format!("knows, without having asked again: {path} of {id} is {warmer}");
+        Ok(self.narrator.tell(Voice::Service, text)?)
     }
 
     /// Waits until the meter sleeps, and asks it for a value all the same.

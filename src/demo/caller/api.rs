@@ -165,6 +165,13 @@ impl Answer {
             .collect()
     }
 
+    /// The value of that element of a list that has a given text under a name.
+    pub(super) fn value_where(&self, list: &str, name: &str, text: &str) -> Option<Value> {
+        let elements = self.body.pointer(list)?.as_array()?;
+        let found = elements.iter().find(|element| element[name] == text)?;
+        found.get("value").cloned()
+    }
+
     /// Whether it says true at a JSON pointer.
     pub(super) fn is_true(&self, pointer: &str) -> bool {
         self.body.pointer(pointer) == Some(&Value::Bool(true))

@@ -23,6 +23,7 @@ impl Story<'_> {
         }
         let mut glance = interval(GLANCE_EVERY);
         glance.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut second = 0;
         loop {
             tokio::select! {
                 told = self.cast.next() => {
@@ -32,7 +33,8 @@ impl Story<'_> {
                     }
                 }
                 _ = glance.tick() => {
-                    self.cast.live().await?;
+                    self.cast.live(second).await?;
+                    second += 1;
                     self.tell_changes().await?;
                 }
             }
