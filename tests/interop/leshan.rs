@@ -40,13 +40,23 @@ fn a_registration_is_shown_with_all_it_says() {
 }
 
 #[test]
-fn a_sleeper_says_that_it_sleeps() {
-    let world = World::new("127.0.9.41");
+fn a_sleeper_is_asked_when_it_wakes() {
+    let service = Service::start_with(&[("SIGNALBOX_AWAKE_WINDOW_MS", "100")]);
+    let world = World::of(service, "127.0.9.41");
     let mut device = world.device(ID, &["--queue-mode", "yes"]);
     device.hear("registered");
-    let shown = world.inspector();
+    let shown = until("a sleeping device", || {
+        let shown = world.inspector();
+        (shown["presence"]["state"] == "ASLEEP").then_some(shown)
+    });
     assert_eq!(shown["registration"]["queueMode"], true, "{shown}");
-    assert_eq!(world.value_of("/3/0/0"), "Lamp Works", "it is awake yet");
+    let id = world.caller.create_action(ID, &read("/3/0/0"));
+    let waiting = world.caller.action(&id);
+    assert_eq!(waiting["status"], "IN_PROGRESS", "{waiting}");
+    assert_eq!(waiting["sendAttemptsLeft"], 1, "{waiting}");
+    device.say("update");
+    let action = world.caller.final_action(&id);
+    assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
 }
 
 #[test]
@@ -320,7 +330,10 @@ struct World {
 
 impl World {
     fn new(address: &str) -> Self {
-        let service = Service::start();
+        Self::of(Service::start(), address)
+    }
+
+    fn of(service: Service, address: &str) -> Self {
         let caller = Caller::of_new_customer(&service, "Lamp Works");
         caller.create_device(ID, address);
         Self {
