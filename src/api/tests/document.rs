@@ -25,6 +25,7 @@ const GOLDEN: &[(&str, &str, &str, u16)] = &[
     ("action_page", ARCHIVED, "get", 200),
     ("actions_accepted", ACTIONS_OF_MANY, "post", 202),
     ("device", DEVICES, "post", 201),
+    ("device", DEVICE, "patch", 200),
     ("device_inspector_asleep", DEVICE, "get", 200),
     ("device_inspector_unheard", DEVICE, "get", 200),
     ("failure", DEVICES, "post", 400),

@@ -1,0 +1,235 @@
+//! Is what a device said and did kept, told page by page, and shown to its customer alone?
+
+use std::process::Output;
+
+use harness::device::configuration::Configuration;
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::value::Value as DeviceValue;
+use serde_json::{Value, json};
+
+use crate::scene::{ID, Scene, error_codes, silent_device, start};
+use crate::vocabulary::caller::{API, Caller, text};
+use crate::vocabulary::device::DEVICE_IP;
+use crate::vocabulary::lwm2m::{observe_start, read};
+use crate::vocabulary::poll::until;
+use crate::vocabulary::service::signalbox;
+use crate::vocabulary::wire::{Wire, deregister};
+
+const TEMPERATURE: Path = Path::resource(3303, 0, 5700);
+const ADDRESS: &str = "/3303/0/5700";
+
+#[test]
+fn what_a_device_did_is_told_newest_first() {
+    let (service, caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let wire = Wire::to(&service);
+    let location = wire.register(ID, 1);
+    wire.ask(&deregister(&location, 2));
+    let told = caller.messages(ID);
+    let kinds: Vec<_> = told
+        .iter()
+        .map(|it| text(&it["lifecycle"]["type"]))
+        .collect();
+    assert_eq!(kinds, ["DEREGISTERED", "REGISTERED"]);
+    for message in &told {
+        assert_eq!(message["type"], "LIFECYCLE", "{message}");
+        assert!(text(&message["time"]).ends_with('Z'), "{message}");
+        assert!(
+            text(&message["received"]).parse::<u64>().is_ok(),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn a_value_that_was_asked_for_is_told_with_its_request() {
+    let scene = Scene::new();
+    let action = scene.caller.perform(ID, &read(ADDRESS));
+    let told = &scene.caller.messages(ID)[0];
+    assert_eq!(told["type"], "TELEMETRY_DATA", "{told}");
+    assert_eq!(
+        told["cause"],
+        json!({ "type": "ACTION", "requestId": action["id"] })
+    );
+    assert_eq!(
+        told["payload"],
+        json!({ "type": "JSON", "value": { ADDRESS: 21.5 } })
+    );
+    let known = scene.caller.known_value(ID, ADDRESS).unwrap();
+    assert_eq!(known["value"], 21.5, "{known}");
+    assert_eq!(known["time"], told["time"]);
+}
+
+#[test]
+fn what_was_acknowledged_survives_a_crash() {
+    let mut scene = Scene::with(&[], Configuration::new(ID));
+    let begun = scene.caller.perform(ID, &observe_start(ADDRESS));
+    assert_eq!(begun["status"], "SUCCEEDED", "{begun}");
+    for (degrees, times) in [(22.0, 1), (23.5, 2)] {
+        scene.device.set(TEMPERATURE, DeviceValue::Float(degrees));
+        scene.caller.once_notified(ID, ADDRESS, times);
+    }
+    let before = (scene.caller.messages(ID), shown_values(&scene.caller));
+    scene.crash();
+    assert_eq!(
+        (scene.caller.messages(ID), shown_values(&scene.caller)),
+        before
+    );
+    let known = scene.caller.known_value(ID, ADDRESS).unwrap();
+    assert_eq!(known["value"], 23.5, "{known}");
+}
+
+#[test]
+fn paging_skips_and_repeats_nothing_while_messages_come() {
+    let (service, caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let wire = Wire::to(&service);
+    for id in 1..=25 {
+        wire.register(ID, id);
+    }
+    let whole = ids(&caller.messages(ID));
+    assert_eq!(whole.len(), 25);
+    let mut read = Vec::new();
+    let mut cursor = None;
+    let mut next_id = 100;
+    loop {
+        let stretch = messages(&caller, 7, cursor.as_deref());
+        let items = ids(stretch["items"].as_array().unwrap());
+        assert!(items.len() <= 7, "{stretch}");
+        read.extend(items);
+        // What comes meanwhile is newer than all that is still to be read.
+        wire.register(ID, next_id);
+        next_id += 1;
+        match &stretch["nextCursor"] {
+            Value::Null => break,
+            next => cursor = Some(text(next)),
+        }
+    }
+    assert_eq!(read, whole);
+}
+
+#[test]
+fn a_stretch_that_takes_all_there_is_has_no_next() {
+    let (service, caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let wire = Wire::to(&service);
+    for id in 1..=3 {
+        wire.register(ID, id);
+    }
+    let whole = messages(&caller, 3, None);
+    assert_eq!(ids(whole["items"].as_array().unwrap()).len(), 3);
+    assert!(whole.get("nextCursor").is_none(), "{whole}");
+    let nearly = messages(&caller, 2, None);
+    let last = messages(&caller, 2, Some(&text(&nearly["nextCursor"])));
+    assert_eq!(ids(last["items"].as_array().unwrap()).len(), 1);
+    assert!(last.get("nextCursor").is_none(), "{last}");
+}
+
+#[test]
+fn what_cannot_be_a_stretch_is_refused() {
+    let (_service, caller) = start(&[]);
+    silent_device(&caller, ID);
+    let faults = [
+        ("cursor=newest", "INVALID_VALUE", "cursor"),
+        ("cursor=", "INVALID_VALUE", "cursor"),
+        ("pageSize=0", "OUT_OF_RANGE", "pageSize"),
+        ("pageSize=101", "OUT_OF_RANGE", "pageSize"),
+        ("page=2", "UNKNOWN_PARAMETER", "page"),
+    ];
+    for (query, code, field) in faults {
+        let path = format!("{API}/devices/{ID}/messages?{query}");
+        let refused = caller.request("GET", &path).expect(400);
+        assert_eq!(error_codes(&refused), [code], "{refused}");
+        assert_eq!(refused["errors"][0]["field"], field, "{refused}");
+    }
+    assert_eq!(caller.messages(ID), [] as [Value; 0]);
+}
+
+#[test]
+fn a_history_is_its_customer_s_alone_and_goes_with_the_device() {
+    let (service, caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let stranger = Caller::of_new_customer(&service, "Umbrella");
+    Wire::to(&service).register(ID, 1);
+    let path = format!("{API}/devices/{ID}/messages");
+    assert_eq!(caller.messages(ID).len(), 1);
+    let refused = stranger.request("GET", &path).expect(404);
+    assert_eq!(error_codes(&refused), ["NOT_FOUND"]);
+    let device = format!("{API}/devices/{ID}");
+    assert_eq!(caller.request("DELETE", &device).status, 204);
+    assert_eq!(caller.request("GET", &path).status, 404);
+    caller.create_device(ID, DEVICE_IP);
+    assert_eq!(caller.messages(ID), [] as [Value; 0]);
+}
+
+#[test]
+fn a_registration_that_expires_is_told() {
+    let (service, caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let wire = Wire::to(&service);
+    let registration = crate::vocabulary::wire::register_with(
+        &[&format!("ep={ID}"), "lt=1", "lwm2m=1.1", "b=U"],
+        "</1/0>,</3/0>",
+        1,
+    );
+    wire.ask(&registration);
+    let newest = until("the end of a registration", || {
+        let newest = caller.messages(ID).remove(0);
+        (newest["lifecycle"]["type"] != "REGISTERED").then_some(newest)
+    });
+    assert_eq!(
+        newest["lifecycle"]["type"], "REGISTRATION_EXPIRED",
+        "{newest}"
+    );
+}
+
+#[test]
+fn the_days_of_a_history_are_a_setting() {
+    let told = configuration(&[]);
+    let line = line_of(&told, "history-retention-days");
+    assert!(line.contains('7'), "{line}");
+    let told = configuration(&[("SIGNALBOX_HISTORY_RETENTION_DAYS", "30")]);
+    let line = line_of(&told, "history-retention-days");
+    assert!(
+        line.contains("30") && line.contains("SIGNALBOX_HISTORY_RETENTION_DAYS"),
+        "{line}"
+    );
+    for refused in ["0", "3651", "week"] {
+        let output = configure(&[("SIGNALBOX_HISTORY_RETENTION_DAYS", refused)]);
+        assert!(!output.status.success(), "{refused}");
+    }
+}
+
+fn messages(caller: &Caller, size: u32, cursor: Option<&str>) -> Value {
+    let cursor = cursor.map(|cursor| format!("&cursor={cursor}"));
+    let cursor = cursor.unwrap_or_default();
+    let path = format!("{API}/devices/{ID}/messages?pageSize={size}{cursor}");
+    caller.request("GET", &path).expect(200)
+}
+
+fn ids(messages: &[Value]) -> Vec<String> {
+    messages.iter().map(|it| text(&it["id"])).collect()
+}
+
+fn shown_values(caller: &Caller) -> Value {
+    caller.inspect(ID)["values"].clone()
+}
+
+fn configuration(settings: &[(&str, &str)]) -> String {
+    let output = configure(settings);
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn configure(settings: &[(&str, &str)]) -> Output {
+    let mut program = signalbox();
+    program.arg("config").envs(settings.iter().copied());
+    program.output().unwrap()
+}
+
+fn line_of<'t>(told: &'t str, setting: &str) -> &'t str {
+    let name = setting.replace('-', "_");
+    told.lines()
+        .find(|line| line.contains(setting) || line.contains(&name))
+        .unwrap_or_else(|| panic!("no {setting}: {told}"))
+}
