@@ -32,6 +32,7 @@ mod settings;
 mod tokens;
 mod value;
 mod words;
+mod zone;
 
 use std::sync::Arc;
 
@@ -326,12 +327,24 @@ const ROUTES: &[Route] = &[
         settings::described::change,
         |it| it.to(settings::change),
     ),
-    // Administration log (seed 4.8).
+    // Administration log (seed 4.8, 4.9).
     get(
         "/management-api/v1/administrationLogs",
         Customer(LogsRead),
         logs::described::list,
         |it| it.to(logs::list),
+    ),
+    get(
+        "/management-api/v1/administrationLogs/stats",
+        Customer(LogsRead),
+        logs::described::statistics,
+        |it| it.to(logs::statistics::show),
+    ),
+    get(
+        "/management-api/v1/administrationLogs/{entry}/payload",
+        Customer(LogsRead),
+        logs::described::payload,
+        |it| it.to(logs::payload),
     ),
 ];
 

@@ -1,13 +1,14 @@
 //! The administration log (seed 4.8).
 
 pub(super) mod described;
+pub(super) mod statistics;
 
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
 use engine::admin_log::entry::{Category, Entry, Subject};
 use engine::admin_log::window::Window;
-use engine::ids::{CustomerId, Iccid};
+use engine::ids::{CustomerId, EntryId, Iccid};
 use engine::moment::Timestamp;
 use engine::query::LogFilter;
 
@@ -17,6 +18,7 @@ use super::body::Query;
 use super::error::Failure;
 use super::fields::Fields;
 use super::page::{PageBody, wanted_of};
+use super::segment::{At, Segment};
 use super::words::Word;
 
 /// The most entries on a page (seed 8).
@@ -41,6 +43,9 @@ pub(super) struct EntryBody {
     ip: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     iccid: Option<String>,
+    /// Where the bytes are that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload_reference: Option<String>,
 }
 
 /// GET: lists the entries of the caller's log, newest first.
@@ -55,19 +60,24 @@ pub(super) async fn list(
     Ok(HttpResponse::Ok().json(PageBody::of(wanted, page, |entry| EntryBody::of(&entry))))
 }
 
+/// GET: the bytes an entry is about, as the device sent them.
+pub(super) async fn payload(
+    caller: Caller,
+    At(entry): At<EntryId>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let payload = api.store.entry_payload(caller.customer, entry).await?;
+    let bytes = payload.ok_or_else(|| Failure::unknown(EntryId::NAME))?;
+    Ok(HttpResponse::Ok()
+        .content_type("application/octet-stream")
+        .body(Vec::from(bytes)))
+}
+
 fn filter(customer: CustomerId, now: Timestamp, mut fields: Fields) -> Result<LogFilter, Failure> {
     let iccid = fields.optional("iccid", Iccid::parse);
     let category = fields.optional("category", Category::read);
     let subject = fields.optional("type", Subject::read);
-    let start = fields.optional("startDateTime", instant);
-    let end = fields.optional("endDateTime", instant);
-    let window = match Window::of(now, start, end) {
-        Ok(window) => Some(window),
-        Err(reversed) => {
-            fields.fault("startDateTime", reversed);
-            None
-        }
-    };
+    let window = window(now, &mut fields);
     fields.finish(window.map(|window| LogFilter {
         customer,
         window,
@@ -75,6 +85,26 @@ fn filter(customer: CustomerId, now: Timestamp, mut fields: Fields) -> Result<Lo
         category,
         subject,
     }))
+}
+
+fn window(now: Timestamp, fields: &mut Fields) -> Option<Window> {
+    let mut are_read = true;
+    let mut bound = |name| {
+        fields.optional(name, |text| {
+            instant(text).inspect_err(|_| are_read = false)
+        })
+    };
+    let (start, end) = (bound("startDateTime"), bound("endDateTime"));
+    if !are_read {
+        return None;
+    }
+    match Window::of(now, start, end) {
+        Ok(window) => Some(window),
+        Err(reversed) => {
+            fields.fault("startDateTime", reversed);
+            None
+        }
+    }
 }
 
 fn instant(text: &str) -> Result<Timestamp, &'static str> {
@@ -99,6 +129,12 @@ impl EntryBody {
                 .map(ToString::to_string),
             ip: about.and_then(|device| device.ip).map(|ip| ip.to_string()),
             iccid: about.map(|device| device.iccid.to_string()),
+            payload_reference: entry.payload.as_ref().map(|_| reference(entry.id)),
         }
     }
+}
+
+/// The path of the bytes an entry is about.
+fn reference(entry: EntryId) -> String {
+    format!("/management-api/v1/administrationLogs/{entry}/payload")
 }

@@ -7,7 +7,7 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, web};
 
 use engine::action::Protocol;
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceId};
+use engine::ids::{ActionId, ClientId, CustomerId, DeviceId, EntryId};
 use engine::setting::SettingName;
 
 use super::error::Failure;
@@ -67,6 +67,14 @@ impl Segment for CustomerId {
 
 impl Segment for DeviceId {
     const NAME: &'static str = "device";
+
+    fn read(text: &str) -> Option<Self> {
+        Self::parse(text).ok()
+    }
+}
+
+impl Segment for EntryId {
+    const NAME: &'static str = "entry";
 
     fn read(text: &str) -> Option<Self> {
         Self::parse(text).ok()

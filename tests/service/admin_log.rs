@@ -228,7 +228,7 @@ fn twelve_failures(caller: &Caller) -> Vec<String> {
 }
 
 /// A request whose value does not fit: it fails at once, and the log says so.
-fn fail(caller: &Caller, device: &str) -> String {
+pub(crate) fn fail(caller: &Caller, device: &str) -> String {
     let id = caller.create_action(device, &when_active(write("/3303/0/5700", "warm")));
     assert_eq!(caller.final_action(&id)["status"], "FAILED");
     id

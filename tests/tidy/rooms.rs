@@ -58,7 +58,7 @@ const ROOMS: [Room; 7] = [
 const ROOT: &str = "signalbox";
 
 /// Third-party crates that have a room, in manifests.
-const CRATES: [(&str, &[&str]); 13] = [
+const CRATES: [(&str, &[&str]); 14] = [
     ("coap-lite", &["protocol"]),
     ("sled", &["store"]),
     ("minicbor", &["store"]),
@@ -68,6 +68,7 @@ const CRATES: [(&str, &[&str]); 13] = [
     ("reqwest", &[ROOT]),
     ("hdrhistogram", &["harness"]),
     ("indicatif", &[ROOT]),
+    ("jiff", &[ROOT]),
     ("metrics", &["actors", "store", ROOT]),
     ("metrics-exporter-prometheus", &[ROOT]),
     ("chrono", &["engine", "protocol"]),
@@ -75,7 +76,7 @@ const CRATES: [(&str, &[&str]); 13] = [
 ];
 
 /// Third-party crates that have a file or folder, in code.
-const PATHS: [(&str, &[&str]); 2] = [
+const PATHS: [(&str, &[&str]); 3] = [
     (
         "coap_lite",
         &[
@@ -87,6 +88,7 @@ const PATHS: [(&str, &[&str]); 2] = [
         "chrono",
         &["engine/src/moment.rs", "protocol/src/lwm2m/value/time.rs"],
     ),
+    ("jiff", &["src/api/zone.rs"]),
 ];
 
 /// Derives that give a type a format, and the rooms whose types are named for that format.

@@ -8,6 +8,7 @@ use engine::action::timeline::{Timeline, What};
 use engine::action::{
     Action, Addressee, Lwm2mRequest, Mode, Operation, Outcome, Payload, Protocol, Request, Status,
 };
+use engine::admin_log::daily::{Date, DayAmount, Statistics};
 use engine::admin_log::entry::{Entry, Seen};
 use engine::device::identity::Identity;
 use engine::device::record::{Observation, ObservationState, Registration};
@@ -25,6 +26,7 @@ use crate::api::action::{ActionBody, FollowedBody};
 use crate::api::device::{DeviceBody, InspectorBody};
 use crate::api::error::{Failure, Fault};
 use crate::api::logs::EntryBody;
+use crate::api::logs::statistics::StatisticsBody;
 use crate::api::messages::{MessageBody, MessagesBody};
 use crate::api::page::PageBody;
 
@@ -191,6 +193,37 @@ fn an_entry_of_the_administration_log() {
     };
     let entry = Entry::first_registered(&mut moment(), device);
     golden::check("log_entry", &EntryBody::of(&entry));
+}
+
+#[test]
+fn an_entry_about_bytes_that_are_kept() {
+    let profile = meter();
+    let device = Seen {
+        key: profile.key(),
+        identity: &Identity::of(&profile),
+        at: None,
+    };
+    let why = "the array has no end";
+    let entry = Entry::undecodable_payload(&mut moment(), device, why, &[0x81]);
+    golden::check("log_entry_with_payload", &EntryBody::of(&entry));
+}
+
+#[test]
+fn the_statistics_of_the_administration_log() {
+    let days = [(23, 3), (24, 41)];
+    let amounts = days.map(|(day, amount)| DayAmount {
+        date: Date {
+            year: 2026,
+            month: 11,
+            day,
+        },
+        amount,
+    });
+    let statistics = Statistics {
+        devices: 7,
+        amounts: amounts.into(),
+    };
+    golden::check("log_statistics", &StatisticsBody::of(&statistics));
 }
 
 #[actix_web::test]

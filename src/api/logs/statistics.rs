@@ -1,0 +1,77 @@
+//! The administration log in numbers (seed 4.9).
+
+use actix_web::{HttpResponse, web};
+use serde::Serialize;
+
+use engine::admin_log::daily::{DAYS_TOLD, DayAmount, Statistics, StatisticsWanted};
+use engine::admin_log::entry::Category;
+use engine::ids::CustomerId;
+use engine::moment::Timestamp;
+
+use crate::api::Api;
+use crate::api::access::Caller;
+use crate::api::body::Query;
+use crate::api::error::Failure;
+use crate::api::fields::Fields;
+use crate::api::words::Word;
+use crate::api::zone::Zone;
+
+/// What the log says in numbers (seed 2.3).
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::api) struct StatisticsBody {
+    total_unique_devices: u64,
+    administration_logs: Vec<DayBody>,
+}
+
+/// How many entries a day has.
+#[derive(Serialize)]
+struct DayBody {
+    amount: u64,
+    day: String,
+}
+
+/// GET: counts the entries of each of the last days, and the devices they are about.
+pub(in crate::api) async fn show(
+    caller: Caller,
+    Query(fields): Query,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let wanted = wanted(caller.customer, api.clock.now(), fields)?;
+    let statistics = api.store.log_statistics(wanted).await?;
+    Ok(HttpResponse::Ok().json(StatisticsBody::of(&statistics)))
+}
+
+fn wanted(
+    customer: CustomerId,
+    now: Timestamp,
+    mut fields: Fields,
+) -> Result<StatisticsWanted, Failure> {
+    let zone = fields.required("timezone", Zone::read);
+    let category = fields.optional("category", Category::read);
+    fields.finish(zone.map(|zone| StatisticsWanted {
+        customer,
+        days: zone.last_days(now, DAYS_TOLD),
+        category,
+    }))
+}
+
+impl StatisticsBody {
+    /// The statistics as they are shown.
+    pub(in crate::api) fn of(statistics: &Statistics) -> Self {
+        Self {
+            total_unique_devices: statistics.devices,
+            administration_logs: statistics.amounts.iter().map(DayBody::of).collect(),
+        }
+    }
+}
+
+impl DayBody {
+    /// The date is a local one, whatever the form says of an offset.
+    fn of(day: &DayAmount) -> Self {
+        Self {
+            amount: day.amount,
+            day: format!("{}T00:00:00.000+0000", day.date),
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! What does the administration log tell those who ask for it?
+
+use actix_web::http::StatusCode;
+use actors::clock::Clock;
+use engine::admin_log::entry::{Entry, Seen};
+use engine::change::{Batch, Change};
+use engine::device::identity::Identity;
+use engine::directory::device::{NewDevice, draft_device};
+use engine::ids::{CustomerId, DeviceId};
+use engine::limits::LOG_PAYLOAD_BYTES_MAX;
+use engine::moment::{Moment, Timestamp};
+use engine::profile::Profile;
+use serde_json::{Value, json};
+
+use crate::api::tests::world::{Credentials, World};
+
+const LOGS: &str = "/management-api/v1/administrationLogs";
+const STATS: &str = "/management-api/v1/administrationLogs/stats";
+const DAY_MS: i64 = 86_400_000;
+
+#[actix_web::test]
+async fn bytes_that_could_not_be_read_are_answered_as_they_came() {
+    let (world, acme) = acme().await;
+    let globex = world.customer("globex", &["logs:read"]).await;
+    let bytes = [0x00, 0xff, 0x80, b'{', 0x0d, 0x0a];
+    let now = Clock::new().now();
+    let undecodable = undecodable(&meter("acme", "one"), now.plus_ms(-1), &bytes);
+    let first_contact = first_contact(&meter("acme", "one"), now);
+    append(&world, &[&undecodable, &first_contact]).await;
+
+    let path = format!("{LOGS}/{}/payload", undecodable.id);
+    let listed = world.get(LOGS, &acme.bearer).await.json();
+    let references: Vec<&Value> = items(&listed)
+        .iter()
+        .map(|entry| &entry["payloadReference"])
+        .collect();
+    assert_eq!(references, [&Value::Null, &json!(path)]);
+    assert_eq!(items(&listed)[1]["message"], "Translator[UserPayloadError]");
+
+    let answer = world.get(&path, &acme.bearer).await;
+    assert_eq!(answer.status, StatusCode::OK);
+    assert_eq!(
+        answer.header("content-type"),
+        Some("application/octet-stream")
+    );
+    assert_eq!(answer.bytes, bytes.as_slice());
+
+    let elsewhere = format!("{LOGS}/{}/payload", first_contact.id);
+    let nowhere = format!("{LOGS}/01935c5a-0000-7000-8000-000000000001/payload");
+    let unreadable = format!("{LOGS}/stats/payload");
+    for (path, caller) in [
+        (&elsewhere, &acme),
+        (&nowhere, &acme),
+        (&unreadable, &acme),
+        (&path, &globex),
+    ] {
+        let answer = world.get(path, &caller.bearer).await;
+        assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
+        assert_eq!(answer.faults()[0].0, "NOT_FOUND");
+    }
+}
+
+#[actix_web::test]
+async fn bytes_are_kept_up_to_a_bound_and_the_entry_says_so() {
+    let (world, acme) = acme().await;
+    let bytes = vec![7; LOG_PAYLOAD_BYTES_MAX + 1];
+    let entry = undecodable(&meter("acme", "one"), Clock::new().now(), &bytes);
+    append(&world, &[&entry]).await;
+    let listed = world.get(LOGS, &acme.bearer).await.json();
+    let shown = &items(&listed)[0];
+    let description = shown["description"].as_str().unwrap();
+    assert!(description.ends_with("The first 65536 of its 65537 bytes are kept."));
+    let path = shown["payloadReference"].as_str().unwrap();
+    let answer = world.get(path, &acme.bearer).await;
+    assert_eq!(answer.bytes, bytes[..LOG_PAYLOAD_BYTES_MAX]);
+}
+
+#[actix_web::test]
+async fn statistics_count_each_day_of_the_zone_and_every_device_once() {
+    let (world, acme) = acme().await;
+    let globex = world.customer("globex", &["logs:read"]).await;
+    let now = Clock::new().now();
+    let (one, two) = (meter("acme", "one"), meter("acme", "two"));
+    let entries = [
+        first_contact(&one, now.plus_ms(-20 * DAY_MS)),
+        first_contact(&one, now.plus_ms(-3 * DAY_MS)),
+        undecodable(&one, now.plus_ms(-3 * DAY_MS + 1), &[1]),
+        undecodable(&one, now.plus_ms(-DAY_MS), &[1]),
+        first_contact(&two, now.plus_ms(-2)),
+        undecodable(&two, now.plus_ms(-1), &[1]),
+    ];
+    append(&world, &entries.iter().collect::<Vec<_>>()).await;
+
+    // Nobody changes clocks in these, so that a date is the time so much later in UTC.
+    for (zone, offset_min) in [
+        ("UTC", 0),
+        ("Asia%2FKathmandu", 345),
+        ("Pacific/Kiritimati", 840),
+    ] {
+        let day = |before_ms: i64, amount: u64| {
+            let there = now
+                .plus_ms(offset_min * 60_000 - before_ms)
+                .iso()
+                .to_string();
+            json!({ "amount": amount, "day": format!("{}T00:00:00.000+0000", &there[..10]) })
+        };
+        let (three, one, today) = (3 * DAY_MS, DAY_MS, 1);
+        let cases = [
+            ("", 2, vec![day(three, 2), day(one, 1), day(today, 2)]),
+            (
+                "&category=error",
+                2,
+                vec![day(three, 1), day(one, 1), day(today, 1)],
+            ),
+            ("&category=info", 2, vec![day(three, 1), day(today, 1)]),
+        ];
+        for (filter, devices, days) in cases {
+            let path = format!("{STATS}?timezone={zone}{filter}");
+            let expected = json!({ "totalUniqueDevices": devices, "administrationLogs": days });
+            let told = world.get(&path, &acme.bearer).await;
+            assert_eq!(told.status, StatusCode::OK);
+            assert_eq!(told.json(), expected, "{path}");
+        }
+    }
+    let nothing = json!({ "totalUniqueDevices": 0, "administrationLogs": [] });
+    let told = world
+        .get(&format!("{STATS}?timezone=UTC"), &globex.bearer)
+        .await;
+    assert_eq!(told.json(), nothing);
+}
+
+#[actix_web::test]
+async fn a_wrong_question_for_statistics_is_told_every_fault() {
+    let (world, acme) = acme().await;
+    for (query, faults) in [
+        ("", vec![("REQUIRED", "timezone")]),
+        (
+            "?timezone=Europe/Atlantis",
+            vec![("INVALID_VALUE", "timezone")],
+        ),
+        ("?timezone=", vec![("INVALID_VALUE", "timezone")]),
+        ("?timezone=%2B02:00", vec![("INVALID_VALUE", "timezone")]),
+        ("?timezone=UTC&timezone=UTC", vec![("REPEATED", "timezone")]),
+        (
+            "?category=warning&page=1&iccid=8988",
+            vec![
+                ("REQUIRED", "timezone"),
+                ("INVALID_VALUE", "category"),
+                ("UNKNOWN_PARAMETER", "iccid"),
+                ("UNKNOWN_PARAMETER", "page"),
+            ],
+        ),
+    ] {
+        refused(&world, &acme, &format!("{STATS}{query}"), &faults).await;
+    }
+}
+
+#[actix_web::test]
+async fn a_wrong_question_for_entries_is_told_every_fault() {
+    let (world, acme) = acme().await;
+    for (query, faults) in [
+        ("pageSize=26", vec![("OUT_OF_RANGE", "pageSize")]),
+        ("pageSize=0", vec![("OUT_OF_RANGE", "pageSize")]),
+        ("page=0", vec![("OUT_OF_RANGE", "page")]),
+        (
+            "page=-1&pageSize=ten",
+            vec![("OUT_OF_RANGE", "page"), ("WRONG_TYPE", "pageSize")],
+        ),
+        (
+            "startDateTime=2026-11-21",
+            vec![("INVALID_VALUE", "startDateTime")],
+        ),
+        (
+            "endDateTime=1795521600000",
+            vec![("INVALID_VALUE", "endDateTime")],
+        ),
+        (
+            "startDateTime=2026-11-22T00:00:00.000&endDateTime=2026-11-21T23:59:59.999",
+            vec![("INVALID_VALUE", "startDateTime")],
+        ),
+        (
+            "startDateTime=2999-01-01T00:00:00.000",
+            vec![("INVALID_VALUE", "startDateTime")],
+        ),
+        // Of two times of which one cannot be read, nobody knows the order.
+        (
+            "startDateTime=2999-01-01T00:00:00.000&endDateTime=soon",
+            vec![("INVALID_VALUE", "endDateTime")],
+        ),
+        (
+            "category=fatal&type=device&iccid=&sort=-created&pageSize=99",
+            vec![
+                ("OUT_OF_RANGE", "pageSize"),
+                ("INVALID_VALUE", "iccid"),
+                ("INVALID_VALUE", "category"),
+                ("INVALID_VALUE", "type"),
+                ("UNKNOWN_PARAMETER", "sort"),
+            ],
+        ),
+    ] {
+        refused(&world, &acme, &format!("{LOGS}?{query}"), &faults).await;
+    }
+}
+
+#[actix_web::test]
+async fn a_page_beyond_the_end_is_empty() {
+    let (world, acme) = acme().await;
+    let empty = |page: u64, amount: u64| json!({ "items": [], "page": page, "pageAmount": amount });
+    assert_eq!(world.get(LOGS, &acme.bearer).await.json(), empty(1, 1));
+    let now = Clock::new().now();
+    let entries = [1, 2, 3].map(|ago| first_contact(&meter("acme", "one"), now.plus_ms(-ago)));
+    append(&world, &entries.iter().collect::<Vec<_>>()).await;
+    for (query, page, amount) in [("page=2", 2, 1), ("pageSize=2&page=3", 3, 2)] {
+        let told = world.get(&format!("{LOGS}?{query}"), &acme.bearer).await;
+        assert_eq!(
+            (told.status, told.json()),
+            (StatusCode::OK, empty(page, amount))
+        );
+    }
+}
+
+async fn refused(world: &World, caller: &Credentials, path: &str, faults: &[(&str, &str)]) {
+    let answer = world.get(path, &caller.bearer).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{path}");
+    let found = answer.faults();
+    let found: Vec<_> = found
+        .iter()
+        .map(|(code, field)| (code.as_str(), field.as_str()))
+        .collect();
+    assert_eq!(found, faults, "{path}");
+}
+
+async fn acme() -> (World, Credentials) {
+    let world = World::new();
+    let acme = world.customer("acme", &["logs:read"]).await;
+    (world, acme)
+}
+
+fn meter(customer: &str, device: &str) -> Profile {
+    let new = NewDevice {
+        device: Some(DeviceId::parse(device).unwrap()),
+        ..NewDevice::default()
+    };
+    let mut moment = Moment::new(Timestamp::from_ms(0), 7);
+    draft_device(&mut moment, &CustomerId::parse(customer).unwrap(), new).unwrap()
+}
+
+fn undecodable(device: &Profile, at: Timestamp, bytes: &[u8]) -> Entry {
+    let identity = Identity::of(device);
+    let mut moment = Moment::new(at, Clock::new().moment().next_u64().into());
+    Entry::undecodable_payload(&mut moment, seen(device, &identity), "it breaks off", bytes)
+}
+
+fn first_contact(device: &Profile, at: Timestamp) -> Entry {
+    let identity = Identity::of(device);
+    let mut moment = Moment::new(at, Clock::new().moment().next_u64().into());
+    Entry::first_registered(&mut moment, seen(device, &identity))
+}
+
+fn seen<'a>(device: &Profile, identity: &'a Identity) -> Seen<'a> {
+    Seen {
+        key: device.key(),
+        identity,
+        at: None,
+    }
+}
+
+async fn append(world: &World, entries: &[&Entry]) {
+    let append = |entry: &&Entry| Change::AppendEntry(Box::new((*entry).clone()));
+    let changes = entries.iter().map(append).collect();
+    let batch = Batch {
+        changes,
+        ..Batch::default()
+    };
+    world.store.commit(batch).await.unwrap();
+}
+
+fn items(page: &Value) -> &Vec<Value> {
+    page["items"].as_array().unwrap()
+}

@@ -1,0 +1,145 @@
+//! What does the administration log tell in numbers, day by day of a time zone?
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::admin_log::fail;
+use crate::scene::{Scene, error_codes, silent_device, start};
+use crate::vocabulary::caller::{API, Caller, text};
+
+/// Time zones as the IANA database names them, in a URL, and as `date` is told their rules.
+const ZONES: [(&str, &str); 7] = [
+    ("UTC", "UTC0"),
+    ("Europe/Zurich", "CET-1CEST,M3.5.0,M10.5.0/3"),
+    ("America%2FNew_York", "EST5EDT,M3.2.0,M11.1.0"),
+    ("Asia%2fKathmandu", "<+0545>-5:45"),
+    ("Pacific/Apia", "<+13>-13"),
+    (
+        "Australia/Lord_Howe",
+        "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0",
+    ),
+    ("Etc/GMT%2B12", "<-12>12"),
+];
+
+#[test]
+fn entries_are_counted_on_the_day_it_is_in_the_zone() {
+    let (_service, caller) = start(&[]);
+    two_devices_that_fail(&caller);
+    for (zone, rules) in ZONES {
+        let before = today(rules);
+        let told = statistics(&caller, &format!("timezone={zone}"));
+        let days = [before, today(rules)];
+        let expected = days.map(|day| {
+            let day = format!("{day}T00:00:00.000+0000");
+            json!({
+                "totalUniqueDevices": 2,
+                "administrationLogs": [{ "amount": 3, "day": day }],
+            })
+        });
+        assert!(expected.contains(&told), "{zone}: {told}");
+    }
+}
+
+#[test]
+fn statistics_are_told_of_one_category() {
+    let scene = Scene::new();
+    silent_device(&scene.caller, "silent");
+    fail(&scene.caller, "silent");
+    fail(&scene.caller, "silent");
+    let count = |query: &str| {
+        let told = statistics(&scene.caller, &format!("timezone=UTC{query}"));
+        let days = told["administrationLogs"].as_array().unwrap();
+        let amounts = days.iter().map(|day| day["amount"].as_u64().unwrap());
+        (
+            amounts.sum::<u64>(),
+            told["totalUniqueDevices"].as_u64().unwrap(),
+        )
+    };
+    assert_eq!(count("&category=info"), (1, 1));
+    assert_eq!(count("&category=error"), (2, 1));
+    assert_eq!(count(""), (3, 2));
+}
+
+#[test]
+fn statistics_are_told_of_the_callers_own_devices() {
+    let (service, caller) = start(&[]);
+    two_devices_that_fail(&caller);
+    let stranger = Caller::of_new_customer(&service, "Umbrella");
+    let nothing = json!({ "totalUniqueDevices": 0, "administrationLogs": [] });
+    assert_eq!(statistics(&stranger, "timezone=UTC"), nothing);
+}
+
+#[test]
+fn statistics_survive_a_stop_and_a_crash() {
+    let mut scene = Scene::new();
+    silent_device(&scene.caller, "silent");
+    let count = |caller: &Caller| {
+        let told = statistics(caller, "timezone=Etc/GMT%2B12");
+        let days = told["administrationLogs"].as_array().unwrap();
+        let amounts = days.iter().map(|day| day["amount"].as_u64().unwrap());
+        (amounts.sum::<u64>(), told["totalUniqueDevices"].clone())
+    };
+    for failures in 1..=4_u64 {
+        fail(&scene.caller, "silent");
+        let expected = (1 + failures, json!(2));
+        assert_eq!(count(&scene.caller), expected);
+        if failures % 2 == 0 {
+            scene.crash();
+        } else {
+            scene.service.stop();
+            scene.service.start_again();
+            scene.caller.follow(&scene.service);
+        }
+        assert_eq!(count(&scene.caller), expected);
+        let page = format!("{API}/administrationLogs?pageSize=1");
+        let page = scene.caller.request("GET", &page).expect(200);
+        assert_eq!(page["pageAmount"], 1 + failures);
+    }
+}
+
+#[test]
+fn a_question_that_cannot_be_understood_is_told_why() {
+    let (_service, caller) = start(&[]);
+    let cases: [(&str, &[&str]); 5] = [
+        ("", &["REQUIRED"]),
+        ("?timezone=Middle-earth/Shire", &["INVALID_VALUE"]),
+        ("?timezone=UTC&category=warn", &["INVALID_VALUE"]),
+        ("?timezone=UTC&days=7", &["UNKNOWN_PARAMETER"]),
+        (
+            "?category=warn&page=1",
+            &["REQUIRED", "INVALID_VALUE", "UNKNOWN_PARAMETER"],
+        ),
+    ];
+    for (query, codes) in cases {
+        let path = format!("{API}/administrationLogs/stats{query}");
+        let answer = caller.request("GET", &path).expect(400);
+        assert_eq!(error_codes(&answer), codes, "{query}");
+    }
+}
+
+/// Three entries about two devices.
+fn two_devices_that_fail(caller: &Caller) {
+    for id in ["one", "two"] {
+        silent_device(caller, id);
+        fail(caller, id);
+    }
+    fail(caller, "one");
+    let entries = caller.log_entries();
+    let messages: Vec<_> = entries.iter().map(|entry| text(&entry["type"])).collect();
+    assert_eq!(messages, ["DEVICE"; 3]);
+}
+
+fn statistics(caller: &Caller, query: &str) -> Value {
+    let path = format!("{API}/administrationLogs/stats?{query}");
+    caller.request("GET", &path).expect(200)
+}
+
+/// The date where clocks follow these rules (POSIX.1-2017 section 8.3).
+fn today(rules: &str) -> String {
+    let date = Command::new("date").env("TZ", rules).arg("+%F").output();
+    String::from_utf8(date.unwrap().stdout)
+        .unwrap()
+        .trim()
+        .to_owned()
+}
