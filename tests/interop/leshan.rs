@@ -22,7 +22,7 @@ fn a_registration_is_shown_with_all_it_says() {
     let mut device = world.device(ID, &["--lifetime", "600"]);
     let location = device.hear("registered");
     assert!(location.starts_with("/rd/"), "{location}");
-    let shown = world.inspector();
+    let shown = world.caller.inspect(ID);
     assert_eq!(shown["presence"]["state"], "AWAKE", "{shown}");
     let registration = &shown["registration"];
     assert_eq!(registration["version"], "1.1", "{shown}");
@@ -46,7 +46,7 @@ fn a_sleeper_is_asked_when_it_wakes() {
     let mut device = world.device(ID, &["--queue-mode", "yes"]);
     device.hear("registered");
     let shown = until("a sleeping device", || {
-        let shown = world.inspector();
+        let shown = world.caller.inspect(ID);
         (shown["presence"]["state"] == "ASLEEP").then_some(shown)
     });
     assert_eq!(shown["registration"]["queueMode"], true, "{shown}");
@@ -218,10 +218,10 @@ fn what_an_update_changes_is_shown() {
     let action = world.caller.perform(ID, &write("/1/0/1", "1200"));
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
     device.hear("updated");
-    assert_eq!(world.inspector()["registration"]["lifetime"], 1200);
+    assert_eq!(world.caller.inspect(ID)["registration"]["lifetime"], 1200);
     device.say("create /3303/1");
     device.hear("updated");
-    let shown = world.inspector();
+    let shown = world.caller.inspect(ID);
     let thermometers = json!({ "id": 3303, "version": "1.1", "instances": [0, 1] });
     assert_eq!(shown["registration"]["objects"][2], thermometers, "{shown}");
     assert_eq!(world.value_of("/3303/1/5701"), "Cel");
@@ -231,14 +231,14 @@ fn what_an_update_changes_is_shown() {
 fn a_device_that_comes_back_from_another_port_is_found_there() {
     let world = World::new("127.0.9.50");
     let mut device = world.registered();
-    let before = world.inspector();
+    let before = world.caller.inspect(ID);
     let waiting = when_active(write("/3311/0/5850", "true"));
     let waiting = world.caller.create_action(ID, &waiting);
     device.say("reboot");
     device.hear("registered");
     let action = world.caller.final_action(&waiting);
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
-    let after = world.inspector();
+    let after = world.caller.inspect(ID);
     assert_ne!(
         after["presence"]["address"], before["presence"]["address"],
         "{after}"
@@ -253,7 +253,7 @@ fn a_device_leaves_and_returns_as_often_as_it_likes() {
     for _ in 0..3 {
         device.say("deregister");
         device.hear("deregistered");
-        let shown = world.inspector();
+        let shown = world.caller.inspect(ID);
         assert_eq!(shown["presence"]["state"], "UNREGISTERED", "{shown}");
         assert_eq!(shown["registration"], Value::Null, "{shown}");
         let refused = world.caller.try_action(ID, &read("/3/0/0")).expect(409);
@@ -277,7 +277,7 @@ fn a_device_that_falls_silent_is_gone_when_its_lifetime_is_over() {
     device.hear("registered");
     device.program.kill();
     let shown = until("the end of the lifetime", || {
-        let shown = world.inspector();
+        let shown = world.caller.inspect(ID);
         shown["registration"].is_null().then_some(shown)
     });
     assert_eq!(shown["presence"]["state"], "UNREGISTERED", "{shown}");
@@ -368,12 +368,6 @@ impl World {
         Device {
             program: Program::start(command.args(arguments)),
         }
-    }
-
-    /// The device as the inspector shows it.
-    fn inspector(&self) -> Value {
-        let path = format!("{API}/devices/{ID}");
-        self.caller.request("GET", &path).expect(200)
     }
 
     /// What a read of the device answers now.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Device, ID, World};
 use crate::vocabulary::caller::{API, text};
-use crate::vocabulary::lwm2m::{outcome, read};
+use crate::vocabulary::lwm2m::{observe_end, observe_start, outcome, read};
 use crate::vocabulary::poll::until;
 
 const TEMPERATURE: &str = "/3303/0/5700";
@@ -112,7 +112,9 @@ fn an_observation_outlives_that_the_device_was_out_of_reach() {
     device.hear("observed");
     device.signal("-STOP");
     until("the end of the lifetime", || {
-        world.inspector()["registration"].is_null().then_some(())
+        world.caller.inspect(ID)["registration"]
+            .is_null()
+            .then_some(())
     });
     device.signal("-CONT");
     world.until_asked_again(&mut device);
@@ -191,7 +193,7 @@ impl World {
 
     /// What is observed, and the device knows it.
     fn observed(&self) -> Vec<String> {
-        let shown = self.inspector();
+        let shown = self.caller.inspect(ID);
         let observations = shown["observations"].as_array().unwrap().iter();
         let held = observations.filter(|observation| observation["state"] == "HELD");
         held.map(|observation| text(&observation["path"])).collect()
@@ -200,28 +202,13 @@ impl World {
     /// Waits until a value is the last the service knows.
     fn until_known(&self, path: &str, value: &Value) {
         until(&format!("{path} is {value}"), || {
-            let shown = self.inspector();
-            let values = shown["values"].as_array()?.iter();
-            let mut here = values.filter(|known| known["path"] == path);
-            (here.next()?["value"] == *value).then_some(())
+            let known = self.caller.known_value(ID, path)?;
+            (known["value"] == *value).then_some(())
         });
     }
 
     /// What notifications told of an observed path, oldest first.
     fn notified(&self, path: &str) -> Vec<Value> {
-        let history = format!("{API}/devices/{ID}/messages?pageSize=100");
-        let history = self.caller.request("GET", &history).expect(200);
-        let cause = json!({ "type": "OBSERVATION", "path": path });
-        let items = history["items"].as_array().unwrap().iter().rev();
-        let told = items.filter(|item| item["cause"] == cause);
-        told.map(|item| item["payload"]["value"].clone()).collect()
+        self.caller.notified(ID, path)
     }
-}
-
-fn observe_start(address: &str) -> Value {
-    json!({ "action": "observe-start", "resourceAddress": address })
-}
-
-fn observe_end(address: &str) -> Value {
-    json!({ "action": "observe-end", "resourceAddress": address })
 }
