@@ -91,6 +91,33 @@ fn a_removed_device_is_unknown_and_its_location_gone() {
     assert_eq!(world.inspect("meter").map(|_| ()), Err(Unserved::Unknown));
 }
 
+#[test]
+fn a_device_need_not_be_in_memory_to_be_named_anew_but_must_be_known() {
+    let world = World::new(["meter"]);
+    assert_eq!(world.take_new_names("meter"), Ok(()));
+    assert_eq!(world.take_new_names("stranger"), Err(Unserved::Unknown));
+    let mut device = world.device();
+    device.ask(&register("meter"));
+    assert_eq!(world.take_new_names("meter"), Ok(()));
+    assert_eq!(world.retire("meter"), Ok(()));
+    assert_eq!(world.take_new_names("meter"), Err(Unserved::Unknown));
+}
+
+#[test]
+fn a_change_of_names_waits_for_no_device_that_is_parked_or_falls_over() {
+    let world = World::new(["meter"]);
+    let mut device = world.device();
+    let location = device.ask(&register("meter")).location();
+    world.store.set(Mood::PanicAlwaysFor(world.key("meter")));
+    world.until(|| {
+        device.send(&changing_update(&location, 600));
+        // It falls over again and again meanwhile, and is parked in the end.
+        assert_eq!(world.take_new_names("meter"), Ok(()));
+        world.inspect("meter") == Err(Unserved::Busy)
+    });
+    assert_eq!(world.take_new_names("meter"), Ok(()));
+}
+
 impl World {
     /// The messages of the customer's log, newest first.
     fn entries(&self) -> Vec<String> {

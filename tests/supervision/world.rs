@@ -97,6 +97,11 @@ impl World {
         wait_for(self.devices.retire(self.key(name)))
     }
 
+    /// Says that the customer changed who a device is.
+    pub(crate) fn take_new_names(&self, name: &str) -> Result<(), Unserved> {
+        wait_for(self.devices.take_new_names(self.key(name)))
+    }
+
     /// Submits a read that waits for the device.
     pub(crate) fn submit(&self, name: &str) -> Result<Result<Accepted, SubmitRefusal>, Unserved> {
         let request = Request::Lwm2m(Lwm2mRequest {
