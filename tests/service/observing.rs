@@ -2,18 +2,22 @@
 
 use harness::device::configuration::{Configuration, Notify, Reachability};
 use harness::device::event::Operation;
-use harness::device::resource::Answer;
+use harness::device::resource::{Answer, Resource};
 use protocol::coap::code::Code;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
 use serde_json::json;
 
 use crate::scene::{ID, NEVER_AWAKE, Scene};
+use crate::vocabulary::caller::API;
 use crate::vocabulary::lwm2m::{observe_end, observe_start, outcome, read, when_active};
 use crate::vocabulary::poll::until;
 
 const TEMPERATURE: Path = Path::resource(3303, 0, 5700);
 const ADDRESS: &str = "/3303/0/5700";
+
+/// How many paths of one device may be observed.
+const OBSERVATIONS_MAX: u16 = 64;
 
 #[test]
 fn an_observation_begins_with_the_value_there_is() {
@@ -89,6 +93,64 @@ fn an_observation_that_was_ended_is_told_of_no_more() {
     assert!(scene.caller.notified(ID, ADDRESS).is_empty());
     let again = scene.caller.perform(ID, &observe_end(ADDRESS));
     assert_eq!(again["status"], "FAILED", "{again}");
+}
+
+#[test]
+fn what_is_observed_already_is_observed_once() {
+    let mut scene = observed(Configuration::new(ID));
+    let again = scene.caller.perform(ID, &observe_start(ADDRESS));
+    assert_eq!(outcome(&again), ("SUCCEEDED", "205"), "{again}");
+    let observations = &scene.caller.inspect(ID)["observations"];
+    assert_eq!(observations.as_array().unwrap().len(), 1, "{observations}");
+    assert_eq!(observations[0]["requestId"], again["id"]);
+    scene.device.set(TEMPERATURE, Value::Float(30.0));
+    scene.caller.once_notified(ID, ADDRESS, 1);
+    // The device would have said more before it updates.
+    scene.device.update();
+    let told = scene.caller.notified(ID, ADDRESS);
+    assert_eq!(told, [json!({ ADDRESS: 30.0 })]);
+}
+
+#[test]
+fn an_end_may_wait_behind_the_start_it_is_of() {
+    let mut scene = Scene::new();
+    let asked = [observe_start(ADDRESS), observe_end(ADDRESS)];
+    let ids = asked.map(|body| scene.caller.create_action(ID, &when_active(body)));
+    scene.device.update();
+    for id in ids {
+        let action = scene.caller.final_action(&id);
+        assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+    }
+    assert_eq!(scene.caller.observation(ID, ADDRESS), None);
+}
+
+#[test]
+fn only_so_many_paths_of_a_device_are_observed() {
+    let mut configuration = Configuration::new(ID);
+    for instance in 0..=OBSERVATIONS_MAX {
+        let path = Path::resource(3300, instance, 5700);
+        let sensor = Resource::holding(path, Value::Float(1.0));
+        configuration.resources.push(sensor);
+    }
+    let scene = Scene::with(&[], configuration);
+    for instance in 0..=OBSERVATIONS_MAX {
+        let address = format!("/3300/{instance}/5700");
+        let action = scene.caller.perform(ID, &observe_start(&address));
+        let is_one_too_many = instance == OBSERVATIONS_MAX;
+        assert_eq!(action["status"] == "FAILED", is_one_too_many, "{action}");
+    }
+    let path = Path::resource(3300, OBSERVATIONS_MAX, 5700);
+    assert_eq!(
+        scene.device.times_observed(path),
+        0,
+        "it was asked all the same"
+    );
+    let entry = scene.caller.log_entries().remove(0);
+    let description = entry["description"].as_str().unwrap();
+    assert!(
+        description.contains("64 paths of the device are observed"),
+        "{entry}"
+    );
 }
 
 #[test]
@@ -191,6 +253,15 @@ fn a_device_that_registers_anew_while_the_service_is_down_is_asked_again() {
     scene.device.set(TEMPERATURE, Value::Float(30.0));
     let told = scene.caller.once_notified(ID, ADDRESS, before + 1);
     assert_eq!(told.last(), Some(&json!({ ADDRESS: 30.0 })));
+}
+
+#[test]
+fn a_device_nobody_knows_any_more_is_told_to_stop() {
+    let mut scene = observed(Configuration::new(ID));
+    let path = format!("{API}/devices/{ID}");
+    assert_eq!(scene.caller.request("DELETE", &path).status, 204);
+    scene.device.set(TEMPERATURE, Value::Float(30.0));
+    scene.device.hear_unwanted(TEMPERATURE);
 }
 
 #[test]
