@@ -22,6 +22,7 @@ mod disk;
 mod epochs;
 mod fault;
 mod gauge;
+mod headcount;
 mod kv;
 mod listing;
 mod meters;
@@ -61,9 +62,10 @@ use tokio::sync::oneshot;
 use self::ask::{
     actions, bearing, customers, devices, entries, events, fleet, promises, restoring, statistics,
 };
-use self::committer::{Caller, Committer, Job, Reply, Waiting};
+use self::committer::{Caller, Committer, Contents, Job, Reply, Waiting};
 use self::disk::{Disk, FreeBytes};
 use self::gauge::Gauge;
+use self::headcount::Headcount;
 use self::open::Opened;
 use self::plan::Plan;
 use self::readers::Readers;
@@ -103,6 +105,10 @@ impl SledStore {
             epochs,
         } = opened;
         let gauge = Arc::new(Gauge::new(options.queue_max));
+        match Headcount::load(&db) {
+            Ok(known) => gauge.meters.known(known),
+            Err(fault) => tracing::error!(%fault, "how many devices are known cannot be read"),
+        }
         let disk = Disk::new(&options.path, options.disk_reserve_bytes, free);
         let (queue, jobs) = sync_channel(options.queue_max.max(1));
         let committer = Committer::new(db.clone(), file, disk, Arc::clone(&gauge), jobs, epochs);
@@ -132,7 +138,7 @@ impl SledStore {
         }
         let caller = Caller {
             bytes,
-            changes: batch.changes.len(),
+            contents: Contents::of(batch),
             handed_over_at: Instant::now(),
             reply,
         };

@@ -42,6 +42,17 @@ pub(crate) fn counted(customer: &CustomerId, traits: Traits) -> Key {
         .end()
 }
 
+/// What the keys of all such counts begin with.
+pub(crate) fn counts() -> Key {
+    Builder::of(Table::Counter).byte(5).end()
+}
+
+/// The traits that a count is of.
+pub(crate) fn traits_counted(key: &[u8]) -> Option<Traits> {
+    let code = key.last()?;
+    Traits::every().find(|traits| traits.code() == *code)
+}
+
 /// What the keys of the names of devices begin with that begin so: of ICCIDs, IMSIs, MSISDNs and
 /// endpoint names, whoever's they are.
 pub(crate) fn names_beginning(text: &str) -> [Key; 4] {

@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use engine::change::{Batch, Change};
 use sled::Db;
 use tokio::sync::oneshot;
 
@@ -14,6 +15,7 @@ use super::disk::Disk;
 use super::epochs::Epochs;
 use super::fault::Fault;
 use super::gauge::Gauge;
+use super::headcount::Headcount;
 use super::overlay::Overlay;
 use super::plan::Plan;
 use super::sweep::{self, SweepWanted};
@@ -65,12 +67,49 @@ pub(super) struct Waiting {
 pub(super) struct Caller {
     /// What the batch takes of the queue.
     pub(super) bytes: usize,
-    /// How many changes it has.
-    pub(super) changes: usize,
+    /// What it has.
+    pub(super) contents: Contents,
     /// When it was handed over.
     pub(super) handed_over_at: Instant,
     /// Where the verdict goes.
     pub(super) reply: Reply,
+}
+
+/// What a batch has, as far as it is counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Contents {
+    /// Its changes.
+    pub(super) changes: u64,
+    /// Those that add an entry to the administration log.
+    pub(super) entries: u64,
+    /// Those that add an event to the history of a device.
+    pub(super) events: u64,
+}
+
+impl Contents {
+    /// What a batch has.
+    pub(super) fn of(batch: &Batch) -> Self {
+        let mut contents = Self::default();
+        for change in &batch.changes {
+            contents.changes += 1;
+            match change {
+                Change::AppendEntry(_) => contents.entries += 1,
+                Change::AppendEvent(_) => contents.events += 1,
+                Change::PutCustomer(_)
+                | Change::RemoveCustomer(_)
+                | Change::PutClient(_)
+                | Change::RemoveClient(_)
+                | Change::PutToken(_)
+                | Change::PutSetting(_)
+                | Change::PutDevice { .. }
+                | Change::RemoveDevice(_)
+                | Change::PutRecord { .. }
+                | Change::PutAction { .. }
+                | Change::KeepPromise(_) => {}
+            }
+        }
+        contents
+    }
 }
 
 /// What becomes of a batch.
@@ -137,7 +176,10 @@ impl Committer {
             .unzip();
         let verdicts = match self.refusal() {
             Some(refusal) => vec![Err(refusal); count],
-            None => self.decide(plans),
+            None => {
+                self.gauge.meters.gathered(count);
+                self.decide(plans)
+            }
         };
         for (caller, verdict) in callers.into_iter().zip(verdicts) {
             self.gauge.leave(caller.bytes);
@@ -255,10 +297,14 @@ impl Committer {
         }
         self.gauge.begin_group();
         let changed = rows.len();
+        let moved = Headcount::moved_by(&rows)?;
         self.db.apply_batch(rows.into_batch())?;
         self.db.flush()?;
+        let written_at = Instant::now();
         self.file.sync_data().map_err(Fault::Sync)?;
+        self.gauge.meters.synced(written_at.elapsed());
         self.gauge.end_group();
+        self.gauge.meters.known(moved);
         free_replaced(changed);
         Ok(())
     }

@@ -50,7 +50,7 @@ impl Gauge {
             return false;
         }
         self.batches.fetch_add(1, Ordering::Relaxed);
-        self.meters.enter();
+        self.meters.enter(bytes);
         true
     }
 
@@ -58,7 +58,7 @@ impl Gauge {
     pub(super) fn leave(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         self.batches.fetch_sub(1, Ordering::Relaxed);
-        self.meters.leave();
+        self.meters.leave(bytes);
     }
 
     /// Says that the disk is full.

@@ -1,11 +1,14 @@
 //! What is told of the committer to whoever measures the service?
 
+use std::time::Duration;
+
 use metrics::{
     Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram,
     gauge, histogram,
 };
 
 use super::committer::{Caller, Verdict};
+use super::headcount::Headcount;
 use crate::CommitError;
 
 const COMMITS: &str = "signalbox_store_commits_total";
@@ -13,6 +16,13 @@ const CHANGES: &str = "signalbox_store_changes_total";
 const GROUPS: &str = "signalbox_store_groups_total";
 const SECONDS: &str = "signalbox_store_commit_seconds";
 const QUEUE: &str = "signalbox_store_queue_batches";
+const QUEUE_BYTES: &str = "signalbox_store_queue_bytes";
+const GATHERED: &str = "signalbox_store_group_batches";
+const FSYNC: &str = "signalbox_store_fsync_seconds";
+const READERS: &str = "signalbox_store_questions_waiting";
+const ENTRIES: &str = "signalbox_log_entries_written_total";
+const EVENTS: &str = "signalbox_events_written_total";
+const KNOWN: &str = "signalbox_devices_known";
 
 /// The meters of a store.
 pub(super) struct Meters {
@@ -25,6 +35,13 @@ pub(super) struct Meters {
     groups: Counter,
     seconds: Histogram,
     queue: Gauge,
+    queue_bytes: Gauge,
+    gathered: Histogram,
+    fsync: Histogram,
+    entries: Counter,
+    events: Counter,
+    registered: Gauge,
+    unregistered: Gauge,
 }
 
 impl Meters {
@@ -42,19 +59,50 @@ impl Meters {
             groups: counter!(GROUPS),
             seconds: histogram!(SECONDS),
             queue: gauge!(QUEUE),
+            queue_bytes: gauge!(QUEUE_BYTES),
+            gathered: histogram!(GATHERED),
+            fsync: histogram!(FSYNC),
+            entries: counter!(ENTRIES),
+            events: counter!(EVENTS),
+            registered: gauge!(KNOWN, "registration" => "registered"),
+            unregistered: gauge!(KNOWN, "registration" => "unregistered"),
         };
-        meters.queue.set(0.0);
+        let levels = [
+            &meters.queue,
+            &meters.queue_bytes,
+            &meters.registered,
+            &meters.unregistered,
+        ];
+        levels.into_iter().for_each(|level| level.set(0.0));
         meters
     }
 
     /// A batch waits for the committer.
-    pub(super) fn enter(&self) {
+    pub(super) fn enter(&self, bytes: usize) {
         self.queue.increment(1.0);
+        self.queue_bytes.increment(bytes as f64);
     }
 
     /// A batch does not wait any more.
-    pub(super) fn leave(&self) {
+    pub(super) fn leave(&self, bytes: usize) {
         self.queue.decrement(1.0);
+        self.queue_bytes.decrement(bytes as f64);
+    }
+
+    /// So many batches are to be written as one group.
+    pub(super) fn gathered(&self, batches: usize) {
+        self.gathered.record(batches as f64);
+    }
+
+    /// A group was fsynced.
+    pub(super) fn synced(&self, took: Duration) {
+        self.fsync.record(took);
+    }
+
+    /// There are so many more devices than before.
+    pub(super) fn known(&self, moved: Headcount) {
+        self.registered.increment(moved.registered as f64);
+        self.unregistered.increment(moved.unregistered as f64);
     }
 
     /// A group of batches was written and synced as one.
@@ -67,7 +115,10 @@ impl Meters {
         match verdict {
             Ok(()) => {
                 self.durable.increment(1);
-                self.changes.increment(caller.changes as u64);
+                let contents = caller.contents;
+                self.changes.increment(contents.changes);
+                self.entries.increment(contents.entries);
+                self.events.increment(contents.events);
                 self.seconds.record(caller.handed_over_at.elapsed());
             }
             Err(refusal) => self.refused(refusal),
@@ -83,6 +134,34 @@ impl Meters {
             CommitError::Unavailable => self.unavailable.increment(1),
         }
     }
+}
+
+/// A question that waits: counted until it is dropped.
+pub(super) struct Waits(Gauge);
+
+impl Waits {
+    /// From now on it waits.
+    pub(super) fn among(waiting: &Gauge) -> Self {
+        waiting.increment(1.0);
+        Self(waiting.clone())
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.0.decrement(1.0);
+    }
+}
+
+/// How many questions wait in a lane.
+pub(super) fn waiting_in(lane: &'static str) -> Gauge {
+    describe_gauge!(
+        READERS,
+        "Questions that wait for a reader of the store, by lane."
+    );
+    let waiting = gauge!(READERS, "lane" => lane);
+    waiting.set(0.0);
+    waiting
 }
 
 fn describe() {
@@ -102,5 +181,17 @@ fn describe() {
     describe_gauge!(
         QUEUE,
         "Batches that wait for the committer or are being written."
+    );
+    describe_gauge!(QUEUE_BYTES, "Bytes of these batches.");
+    describe_histogram!(GATHERED, "Batches written and fsynced as one group.");
+    describe_histogram!(FSYNC, "Time an fsync of a group took, in seconds.");
+    describe_counter!(
+        ENTRIES,
+        "Entries of the administration log that became durable."
+    );
+    describe_counter!(EVENTS, "Events of devices that became durable.");
+    describe_gauge!(
+        KNOWN,
+        "Devices of all customers, by whether they have a registration."
     );
 }

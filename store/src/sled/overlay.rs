@@ -20,6 +20,9 @@ pub(super) struct Overlay<'t> {
     writes: BTreeMap<IVec, Option<IVec>>,
 }
 
+/// A row to be written: its key, what was there, and what will be.
+pub(super) type Rewritten = (IVec, Option<IVec>, Option<IVec>);
+
 impl Rows for Overlay<'_> {
     fn row(&self, key: &[u8]) -> Result<Option<IVec>, Fault> {
         match self.writes.get(key) {
@@ -144,6 +147,18 @@ impl<'t> Overlay<'t> {
             }
         }
         Ok(last)
+    }
+
+    /// The rows to be written whose keys begin with a prefix: what was there, and what will be.
+    pub(super) fn written(&self, prefix: &[u8]) -> Result<Vec<Rewritten>, Fault> {
+        let end = key::behind(prefix.to_vec());
+        let bounds = (Bound::Included(prefix), Bound::Excluded(end.as_slice()));
+        let written = self.writes.range::<[u8], _>(bounds);
+        let rewritten = written.map(|(key, after)| {
+            let before = self.tree.get(key)?;
+            Ok((key.clone(), before, after.clone()))
+        });
+        rewritten.collect()
     }
 
     /// Whether nothing is to be written.

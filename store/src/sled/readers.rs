@@ -15,12 +15,14 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
+use metrics::Gauge as Level;
 use sled::Db;
 use tokio::sync::oneshot;
 
 use super::committer::TellPanic;
 use super::fault::Fault;
 use super::gauge::Gauge;
+use super::meters::{self, Waits};
 use crate::{Answer, Unavailable};
 
 /// Single things take microseconds, so these threads hardly ever work at the same time; the second
@@ -54,9 +56,9 @@ impl Readers {
     /// Starts the threads.
     pub(super) fn start(db: &Db, gauge: &Arc<Gauge>) -> io::Result<Self> {
         Ok(Self {
-            asking: Lane::start("store-ask", ASKING, db, gauge)?,
-            showing: Lane::start("store-show", SHOWING, db, gauge)?,
-            preparing: Lane::start("store-prepare", PREPARING, db, gauge)?,
+            asking: Lane::start("ask", ASKING, db, gauge)?,
+            showing: Lane::start("show", SHOWING, db, gauge)?,
+            preparing: Lane::start("prepare", PREPARING, db, gauge)?,
             gauge: Arc::clone(gauge),
         })
     }
@@ -105,10 +107,12 @@ impl Readers {
 struct Lane {
     queue: Option<SyncSender<Question>>,
     threads: Vec<JoinHandle<()>>,
+    /// How many questions wait.
+    waiting: Level,
 }
 
 impl Lane {
-    fn start(name: &str, threads: usize, db: &Db, gauge: &Arc<Gauge>) -> io::Result<Self> {
+    fn start(name: &'static str, threads: usize, db: &Db, gauge: &Arc<Gauge>) -> io::Result<Self> {
         let (queue, questions) = sync_channel(QUESTIONS_MAX);
         let questions = Arc::new(Mutex::new(questions));
         let threads = (0..threads)
@@ -116,13 +120,14 @@ impl Lane {
                 let (db, gauge) = (db.clone(), Arc::clone(gauge));
                 let questions = Arc::clone(&questions);
                 Builder::new()
-                    .name(format!("{name}-{number}"))
+                    .name(format!("store-{name}-{number}"))
                     .spawn(move || answer_all(&db, gauge, &questions))
             })
             .collect::<io::Result<_>>()?;
         Ok(Self {
             queue: Some(queue),
             threads,
+            waiting: meters::waiting_in(name),
         })
     }
 
@@ -133,7 +138,9 @@ impl Lane {
     ) -> Answer<T> {
         let (reply, answer) = oneshot::channel();
         let reported = Arc::clone(gauge);
+        let waits = Waits::among(&self.waiting);
         let asked: Question = Box::new(move |db| {
+            drop(waits);
             let answer = question(db).map_err(|fault| report(&fault, &reported));
             // Who no longer waits does not need to know.
             let _ = reply.send(answer);
