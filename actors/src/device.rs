@@ -39,7 +39,7 @@ pub(crate) enum Input {
     /// Somebody asks something of it.
     Asked(Box<Asked>),
     /// Its customer said anew who it is, and that is durable.
-    Renamed(Reply<()>),
+    Renamed(Box<Renamed>),
 }
 
 impl Message for Input {
@@ -51,7 +51,8 @@ impl Input {
     pub(crate) fn span(&self) -> Option<&Span> {
         match self {
             Self::Asked(asked) => Some(&asked.span),
-            Self::Heard(_) | Self::Due | Self::Renamed(_) => None,
+            Self::Renamed(renamed) => Some(&renamed.span),
+            Self::Heard(_) | Self::Due => None,
         }
     }
 }
@@ -61,6 +62,21 @@ impl Input {
 pub(crate) struct Asked {
     pub(crate) question: Question,
     pub(crate) span: Span,
+}
+
+/// Word that its customer said anew who a device is, and the span of the call that says so.
+#[derive(Debug)]
+pub(crate) struct Renamed {
+    pub(crate) reply: Reply<()>,
+    pub(crate) span: Span,
+}
+
+impl Renamed {
+    /// Answers that the device could not be told.
+    pub(crate) fn refuse(self, why: Unserved) {
+        // A caller who went away does not miss the answer.
+        let _ = self.reply.send(Err(why)).is_ok();
+    }
 }
 
 /// Where an answer goes; a question whose answer nobody awaits any more is done all the same.
@@ -168,9 +184,10 @@ impl DeviceActor {
 
     /// Reads again who it is. It is the device's turn meanwhile, so that of several changes the
     /// last one holds.
-    fn take_new_names(&mut self, reply: Reply<()>, ctx: &mut Context<Self>) {
+    fn take_new_names(&mut self, renamed: Renamed, ctx: &mut Context<Self>) {
         let profile = self.home.store.profile(self.device.key());
-        ctx.wait(profile.into_actor(self).map(|found, actor, ctx| {
+        ctx.wait(profile.into_actor(self).map(move |found, actor, ctx| {
+            let Renamed { reply, span } = renamed;
             let answer = match found {
                 Ok(Some(profile)) => {
                     actor.device.adopt(&profile);
@@ -179,7 +196,8 @@ impl DeviceActor {
                 }
                 Ok(None) => Err(Unserved::Unknown),
                 Err(Unavailable) => {
-                    warn!(device = %actor.device.key(), "the store did not say who a device is");
+                    let device = actor.device.key();
+                    span.in_scope(|| warn!(%device, "the store did not say who a device is"));
                     actor.leaving = Leaving::Unsaved;
                     ctx.stop();
                     Err(Unserved::Failed)
@@ -349,7 +367,7 @@ impl Handler<Input> for DeviceActor {
                 None
             }
             Input::Asked(asked) => Some(self.ask(*asked, &mut out)),
-            Input::Renamed(reply) => return self.take_new_names(reply, ctx),
+            Input::Renamed(renamed) => return self.take_new_names(*renamed, ctx),
         };
         self.share_objects();
         self.settle(out, asked, ctx);
@@ -379,17 +397,11 @@ fn reply_with<T: 'static>(answer: T, reply: Reply<T>) -> Afterwards {
     })
 }
 
-/// Answers that the device could not be told.
-pub(crate) fn refuse_reply(reply: Reply<()>, why: Unserved) {
-    // A caller who went away does not miss the answer.
-    let _ = reply.send(Err(why)).is_ok();
-}
-
 /// What reaches a device that was removed meanwhile.
 fn refuse(input: Input) {
     match input {
         Input::Asked(asked) => asked.question.refuse(Unserved::Unknown),
-        Input::Renamed(reply) => refuse_reply(reply, Unserved::Unknown),
+        Input::Renamed(renamed) => renamed.refuse(Unserved::Unknown),
         Input::Heard(_) | Input::Due => {}
     }
 }

@@ -15,7 +15,7 @@ use store::{Pressure, Store};
 use tokio::sync::oneshot;
 use tracing::Span;
 
-use crate::device::{Asked, Question, Reply};
+use crate::device::{Asked, Question, Renamed, Reply};
 use crate::meters::waiting::{Waiting, questions_for};
 use crate::registry::renaming::Rename;
 use crate::registry::{Ask, Registry};
@@ -124,7 +124,9 @@ impl Devices {
 
     async fn tell(&self, key: DeviceKey) -> Result<(), Unserved> {
         let (reply, told) = oneshot::channel();
-        let rename = Rename { key, reply };
+        let span = Span::current();
+        let renamed = Box::new(Renamed { reply, span });
+        let rename = Rename { key, renamed };
         let asked = self.registry_of(key).try_send(rename);
         asked.map_err(|_| Unserved::Busy)?;
         told.await.unwrap_or(Err(Unserved::Failed))

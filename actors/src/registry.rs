@@ -25,7 +25,7 @@ use store::{Pressure, Unavailable};
 use tracing::{Span, debug, error, trace};
 
 use crate::deadlines::{Alarm, Rang};
-use crate::device::{Asked, Input, refuse_reply};
+use crate::device::{Asked, Input};
 use crate::devices::Unserved;
 use crate::home::{Home, HomeParts};
 use crate::logging::Logging;
@@ -271,7 +271,7 @@ impl Registry {
                 self.home.deadlines.arm(soon, key);
             }
             Input::Asked(asked) => asked.question.refuse(Unserved::Busy),
-            Input::Renamed(reply) => refuse_reply(reply, Unserved::Busy),
+            Input::Renamed(renamed) => renamed.refuse(Unserved::Busy),
         }
     }
 }

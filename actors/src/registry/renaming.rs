@@ -3,7 +3,7 @@
 use actix::{Context, Handler, Message};
 use engine::ids::DeviceKey;
 
-use crate::device::{Input, Reply};
+use crate::device::{Input, Renamed};
 use crate::registry::Registry;
 use crate::residents::Resident;
 
@@ -12,7 +12,7 @@ use crate::residents::Resident;
 #[rtype(result = "()")]
 pub(crate) struct Rename {
     pub(crate) key: DeviceKey,
-    pub(crate) reply: Reply<()>,
+    pub(crate) renamed: Box<Renamed>,
 }
 
 impl Handler<Rename> for Registry {
@@ -20,15 +20,15 @@ impl Handler<Rename> for Registry {
 
     /// Also a device that is not here is brought back: it may be on a page that was read before.
     fn handle(&mut self, rename: Rename, ctx: &mut Context<Self>) {
-        let Rename { key, reply } = rename;
+        let Rename { key, renamed } = rename;
         match self.residents.get(key) {
             // It is what it is by then when it is brought back.
             Some(Resident::Parked) => {
                 // A caller who went away does not miss the answer.
-                let _ = reply.send(Ok(())).is_ok();
+                let _ = renamed.reply.send(Ok(())).is_ok();
             }
             Some(Resident::Live(_) | Resident::Restoring(_)) | None => {
-                self.hand(key, Input::Renamed(reply), ctx);
+                self.hand(key, Input::Renamed(renamed), ctx);
             }
         }
     }

@@ -17,7 +17,7 @@ use engine::registry::AfterPanic;
 use store::{RestoredPage, Unavailable};
 use tracing::{Span, error, info, warn};
 
-use crate::device::{DeviceActor, Input, refuse_reply};
+use crate::device::{DeviceActor, Input};
 use crate::devices::Unserved;
 use crate::logging::Record;
 use crate::registry::Registry;
@@ -248,7 +248,7 @@ fn refuse_all(waiting: Vec<Input>, why: Unserved) {
     for input in waiting {
         match input {
             Input::Asked(asked) => asked.question.refuse(why),
-            Input::Renamed(reply) => refuse_reply(reply, why),
+            Input::Renamed(renamed) => renamed.refuse(why),
             // A device that is not there is not heard and has no deadlines.
             Input::Heard(_) | Input::Due => {}
         }
