@@ -19,6 +19,7 @@ mod health;
 mod import;
 mod logs;
 mod messages;
+mod meters;
 mod metrics;
 mod once;
 mod openapi;
@@ -50,6 +51,7 @@ use crate::config::Config;
 use crate::operator::OperatorToken;
 
 use access::Access;
+use call::Door;
 use error::Failure;
 use health::{Phase, Readiness};
 use rate::RateLimit;
@@ -102,6 +104,7 @@ impl State {
         master_key: MasterKey,
         operator: OperatorToken,
     ) -> Self {
+        meters::describe();
         let document = openapi::document(ROUTES, &config.platform);
         Self(web::Data::new(Api {
             store,
@@ -374,10 +377,13 @@ fn paths() -> Vec<&'static str> {
 }
 
 fn mounted(route: &'static Route) -> actix_web::Route {
-    let access = route.access;
+    let door = Door {
+        access: route.access,
+        route: route.path,
+    };
     let answered = (route.answer)(web::method(route.method.clone()));
     answered.wrap(from_fn(move |request, next| {
-        call::serve(access, request, next)
+        call::serve(door, request, next)
     }))
 }
 
@@ -392,12 +398,24 @@ fn other_method(path: &'static str) -> actix_web::Route {
         async move { Err::<HttpResponse, _>(failure) }
     };
     let refused = web::route().to(refuse);
-    refused.wrap(from_fn(|request, next| call::serve(Open, request, next)))
+    let door = Door {
+        access: Open,
+        route: path,
+    };
+    refused.wrap(from_fn(move |request, next| {
+        call::serve(door, request, next)
+    }))
 }
 
 fn other_path() -> actix_web::Route {
     let refused = web::route().to(async || Err::<HttpResponse, _>(Failure::path_unknown()));
-    refused.wrap(from_fn(|request, next| call::serve(Open, request, next)))
+    let door = Door {
+        access: Open,
+        route: "other",
+    };
+    refused.wrap(from_fn(move |request, next| {
+        call::serve(door, request, next)
+    }))
 }
 
 const fn get(

@@ -20,6 +20,11 @@ const SECONDS: [f64; 14] = [
     0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 ];
 
+/// The histogram buckets of what is written at once: from a device alone to the most there may be.
+const BATCHES: [f64; 11] = [
+    1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0,
+];
+
 /// How often durations are sorted into their buckets. Until then each is kept, so that nobody's
 /// scraping would mean that all are.
 const SORT_EVERY: Duration = Duration::from_secs(1);
@@ -104,8 +109,10 @@ fn start_log(filter: &Filter, format: LogFormat) -> Result<(), Untold> {
 
 fn start_metrics() -> Result<(), Untold> {
     let durations = Matcher::Suffix("_seconds".to_owned());
-    let builder = PrometheusBuilder::new();
-    let builder = builder.set_buckets_for_metric(durations, &SECONDS);
+    let batches = Matcher::Suffix("_batches".to_owned());
+    let builder = PrometheusBuilder::new()
+        .set_buckets_for_metric(durations, &SECONDS)
+        .and_then(|builder| builder.set_buckets_for_metric(batches, &BATCHES));
     let recorder = builder.expect("there are buckets").build_recorder();
     let handle = recorder.handle();
     metrics::set_global_recorder(recorder).map_err(|_| Untold::AlreadyStarted)?;

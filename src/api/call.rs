@@ -5,6 +5,7 @@ use std::future::{Ready, ready};
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, web};
 use tracing::Instrument;
@@ -14,6 +15,10 @@ use engine::ids::TraceId;
 use super::Api;
 use super::access::{Access, authorise};
 use super::error::Failure;
+use super::meters::UnderWay;
+
+/// Tells every caller the trace of its call, by which the operator finds it in the log.
+const TRACE: HeaderName = HeaderName::from_static("x-trace-id");
 
 /// One call.
 #[derive(Clone, Copy, Debug)]
@@ -22,9 +27,18 @@ pub(super) struct Call {
     pub(super) trace: TraceId,
 }
 
-/// Serves a call to a route with this access.
+/// What stands before a route.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Door {
+    /// Who may pass.
+    pub(super) access: Access,
+    /// The pattern of the paths behind it, by which calls are counted.
+    pub(super) route: &'static str,
+}
+
+/// Serves a call to the route behind a door.
 pub(super) async fn serve(
-    access: Access,
+    door: Door,
     request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
@@ -32,10 +46,16 @@ pub(super) async fn serve(
     let api = api.expect("whoever mounts the routes gives them their state");
     let trace = TraceId::new(api.clock.moment().uuid());
     let method = request.method();
-    let span = tracing::info_span!("call", %trace, %method, path = request.path());
-    answer(api, Call { trace }, access, request, next)
-        .instrument(span)
-        .await
+    let under_way = UnderWay::begin(method, door.route);
+    // The span is there whatever is logged, so that the one line there may be says which call it
+    // is about.
+    let span = tracing::error_span!("call", %trace, %method, path = request.path());
+    let answer = answer(api, Call { trace }, door.access, request, next);
+    let mut response = answer.instrument(span).await?;
+    let told = HeaderValue::try_from(trace.to_string()).expect("an id has plain letters");
+    response.headers_mut().insert(TRACE, told);
+    under_way.answered(response.status());
+    Ok(response)
 }
 
 async fn answer(

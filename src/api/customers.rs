@@ -5,6 +5,7 @@ pub(super) mod described;
 use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
+use tracing::Instrument as _;
 
 use actors::devices::{Devices, Unserved};
 use engine::customer::Customer;
@@ -126,7 +127,8 @@ async fn retire_devices(api: &Api, customer: &CustomerId) -> Result<(), Failure>
 async fn retire_all(devices: &Devices, keys: &[DeviceKey]) -> Result<(), Failure> {
     let retire = |key: &DeviceKey| {
         let (devices, key) = (devices.clone(), *key);
-        actix_rt::spawn(async move { devices.retire(key).await })
+        let retiring = async move { devices.retire(key).await };
+        actix_rt::spawn(retiring.in_current_span())
     };
     let retiring: Vec<_> = keys.iter().map(retire).collect();
     for retired in retiring {
