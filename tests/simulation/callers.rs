@@ -17,6 +17,23 @@ const REMEMBERED_MAX: usize = 8;
 /// How many answers callers remember.
 const ANSWERS_MAX: usize = 64;
 
+/// What is observed, a resource more often than what holds several.
+const OBSERVED: [Path; 6] = [
+    Path::resource(3303, 0, 5700),
+    Path::resource(3303, 0, 5700),
+    Path::resource(3, 0, 14),
+    Path::resource(3, 0, 14),
+    Path::instance(3303, 0),
+    Path::object(3),
+];
+
+/// What holds several values.
+const SEVERAL: [Path; 3] = [
+    Path::instance(3, 0),
+    Path::instance(3303, 0),
+    Path::object(3303),
+];
+
 /// What a caller takes home.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Answer {
@@ -149,7 +166,7 @@ impl Callers {
         chance: &mut Chance,
     ) -> (Operation, Path, Option<Box<str>>) {
         let (shortest_s, longest_s) = nature.lifetime_s;
-        match chance.below(20) {
+        match chance.below(30) {
             0..5 => (Operation::Read, Path::resource(3303, 0, 5700), None),
             5..9 => (Operation::Read, Path::resource(3, 0, 14), None),
             9..14 => {
@@ -170,6 +187,9 @@ impl Callers {
             16 => (Operation::Execute, Path::resource(3, 0, 4), None),
             17 => (Operation::Execute, Path::resource(1, 0, 8), None),
             18 => (Operation::Execute, Path::resource(3, 0, 9), None),
+            19 => (Operation::Read, pick(chance, SEVERAL), None),
+            20..26 => (Operation::ObserveStart, pick(chance, OBSERVED), None),
+            26..29 => (Operation::ObserveEnd, pick(chance, OBSERVED), None),
             _ => (Operation::Read, Path::resource(3, 0, 99), None),
         }
     }

@@ -1,7 +1,8 @@
 //! Did everything that can happen happen? Counts by which a run proves that it tried.
 
-use engine::action::{Action, Status};
+use engine::action::{Action, Operation, Request, Status};
 use engine::device::queue::{CancelRefusal, SubmitRefusal};
+use engine::device::record::{Observation, ObservationState};
 use engine::registry::Fate;
 use harness::device::event::Event as News;
 
@@ -61,6 +62,12 @@ pub(crate) struct Census {
     updated: u64,
     registrations_lost: u64,
     asleep: u64,
+    notified: u64,
+    observed: u64,
+    unobserved: u64,
+    forgotten_by_device: u64,
+    observed_again: u64,
+    pub(crate) observations_lost: u64,
 }
 
 impl Census {
@@ -103,7 +110,11 @@ impl Census {
             (Status::Scheduled, _) => return,
             (Status::InProgress, Some((Status::InProgress, 1..))) => &mut self.begun_again,
             (Status::InProgress, _) => &mut self.begun,
-            (Status::Succeeded, _) => &mut self.succeeded,
+            (Status::Succeeded, _) => match asked_of(action) {
+                Operation::ObserveStart => &mut self.observed,
+                Operation::ObserveEnd => &mut self.unobserved,
+                Operation::Read | Operation::Write | Operation::Execute => &mut self.succeeded,
+            },
             (Status::Cancelled, _) => return,
             (Status::Failed, None) => &mut self.unfit,
             (Status::Failed, _) if error.starts_with("it expired") => &mut self.expired,
@@ -119,16 +130,30 @@ impl Census {
             News::Updated => &mut self.updated,
             News::RegistrationLost => &mut self.registrations_lost,
             News::Asleep { .. } => &mut self.asleep,
+            News::Notified { .. } => &mut self.notified,
             News::Answered { .. }
             | News::Awake
             | News::Deregistered
             | News::GaveUp(_)
             | News::LeftUnanswered { .. }
-            | News::Notified { .. }
             | News::ObservationEnded { .. }
             | News::Rebooted
             | News::Refused { .. } => return,
         } += 1;
+    }
+
+    /// Counts what a device forgot and what it observes again.
+    pub(crate) fn count_observations(&mut self, before: &[Observation], now: &[Observation]) {
+        for before in before {
+            let kept = now.iter().find(|kept| kept.path == before.path);
+            match (before.state, kept.map(|kept| kept.state)) {
+                (ObservationState::Held, Some(ObservationState::Owed)) => {
+                    self.forgotten_by_device += 1;
+                }
+                (ObservationState::Owed, Some(ObservationState::Held)) => self.observed_again += 1,
+                (_, _) => {}
+            }
+        }
     }
 
     /// Adds what was seen elsewhere.
@@ -170,5 +195,11 @@ rows! {
     crowded, hints, addressed, handled, turned, overloaded, no_place, abandoned, removed, retired,
     unknown, accepted, not_registered, queue_full, unserved, cancelled, cancelled_all,
     not_pending, not_scheduled, begun, begun_again, succeeded, refused, unanswered, expired,
-    interrupted, unfit, registered, updated, registrations_lost, asleep,
+    interrupted, unfit, registered, updated, registrations_lost, asleep, notified, observed,
+    unobserved, forgotten_by_device, observed_again, observations_lost,
+}
+
+fn asked_of(action: &Action) -> Operation {
+    let Request::Lwm2m(request) = &action.request;
+    request.operation
 }

@@ -9,7 +9,7 @@ use engine::peer::Peer;
 use engine::profile::Profile;
 use harness::chance::Chance;
 use harness::device::SimulatedDevice;
-use harness::device::configuration::{Configuration, Reachability, Retry};
+use harness::device::configuration::{Configuration, Notify, Reachability, Retry};
 use protocol::lwm2m::version::EnablerVersion;
 
 use crate::nature::{Nature, pick};
@@ -144,6 +144,10 @@ fn configuration(who: usize, nature: &Nature, chance: &mut Chance) -> Configurat
             ],
         ),
         reachability,
+        notify: match who % 2 {
+            0 => Notify::Confirmable,
+            _ => Notify::NonConfirmable,
+        },
         transmission: nature.rules.transmission,
         retry: Retry {
             first_ms: 2_000,

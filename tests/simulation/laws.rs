@@ -6,6 +6,7 @@
 mod attempts;
 mod books;
 pub(crate) mod homes;
+mod observing;
 mod outcomes;
 mod presence;
 mod promises;
@@ -24,7 +25,8 @@ use harness::device::performed::Performed;
 
 use crate::disk::{Done, Durable, Moved, Swept};
 use crate::service::{Occasion, Question, Reply, Saves};
-use crate::wire::{AttemptKey, Head};
+use crate::wire::{AttemptKey, Head, Met, Purpose};
+use observing::Tellings;
 use ways::Ways;
 
 /// A law that was broken.
@@ -59,6 +61,8 @@ pub(crate) struct Judge {
     recount: Vec<[i64; Status::ALL.len()]>,
     /// How many requests of a device ever failed, also those that are not kept any more.
     failed: Vec<i64>,
+    /// What devices said of what is observed.
+    pub(crate) tellings: Tellings,
 }
 
 /// What is known of a request.
@@ -94,10 +98,10 @@ struct Told {
     heard_since: usize,
 }
 
-/// An attempt as it was decided.
+/// An exchange as it was decided.
 #[derive(Clone, Copy)]
 struct Begun {
-    action: ActionId,
+    purpose: Purpose,
     /// From when on its exchange waits.
     at_ms: i64,
     /// How many uplinks of the device were heard by then.
@@ -125,9 +129,10 @@ pub(crate) struct Decision {
     pub(crate) at_ms: i64,
     pub(crate) who: usize,
     pub(crate) on: Occasion,
+    pub(crate) meets: Option<Met>,
     pub(crate) step: u64,
     pub(crate) saves: Saves,
-    pub(crate) begins: Vec<(AttemptKey, ActionId)>,
+    pub(crate) sends: Vec<(AttemptKey, Purpose)>,
 }
 
 /// A datagram that leaves the service.
@@ -153,6 +158,7 @@ impl Judge {
             ears: (0..devices).map(|_| Ear::default()).collect(),
             recount: vec![[0; Status::ALL.len()]; devices],
             failed: vec![0; devices],
+            tellings: Tellings::default(),
         }
     }
 
@@ -173,16 +179,30 @@ impl Judge {
         {
             told.heard_since += 1;
         }
-        for (attempt, action) in decision.begins {
+        if let (Some(open), Some(meets)) = (&mut self.open[who], &decision.meets) {
+            open.is_answered |= open.attempt.is_met_by(meets);
+        }
+        for (attempt, purpose) in decision.sends {
+            match purpose {
+                Purpose::Action(action) => {
+                    presence::a_retry_waits_for_the_device(self, who, action)?;
+                }
+                Purpose::Unsaved if self.is_open(who, attempt) => continue,
+                Purpose::Unsaved => {
+                    observing::asking_again_waits_for_the_device(self, who, &attempt)?;
+                }
+            }
             presence::a_sleeping_device_is_not_asked(self, at_ms, who, durable)?;
-            presence::a_retry_waits_for_the_device(self, who, action)?;
             let uplinks = self.ears[who].uplinks;
             let begun = Begun {
-                action,
+                purpose,
                 at_ms,
                 uplinks,
             };
-            self.attempts.insert(attempt, begun);
+            // Of an observation the token is the same each time, and so may the message id be.
+            if self.attempts.insert(attempt, begun).is_some() {
+                self.deeds.retain(|(_, done), _| *done != attempt);
+            }
         }
         Ok(())
     }
@@ -200,21 +220,42 @@ impl Judge {
             speech::a_location_is_told_when_it_leads_somewhere(who, departure.datagram, durable)?;
             presence::a_repeated_register_gets_the_same_location(self, who, departure)?;
         }
-        if !head.is_request() {
+        if head.is_empty_acknowledgement() {
+            let (to, id) = (departure.to, head.message_id);
+            return observing::what_is_acknowledged_is_told(self, who, to, id, durable);
+        }
+        if head.is_request() {
+            return self.request_left(departure.at_ms, who, head.key(), durable);
+        }
+        Ok(())
+    }
+
+    /// A request leaves, for the first time or again.
+    fn request_left(
+        &mut self,
+        at_ms: i64,
+        who: usize,
+        attempt: AttemptKey,
+        durable: &Durable,
+    ) -> Verdict {
+        let begun = speech::a_request_leaves_as_it_was_decided(self, attempt)?;
+        match begun.purpose {
+            Purpose::Action(action) => {
+                speech::an_attempt_is_saved_before_it_leaves(self, who, attempt, action, durable)?;
+                promises::cancelled_action_is_never_sent(action, who, durable)?;
+            }
+            Purpose::Unsaved => observing::what_is_asked_again_is_owed(who, &attempt, durable)?,
+        }
+        if self.is_open(who, attempt) {
             return Ok(());
         }
-        let attempt = head.key();
-        let begun = speech::a_request_leaves_as_a_saved_attempt(self, who, attempt, durable)?;
-        let action = begun.action;
-        promises::cancelled_action_is_never_sent(action, who, durable)?;
-        let known = self.known.get_mut(&action).expect("what is saved is known");
-        if !known.sent.contains(&attempt) {
-            attempts::one_exchange_is_in_flight(self, who, departure.at_ms, durable)?;
-            self.open[who] = Some(OpenExchange {
-                attempt,
-                begun_at_ms: begun.at_ms,
-                is_answered: false,
-            });
+        attempts::one_exchange_is_in_flight(self, who, at_ms, durable)?;
+        self.open[who] = Some(OpenExchange {
+            attempt,
+            begun_at_ms: begun.at_ms,
+            is_answered: false,
+        });
+        if let Purpose::Action(action) = begun.purpose {
             let known = self.known.get_mut(&action).expect("what is saved is known");
             known.sent.push(attempt);
             known.uplinks_at_attempt = Some(begun.uplinks);
@@ -223,18 +264,9 @@ impl Judge {
         Ok(())
     }
 
-    /// A datagram reaches the service.
-    pub(crate) fn heard(&mut self, number: u64, datagram: &[u8]) {
-        self.ways.heard(number);
-        let Some(head) = Head::of(datagram) else {
-            return;
-        };
-        if head.is_request() || head.is_empty_acknowledgement() {
-            return;
-        }
-        for open in self.open.iter_mut().flatten() {
-            open.is_answered |= open.attempt.is_met_by(&head);
-        }
+    fn is_open(&self, who: usize, attempt: AttemptKey) -> bool {
+        let open = self.open[who].as_ref();
+        open.is_some_and(|open| open.attempt == attempt)
     }
 
     /// A caller is told something.
@@ -286,6 +318,8 @@ impl Judge {
         if durable.record(who).registration.is_none() {
             self.open[who] = None;
         }
+        observing::nothing_is_forgotten_in_silence(who, done, durable)?;
+        observing::a_history_says_whether_the_device_is_there(who, durable)?;
         if !done.moved.is_empty() {
             books::counters_equal_a_recount(self, who, durable)?;
             books::queues_keep_their_bounds(self, who, durable)?;
@@ -314,6 +348,8 @@ impl Judge {
         promises::what_was_cancelled_had_not_left(self, action)?;
         attempts::an_attempt_begins_in_time(at_ms, moved, action)?;
         attempts::the_oldest_request_goes_first(moved, action, durable)?;
+        attempts::a_timeline_tells_every_attempt(action)?;
+        observing::what_is_observed_is_what_was_asked(who, action, durable)?;
         outcomes::a_success_is_what_the_device_did(self, action)?;
         outcomes::a_failure_says_why(action)
     }

@@ -4,6 +4,7 @@
 mod attempts;
 mod books;
 mod homes;
+mod observing;
 mod presence;
 mod promises;
 mod rest;
@@ -61,6 +62,14 @@ fn write(path: Path, data: &str) -> NewAction {
 
 fn execute(path: Path) -> NewAction {
     request(Operation::Execute, path, None)
+}
+
+fn observe(path: Path) -> NewAction {
+    request(Operation::ObserveStart, path, None)
+}
+
+fn end_observing(path: Path) -> NewAction {
+    request(Operation::ObserveEnd, path, None)
 }
 
 /// A request to be sent when the device is active, with one attempt.

@@ -226,6 +226,9 @@ impl fmt::Display for Words<'_> {
         };
         let (kind, code, id) = (message.kind, message.code, message.message_id.0);
         write!(f, "{kind:?} {code} id {id} token {}", message.token)?;
+        if let Some(number) = message.observe() {
+            write!(f, " observe {number}")?;
+        }
         for segment in message.uri_path().chain(message.location_path()) {
             write!(f, "/{segment}")?;
         }

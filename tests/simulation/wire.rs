@@ -1,9 +1,12 @@
 //! What do the bytes of a datagram show at a glance?
 
-use engine::action::Status;
+use engine::action::timeline::What;
+use engine::action::{Action, Status};
 use engine::change::Change;
 use engine::effect::{Effect, Effects, Speech};
 use engine::ids::ActionId;
+use protocol::coap::code::Code;
+use protocol::coap::message::{Kind, Message};
 
 /// One attempt, as it is known on the wire: its message id and its token.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -13,6 +16,10 @@ pub(crate) struct AttemptKey {
 }
 
 impl AttemptKey {
+    pub(crate) fn token(&self) -> &[u8] {
+        &self.token[1..=usize::from(self.token[0])]
+    }
+
     pub(crate) fn new(message_id: u16, token: &[u8]) -> Self {
         let mut held = [0; 9];
         held[0] = token.len() as u8;
@@ -24,17 +31,37 @@ impl AttemptKey {
     }
 
     /// Whether a message is an answer to the attempt, as its token or its message id shows.
-    pub(crate) fn is_met_by(&self, head: &Head<'_>) -> bool {
-        let own = &self.token[1..=usize::from(self.token[0])];
-        match head.kind {
-            CONFIRMABLE | NON_CONFIRMABLE => head.is_response() && head.token == own,
-            _ => head.message_id == self.message_id,
+    pub(crate) fn is_met_by(&self, met: &Met) -> bool {
+        match met {
+            Met::ByToken(token) => *token == self.token,
+            Met::ById(message_id) => *message_id == self.message_id,
         }
     }
 }
 
-const CONFIRMABLE: u8 = 0;
-const NON_CONFIRMABLE: u8 = 1;
+/// What a message may be the answer to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Met {
+    ByToken([u8; 9]),
+    ById(u16),
+}
+
+impl Met {
+    /// What a message may end; one that only says that a request has arrived ends nothing.
+    pub(crate) fn by(message: &Message) -> Option<Self> {
+        let id = message.message_id.0;
+        match message.kind {
+            Kind::Confirmable | Kind::NonConfirmable if message.code.is_response() => {
+                let key = AttemptKey::new(id, message.token.as_bytes());
+                Some(Self::ByToken(key.token))
+            }
+            Kind::Acknowledgement if message.code == Code::EMPTY => None,
+            Kind::Acknowledgement | Kind::Reset => Some(Self::ById(id)),
+            Kind::Confirmable | Kind::NonConfirmable => None,
+        }
+    }
+}
+
 const ACKNOWLEDGEMENT: u8 = 2;
 
 /// The first bytes of a message.
@@ -83,22 +110,29 @@ impl<'a> Head<'a> {
     }
 }
 
-/// Which attempts a step begins: each is saved before the request that it sends.
-pub(crate) fn attempts_begun(effects: &Effects) -> Vec<(AttemptKey, ActionId)> {
-    let mut begun = Vec::new();
+/// What a request to a device is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Purpose {
+    /// A request of a caller.
+    Action(ActionId),
+    /// Nothing that was saved with it: it is repeated, or asks again for what is observed.
+    Unsaved,
+}
+
+/// Which requests a step sends, and what for: each attempt is saved before its request.
+pub(crate) fn requests_sent(effects: &Effects) -> Vec<(AttemptKey, Purpose)> {
+    let mut sent = Vec::new();
     let mut saved = None;
     for effect in effects.as_slice() {
         match effect {
-            Effect::Save(Change::PutAction { action, .. })
-                if action.status == Status::InProgress && action.attempts_made > 0 =>
-            {
+            Effect::Save(Change::PutAction { action, .. }) if begins_attempt(action) => {
                 saved = Some(action.id);
             }
             Effect::Say(Speech::Send { datagram, .. }) => {
                 let head = Head::of(datagram).filter(Head::is_request);
-                if let (Some(head), Some(action)) = (head, saved) {
-                    saved = None;
-                    begun.push((head.key(), action));
+                if let Some(head) = head {
+                    let purpose = saved.take().map_or(Purpose::Unsaved, Purpose::Action);
+                    sent.push((head.key(), purpose));
                 }
             }
             Effect::Save(_)
@@ -108,5 +142,11 @@ pub(crate) fn attempts_begun(effects: &Effects) -> Vec<(AttemptKey, ActionId)> {
             | Effect::Say(Speech::Rebind { .. }) => {}
         }
     }
-    begun
+    sent
+}
+
+/// Whether a request is saved as it leaves.
+fn begins_attempt(action: &Action) -> bool {
+    let happened = action.timeline.as_slice().last().map(|last| last.what);
+    action.status == Status::InProgress && happened == Some(What::DatagramSent)
 }

@@ -9,6 +9,7 @@ use engine::ids::{ActionId, DeviceKey};
 use engine::profile::Profile;
 
 use super::Durable;
+use super::history::History;
 
 /// Live devices of a page: few, so that there are several pages.
 const PAGE_MAX: usize = 2;
@@ -84,6 +85,11 @@ impl Durable {
 
     pub(crate) fn devices(&self) -> usize {
         self.profiles.len()
+    }
+
+    /// What a device said.
+    pub(crate) fn history(&self, who: usize) -> &History {
+        &self.histories[who]
     }
 
     pub(crate) fn first_contacts(&self, who: usize) -> u32 {

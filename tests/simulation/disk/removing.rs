@@ -7,6 +7,7 @@ use engine::ids::ActionId;
 use engine::moment::Timestamp;
 
 use super::Durable;
+use super::history::History;
 
 /// Requests that one sweep removes at most: few, so that there are several sweeps.
 const SWEEP_MAX: usize = 3;
@@ -39,6 +40,7 @@ impl Durable {
         // They belong to the device that was; one of the same name is another.
         self.first_contacts[who] = 0;
         self.failures_logged[who] = 0;
+        self.histories[who] = History::default();
     }
 
     /// Removes final requests made before, some at a time.

@@ -1,5 +1,6 @@
 //! Laws about what leaves: how often, in which order, and one at a time.
 
+use engine::action::timeline::What;
 use engine::action::{Action, Status};
 use engine::ids::ActionId;
 use protocol::coap::exchange::Transmission;
@@ -118,6 +119,35 @@ pub(super) fn an_attempt_begins_in_time(at_ms: i64, moved: &Moved, action: &Acti
     )?;
     hold(law, action.updated_at.as_ms() <= at_ms, || {
         format!("{id} is ahead of its time")
+    })
+}
+
+/// The timeline of a request tells as many attempts as were counted, in the order of time, and
+/// ends with the answer if there was one that counts.
+pub(super) fn a_timeline_tells_every_attempt(action: &Action) -> Verdict {
+    let law = "a_timeline_tells_every_attempt";
+    let happened = action.timeline.as_slice();
+    let id = action.id;
+    let begun = happened.iter().filter_map(|entry| match entry.what {
+        What::AttemptBegun(number) => Some(number),
+        What::DatagramSent
+        | What::DatagramRepeated
+        | What::Acknowledged
+        | What::Answered(_)
+        | What::Rejected
+        | What::GaveUp => None,
+    });
+    hold(law, begun.eq(1..=action.attempts_made), || {
+        format!("{id} made {} attempts: {happened:?}", action.attempts_made)
+    })?;
+    hold(law, happened.is_sorted_by_key(|entry| entry.at), || {
+        format!("{id}: {happened:?}")
+    })?;
+    let last = happened.last().map(|entry| entry.what);
+    let was_answered = matches!(last, Some(What::Answered(code)) if code.is_success());
+    let has_succeeded = action.status == Status::Succeeded;
+    hold(law, was_answered || !has_succeeded, || {
+        format!("{id} succeeded: {happened:?}")
     })
 }
 

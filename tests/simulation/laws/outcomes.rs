@@ -1,11 +1,13 @@
 //! Laws about what callers are shown in the end.
 
-use engine::action::{Action, Operation, Request, Status};
+use engine::action::{Action, Operation, Payload, Request, Status};
+use protocol::lwm2m::path::Path;
 
 use super::{Judge, Verdict, hold};
+use crate::disk::payload_of;
 
 /// A request succeeds only if the device did it for one of its attempts; a read shows what the
-/// device had then.
+/// device had then, and one that begins to observe may show what the device notified of since.
 pub(super) fn a_success_is_what_the_device_did(judge: &Judge, action: &Action) -> Verdict {
     if action.status != Status::Succeeded {
         return Ok(());
@@ -22,14 +24,17 @@ pub(super) fn a_success_is_what_the_device_did(judge: &Judge, action: &Action) -
         .map(Vec::as_slice)
         .collect();
     let Request::Lwm2m(request) = &action.request;
-    let shown = action
-        .outcome
-        .as_ref()
-        .and_then(|outcome| outcome.payload.as_ref()?.as_text());
+    let shown = shown_of(action, request.path);
+    let has_shown = |shown: &Vec<u8>| payloads.contains(&shown.as_slice());
+    let was_notified = |shown: &Vec<u8>| {
+        let mut sent = sent.iter();
+        sent.any(|attempt| judge.tellings.has_said(attempt, shown))
+    };
     let is_true = match request.operation {
-        Operation::Read | Operation::ObserveStart | Operation::ObserveEnd => {
-            shown.is_some_and(|shown| payloads.contains(&shown.as_bytes()))
-        }
+        Operation::Read | Operation::ObserveEnd => shown.as_ref().is_some_and(has_shown),
+        Operation::ObserveStart => shown
+            .as_ref()
+            .is_some_and(|shown| has_shown(shown) || was_notified(shown)),
         Operation::Write => {
             let written = request.data.as_deref().unwrap_or_default();
             payloads.contains(&written.as_bytes())
@@ -42,6 +47,14 @@ pub(super) fn a_success_is_what_the_device_did(judge: &Judge, action: &Action) -
             action.id, action.outcome
         )
     })
+}
+
+/// What a caller is shown, in the bytes in which the device says it.
+fn shown_of(action: &Action, path: Path) -> Option<Vec<u8>> {
+    match action.outcome.as_ref()?.payload.as_ref()? {
+        Payload::Text(text) => Some(text.as_bytes().to_vec()),
+        Payload::Values(values) => Some(payload_of(path, values)),
+    }
 }
 
 /// A request that failed says why, and one that did not fail has no error.

@@ -1,12 +1,13 @@
 //! The law of a healed world: everything comes to rest.
 
+use engine::device::record::ObservationState;
 use engine::location::Location;
 
 use super::{Verdict, hold};
 use crate::world::World;
 
-/// Every request is final, nothing is under way, and every device is registered where it believes
-/// to be and reached where it is.
+/// Every request is final, nothing is under way, nothing that is observed is owed, and every device
+/// is registered where it believes to be and reached where it is.
 pub(crate) fn a_healed_world_comes_to_rest(world: &World) -> Verdict {
     let law = "a_healed_world_comes_to_rest";
     let durable = &world.disk.durable;
@@ -33,6 +34,11 @@ pub(crate) fn a_healed_world_comes_to_rest(world: &World) -> Verdict {
         })?;
         hold(law, world.service.is_at_rest(who), || {
             format!("device {who} is busy")
+        })?;
+        let mut observed = durable.record(who).observations.iter();
+        let owed = observed.find(|observed| observed.state == ObservationState::Owed);
+        hold(law, owed.is_none(), || {
+            format!("device {who} is to be asked again for {owed:?}")
         })?;
         is_registered(world, who)?;
     }

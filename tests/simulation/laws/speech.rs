@@ -1,5 +1,6 @@
 //! Laws about what the service says: nothing that does not rest on the disk.
 
+use engine::ids::ActionId;
 use engine::location::Location;
 use protocol::coap::message::Message;
 
@@ -32,18 +33,28 @@ pub(super) fn a_location_is_told_when_it_leads_somewhere(
     })
 }
 
-/// A request leaves only after its attempt was counted on the disk, and returns what it is.
-pub(super) fn a_request_leaves_as_a_saved_attempt(
+/// A request leaves only if a step decided it, and returns what it is.
+pub(super) fn a_request_leaves_as_it_was_decided(
+    judge: &Judge,
+    attempt: AttemptKey,
+) -> Result<Begun, Breach> {
+    let begun = judge.attempts.get(&attempt).copied();
+    begun.ok_or_else(|| Breach {
+        law: "an_attempt_is_saved_before_it_leaves",
+        what: format!("{attempt:?} belongs to no request"),
+    })
+}
+
+/// A request of a caller leaves only after its attempt was counted on the disk.
+pub(super) fn an_attempt_is_saved_before_it_leaves(
     judge: &Judge,
     who: usize,
     attempt: AttemptKey,
+    action: ActionId,
     durable: &Durable,
-) -> Result<Begun, Breach> {
+) -> Verdict {
     let law = "an_attempt_is_saved_before_it_leaves";
     let breach = |what: String| Breach { law, what };
-    let begun = judge.attempts.get(&attempt);
-    let begun = *begun.ok_or_else(|| breach(format!("{attempt:?} belongs to no request")))?;
-    let action = begun.action;
     let kept = durable.action(who, action);
     let kept = kept.ok_or_else(|| breach(format!("{action} leaves and is not saved")))?;
     let known = judge.known.get(&action);
@@ -58,6 +69,5 @@ pub(super) fn a_request_leaves_as_a_saved_attempt(
     })?;
     hold(law, kept.status.is_pending(), || {
         format!("{action} leaves and is {:?}", kept.status)
-    })?;
-    Ok(begun)
+    })
 }

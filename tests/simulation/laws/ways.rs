@@ -207,7 +207,7 @@ fn reaches(law: &'static str, meant: Meant, who: usize, end: End) -> Verdict {
     let is_right = match end {
         End::Handled { who: by } => by == who,
         End::Lost { who: by, .. } => by == who,
-        End::Turned(Fate::Crowded) => true,
+        End::Turned(Fate::Crowded | Fate::NoPlace) => true,
         End::Turned(Fate::Overloaded) => matches!(meant, Meant::Named { .. }),
         End::Turned(
             Fate::Malformed(_)

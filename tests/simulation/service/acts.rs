@@ -4,15 +4,17 @@ use std::ops::RangeInclusive;
 
 use engine::change::Batch;
 use engine::device::record::Restored;
-use engine::ids::{ActionId, DeviceKey};
+use engine::ids::DeviceKey;
 use engine::moment::Timestamp;
+use engine::occurrence::Heard;
 use engine::peer::Peer;
 use engine::registry::Fate;
 use engine::registry::homes::ArbiterId;
 use protocol::coap::code::Code;
+use protocol::coap::message::Message;
 
-use super::{Input, Post, Reply};
-use crate::wire::AttemptKey;
+use super::{Post, Reply};
+use crate::wire::{AttemptKey, Met, Purpose};
 
 /// What an arbiter does.
 #[derive(Debug)]
@@ -46,13 +48,14 @@ pub(crate) enum Act {
         who: usize,
         to: Option<Peer>,
     },
-    /// A machine took a step, which begins these attempts.
+    /// A machine took a step, in which it sends these requests.
     Decided {
         who: usize,
         on: Occasion,
+        meets: Option<Met>,
         step: u64,
         saves: Saves,
-        begins: Vec<(AttemptKey, ActionId)>,
+        sends: Vec<(AttemptKey, Purpose)>,
     },
     Commit {
         who: usize,
@@ -157,7 +160,7 @@ pub(crate) enum PassedOver {
 /// What a step is the answer to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Occasion {
-    /// The device registered or updated.
+    /// The device registered, updated or notified.
     Uplink,
     /// It, or somebody in its name, said something else.
     Heard,
@@ -166,17 +169,13 @@ pub(crate) enum Occasion {
 }
 
 impl Occasion {
-    pub(super) fn of(input: &Input) -> Self {
-        match input {
-            Input::Heard(heard) => {
-                let message = &heard.datagram.message;
-                let is_about_registration = message.uri_path().next() == Some("rd");
-                match message.code == Code::POST && is_about_registration {
-                    true => Self::Uplink,
-                    false => Self::Heard,
-                }
-            }
-            Input::Due | Input::Asked(..) => Self::Other,
+    /// What a datagram was that a machine took for this.
+    pub(super) fn of(message: &Message, heard: Heard) -> Self {
+        let is_about_registration = message.uri_path().next() == Some("rd");
+        let is_notification = heard == Heard::Notification;
+        match is_notification || (message.code == Code::POST && is_about_registration) {
+            true => Self::Uplink,
+            false => Self::Heard,
         }
     }
 }

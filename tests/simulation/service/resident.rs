@@ -7,7 +7,8 @@ use engine::effect::{Effects, Speech};
 use engine::moment::{Moment, Timestamp};
 use engine::registry::peers::Said;
 
-use super::{Act, End, Input, Loss, Question, Reply, Turn};
+use super::{Act, End, Input, Loss, Occasion, Question, Reply, Turn};
+use crate::wire::Met;
 
 /// How many inputs may wait for a device; the network repeats datagrams, and callers are told.
 const WAITING_MAX: usize = 16;
@@ -49,6 +50,15 @@ pub(super) struct Live {
     armed_at: Option<Timestamp>,
 }
 
+/// What an input was.
+pub(super) struct Taken {
+    pub(super) on: Occasion,
+    /// What it may be the answer to.
+    pub(super) meets: Option<Met>,
+    /// Who is to be told what.
+    pub(super) answer: Option<(u64, Reply)>,
+}
+
 /// What is left of a step once it is durable.
 pub(super) struct Open {
     pub(super) step: u64,
@@ -68,25 +78,28 @@ impl Live {
         }
     }
 
-    /// Puts an input to the machine, and returns who is to be told what.
-    pub(super) fn take(
-        &mut self,
-        input: Input,
-        m: &mut Moment,
-        out: &mut Effects,
-    ) -> Option<(u64, Reply)> {
+    /// Puts an input to the machine, and returns what it was and who is to be told what.
+    pub(super) fn take(&mut self, input: Input, m: &mut Moment, out: &mut Effects) -> Taken {
+        let mut taken = Taken {
+            on: Occasion::Other,
+            meets: None,
+            answer: None,
+        };
         match input {
             Input::Heard(heard) => {
-                self.device.handle_datagram(m, &heard.datagram, out);
-                None
+                let message = &heard.datagram.message;
+                let was = self.device.handle_datagram(m, &heard.datagram, out);
+                (taken.on, taken.meets) = (Occasion::of(message, was), Met::by(message));
             }
             Input::Due => {
                 self.armed_at.take_if(|armed_at| *armed_at <= m.now());
                 self.device.handle_timeout(m, out);
-                None
             }
-            Input::Asked(call, question) => Some((call, self.ask(question, m, out))),
+            Input::Asked(call, question) => {
+                taken.answer = Some((call, self.ask(question, m, out)));
+            }
         }
+        taken
     }
 
     fn ask(&mut self, question: Question, m: &mut Moment, out: &mut Effects) -> Reply {

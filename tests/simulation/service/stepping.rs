@@ -8,8 +8,8 @@ use engine::change::Owner;
 use engine::effect::{Effects, Speech};
 use engine::peer::Peer;
 
-use super::resident::{Open, Resident};
-use super::{Act, Arbiter, Curse, End, Input, Loss, Occasion, Receipt, Reply, Saves, Turn};
+use super::resident::{Open, Resident, Taken};
+use super::{Act, Arbiter, Curse, End, Input, Loss, Receipt, Saves, Turn};
 use crate::wire;
 
 impl Arbiter {
@@ -25,25 +25,18 @@ impl Arbiter {
         }
         let mut m = turn.moment();
         let mut out = Effects::new();
-        let on = Occasion::of(&input);
-        let answer = live.take(input, &mut m, &mut out);
+        let taken = live.take(input, &mut m, &mut out);
         if self.is_struck(who, Curse::Deciding) {
-            return self.fall(who, answer.map(|(call, _)| call), turn);
+            return self.fall(who, taken.answer.map(|(call, _)| call), turn);
         }
-        self.settle(who, on, out, answer, turn);
+        self.settle(who, taken, out, turn);
     }
 
     /// Performs a step: what is saved first, then the rest.
-    fn settle(
-        &mut self,
-        who: usize,
-        on: Occasion,
-        effects: Effects,
-        answer: Option<(u64, Reply)>,
-        turn: &mut Turn<'_>,
-    ) {
+    fn settle(&mut self, who: usize, taken: Taken, effects: Effects, turn: &mut Turn<'_>) {
+        let Taken { on, meets, answer } = taken;
         let step = turn.number();
-        let begins = wire::attempts_begun(&effects);
+        let sends = wire::requests_sent(&effects);
         let (batch, speeches) = effects.settle(self.owner(who));
         let saves = match batch.is_empty() {
             true => Saves::Nothing,
@@ -52,9 +45,10 @@ impl Arbiter {
         turn.acts.push(Act::Decided {
             who,
             on,
+            meets,
             step,
             saves,
-            begins,
+            sends,
         });
         let open = Open {
             step,

@@ -119,6 +119,7 @@ impl World {
             datagram: datagram.as_slice().into(),
         });
         let from = self.fleet.member(who).address;
+        self.judge.tellings.hear(from, &datagram);
         self.travel(|| Event::ReachesService {
             from,
             datagram: datagram.clone(),
@@ -185,10 +186,15 @@ impl World {
     }
 
     fn measure(&mut self, who: usize) {
-        let machine = &mut self.fleet.member_mut(who).machine;
         let number = self.chance.below(100_000);
-        machine.set(ASKED[0], Value::Float(f64::from(number) / 8.0));
-        machine.set(ASKED[1], Value::String(format!("measured {number}")));
+        self.measures(who, ASKED[0], Value::Float(f64::from(number) / 8.0));
+        self.measures(who, ASKED[1], Value::String(format!("measured {number}")));
+    }
+
+    /// A device has another value from now on, and says so if that is observed.
+    pub(crate) fn measures(&mut self, who: usize, path: Path, value: Value) {
+        self.fleet.member_mut(who).machine.set(path, value);
+        self.arm(who);
     }
 
     /// From now on a device answers for one of its resources in another way.

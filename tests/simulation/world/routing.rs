@@ -26,7 +26,7 @@ impl World {
             number,
             datagram: datagram.into(),
         });
-        self.judge.heard(number, datagram);
+        self.judge.ways.heard(number);
         self.serve(at, |arbiter, turn| {
             arbiter.hear(number, from, datagram, turn)
         });

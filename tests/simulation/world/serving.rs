@@ -65,6 +65,10 @@ impl World {
             self.see_removed(who);
         }
         let durable = &self.disk.durable;
+        let before = done.observed_before.as_deref().unwrap_or_default();
+        let now = &durable.record(who).observations;
+        self.census.count_observations(before, now);
+        self.census.observations_lost += done.lost.len() as u64;
         let verdict = self
             .judge
             .became_durable(self.now_ms, step, who, &done, durable);
@@ -107,17 +111,19 @@ impl World {
             Act::Decided {
                 who,
                 on,
+                meets,
                 step,
                 saves,
-                begins,
+                sends,
             } => {
                 let decision = Decision {
                     at_ms: self.now_ms,
                     who,
                     on,
+                    meets,
                     step,
                     saves,
-                    begins,
+                    sends,
                 };
                 let verdict = self.judge.decided(decision, &self.disk.durable);
                 self.check(verdict);

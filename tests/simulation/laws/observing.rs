@@ -1,0 +1,226 @@
+//! Laws about what is observed: what a device tells is kept, and nothing is forgotten in silence.
+
+use std::collections::HashMap;
+
+use engine::action::{Action, Operation, Request, Status};
+use engine::device::record::{Observation, ObservationState};
+use engine::event::Lifecycle;
+use engine::peer::Peer;
+use protocol::coap::message::{Kind, Message};
+use protocol::coap::observe::Newest;
+use protocol::lwm2m::path::Path;
+
+use super::{Judge, Verdict, hold};
+use crate::disk::{Done, Durable};
+use crate::wire::{AttemptKey, Head};
+
+/// What devices said of what is observed.
+#[derive(Default)]
+pub(crate) struct Tellings {
+    /// Everything that was said under a token, in its order.
+    said: HashMap<Vec<u8>, Vec<Said>>,
+    /// What an address used a message id for, where it wants an acknowledgement.
+    confirmable: HashMap<(Peer, u16), Vec<Notification>>,
+    /// How many uplinks of a device were heard when it was last asked again under a token.
+    asked_again: HashMap<(usize, Vec<u8>), u64>,
+}
+
+/// One thing that was said of what is observed.
+struct Said {
+    sequence: u32,
+    payload: Vec<u8>,
+}
+
+/// Which of the things that were said.
+struct Notification {
+    token: Vec<u8>,
+    sequence: u32,
+}
+
+impl Tellings {
+    /// A device says something.
+    pub(crate) fn hear(&mut self, from: Peer, datagram: &[u8]) {
+        if !Head::of(datagram).is_some_and(|head| head.is_response()) {
+            return;
+        }
+        let Ok(message) = Message::decode(datagram) else {
+            return;
+        };
+        let Some(sequence) = message.observe() else {
+            return;
+        };
+        let token = message.token.as_bytes();
+        let said = self.said.entry(token.to_vec()).or_default();
+        let is_repeated =
+            |earlier: &Said| earlier.sequence == sequence && earlier.payload == message.payload;
+        if said.iter().any(is_repeated) {
+            return;
+        }
+        said.push(Said {
+            sequence,
+            payload: message.payload,
+        });
+        if message.kind == Kind::Confirmable {
+            let name = (from, message.message_id.0);
+            let named = self.confirmable.entry(name).or_default();
+            named.push(Notification {
+                token: token.to_vec(),
+                sequence,
+            });
+        }
+    }
+
+    /// Whether anybody said this of what is observed under the token of an attempt.
+    pub(super) fn has_said(&self, attempt: &AttemptKey, payload: &[u8]) -> bool {
+        let said = self.said.get(attempt.token());
+        said.is_some_and(|said| said.iter().any(|said| said.payload == payload))
+    }
+
+    /// Whether the device was heard since it was last asked again under this token; it is now.
+    fn may_ask_again(&mut self, who: usize, attempt: &AttemptKey, uplinks: u64) -> bool {
+        let name = (who, attempt.token().to_vec());
+        let before = self.asked_again.insert(name, uplinks);
+        before.is_none_or(|before| before < uplinks)
+    }
+}
+
+/// An acknowledged notification is in the history of its device, unless a newer one is.
+pub(super) fn what_is_acknowledged_is_told(
+    judge: &Judge,
+    who: usize,
+    to: Peer,
+    message_id: u16,
+    durable: &Durable,
+) -> Verdict {
+    let named = judge.tellings.confirmable.get(&(to, message_id));
+    let Some(named) = named else {
+        return Ok(());
+    };
+    let is_told = |named: &Notification| {
+        let observed = observed_as(&named.token, &durable.record(who).observations);
+        let said = judge.tellings.said.get(&named.token).map(Vec::as_slice);
+        let said = said.unwrap_or_default();
+        observed.is_none_or(|observed| {
+            is_told_or_overtaken(observed.path, named.sequence, said, who, durable)
+        })
+    };
+    hold(
+        "what_is_acknowledged_is_told",
+        named.iter().any(is_told),
+        || format!("message {message_id} of device {who} is acknowledged and nowhere to be found"),
+    )
+}
+
+fn is_told_or_overtaken(
+    path: Path,
+    sequence: u32,
+    said: &[Said],
+    who: usize,
+    durable: &Durable,
+) -> bool {
+    let history = durable.history(who);
+    let of_sequence = |sequence| Newest::new(sequence, 0);
+    let stands_for_it = |other: &&Said| {
+        let is_older = of_sequence(other.sequence).is_outdated_by(&of_sequence(sequence));
+        !is_older && history.has_told(path, &other.payload)
+    };
+    said.iter().any(|said| stands_for_it(&said)) && history.last_in(path).is_some()
+}
+
+/// A device is asked again for what the disk says that it forgot, under the token it knew.
+pub(super) fn what_is_asked_again_is_owed(
+    who: usize,
+    attempt: &AttemptKey,
+    durable: &Durable,
+) -> Verdict {
+    let observed = observed_as(attempt.token(), &durable.record(who).observations);
+    let is_owed = observed.is_some_and(|observed| observed.state == ObservationState::Owed);
+    hold("what_is_asked_again_is_owed", is_owed, || {
+        format!("device {who} is asked again by {attempt:?}, and {observed:?} is observed")
+    })
+}
+
+/// Between two times that a device is asked again for the same it is heard.
+pub(super) fn asking_again_waits_for_the_device(
+    judge: &mut Judge,
+    who: usize,
+    attempt: &AttemptKey,
+) -> Verdict {
+    let uplinks = judge.ears[who].uplinks;
+    let may = judge.tellings.may_ask_again(who, attempt, uplinks);
+    hold("asking_again_waits_for_the_device", may, || {
+        format!("device {who} is asked again by {attempt:?} and was not heard meanwhile")
+    })
+}
+
+/// What is observed keeps its token, and ends by request, or with an entry in the log.
+pub(super) fn nothing_is_forgotten_in_silence(
+    who: usize,
+    done: &Done,
+    durable: &Durable,
+) -> Verdict {
+    let law = "nothing_is_forgotten_in_silence";
+    let now = &durable.record(who).observations;
+    for before in done.observed_before.iter().flatten() {
+        let path = before.path;
+        let kept = now.iter().find(|kept| kept.path == path);
+        let is_explained = done.ended.contains(&path) || done.lost.contains(&path);
+        hold(law, kept.is_some() || is_explained, || {
+            format!("{path} of device {who} is not observed any more, and nobody knows why")
+        })?;
+        let has_its_token = kept.is_none_or(|kept| kept.token == before.token);
+        hold(law, has_its_token, || {
+            format!("{path} of device {who} is observed under another token")
+        })?;
+    }
+    let is_still_there = |path: &&Path| now.iter().any(|kept| kept.path == **path);
+    let lost_and_kept = done.lost.iter().find(is_still_there);
+    hold(law, lost_and_kept.is_none(), || {
+        format!("{lost_and_kept:?} of device {who} is said to be lost and is observed")
+    })
+}
+
+/// What a request began to observe is held, and what it ended is not.
+pub(super) fn what_is_observed_is_what_was_asked(
+    who: usize,
+    action: &Action,
+    durable: &Durable,
+) -> Verdict {
+    let Request::Lwm2m(request) = &action.request;
+    let observations = &durable.record(who).observations;
+    let found = observations.iter().find(|found| found.path == request.path);
+    let is_held = found.is_some_and(|found| found.state == ObservationState::Held);
+    let is_right = match request.operation {
+        Operation::ObserveStart => is_held,
+        Operation::ObserveEnd => found.is_none(),
+        Operation::Read | Operation::Write | Operation::Execute => true,
+    };
+    let is_done = action.status == Status::Succeeded;
+    hold(
+        "what_is_observed_is_what_was_asked",
+        is_right || !is_done,
+        || format!("{} succeeded, and {found:?} is observed", action.id),
+    )
+}
+
+/// The last thing in its history that a device did is to register if it is registered, and to
+/// leave if it is not any more.
+pub(super) fn a_history_says_whether_the_device_is_there(who: usize, durable: &Durable) -> Verdict {
+    let is_registered = durable.record(who).registration.is_some();
+    let last = durable.history(who).lifecycle();
+    let is_said = match last {
+        Some(Lifecycle::Registered) => is_registered,
+        Some(Lifecycle::Deregistered | Lifecycle::RegistrationExpired) | None => !is_registered,
+    };
+    hold(
+        "a_history_says_whether_the_device_is_there",
+        is_said,
+        || format!("device {who}: registered {is_registered}, and {last:?}"),
+    )
+}
+
+fn observed_as<'a>(token: &[u8], observations: &'a [Observation]) -> Option<&'a Observation> {
+    observations
+        .iter()
+        .find(|observed| observed.token == *token)
+}
