@@ -258,5 +258,10 @@ fn log_of(store: &SledStore, owner: &CustomerId) -> Vec<TraceId> {
         },
     ))
     .unwrap();
+    assert_eq!(
+        page.total,
+        u64::try_from(page.items.len()).unwrap(),
+        "the counts of the log and its entries"
+    );
     page.items.into_iter().map(|entry| entry.trace).collect()
 }

@@ -148,6 +148,11 @@ fn a_notification_nobody_can_read_is_taken_and_logged() {
         entry["description"].as_str().unwrap().contains(ADDRESS),
         "{entry}"
     );
+    let reference = entry["payloadReference"].as_str().unwrap();
+    let payload = observed.caller.request("GET", reference);
+    assert_eq!((payload.status, payload.text()), (200, "warm"));
+    let media_type = payload.header("content-type");
+    assert_eq!(media_type, Some("application/octet-stream"));
     let next = observed.notification(Kind::Confirmable, 51, 3, "22");
     observed.wire.say(&next.encode());
     assert_eq!(
