@@ -30,6 +30,7 @@ mod metrics;
 mod notifications;
 mod observing;
 mod operations;
+mod ownership;
 mod recorded;
 mod records;
 mod registering;

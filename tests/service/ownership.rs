@@ -1,0 +1,82 @@
+//! Is what belongs to a customer nobody else's? Asked of every operation of the OpenAPI document.
+
+use serde_json::{Value, json};
+
+use crate::scene::{ID, Scene};
+use crate::vocabulary::caller::{API, Caller, text};
+use crate::vocabulary::http::Request;
+use crate::vocabulary::lwm2m::{read, when_active};
+use crate::vocabulary::service::Service;
+
+#[test]
+fn what_is_anothers_is_not_found_whatever_is_asked_of_it() {
+    let scene = Scene::new();
+    let request = scene.caller.create_action(ID, &when_active(read("/3/0/0")));
+    let entry = text(&scene.caller.log_entries()[0]["id"]);
+    let stranger = Caller::of_new_customer(&scene.service, "Umbrella");
+    let named = |path: &str| {
+        path.replace("{device}", ID)
+            .replace("{request}", &request)
+            .replace("{entry}", &entry)
+            .replace("{protocol}", "LWM2M")
+    };
+    let mut asked = 0;
+    for (method, path, operation) in operations(&scene.service) {
+        let names_something = ["{device}", "{request}", "{entry}"];
+        if !names_something.iter().any(|name| path.contains(name)) {
+            continue;
+        }
+        let call = stranger.authorized(&method, &named(&path));
+        let answer = match body_of(&operation) {
+            Some(body) => call.json(&body).send(scene.service.http),
+            None => call.send(scene.service.http),
+        };
+        assert_eq!(answer.status, 404, "{method} {path}: {}", answer.text());
+        asked += 1;
+    }
+    assert!(asked >= 9, "only {asked} operations name something");
+    assert_eq!(scene.caller.action(&request)["status"], "SCHEDULED");
+}
+
+#[test]
+fn the_lists_of_a_new_customer_are_empty() {
+    let scene = Scene::new();
+    scene.caller.create_action(ID, &when_active(read("/3/0/0")));
+    let stranger = Caller::of_new_customer(&scene.service, "Umbrella");
+    for path in [
+        "/devices",
+        "/integrate/devices/actions/requests",
+        "/integrate/devices/actions/requests?deviceId=meter-1",
+        "/administrationLogs",
+    ] {
+        let page = stranger.request("GET", &format!("{API}{path}")).expect(200);
+        assert_eq!(page["items"], json!([]), "{path}");
+    }
+}
+
+/// Every operation of the document: its method, its path, itself.
+fn operations(service: &Service) -> Vec<(String, String, Value)> {
+    let document = Request::new("GET", "/openapi.json").send(service.http);
+    let document = document.expect(200);
+    let paths = document["paths"].as_object().expect("a document has paths");
+    let operations = paths.iter().flat_map(|(path, methods)| {
+        let methods = methods.as_object().expect("a path has methods");
+        let each = |(method, operation): (&String, &Value)| {
+            (method.to_uppercase(), path.clone(), operation.clone())
+        };
+        methods.iter().map(each).collect::<Vec<_>>()
+    });
+    operations.collect()
+}
+
+/// A body that the operation would take of the owner.
+fn body_of(operation: &Value) -> Option<Value> {
+    operation.get("requestBody")?;
+    let body = match text(&operation["operationId"]).as_str() {
+        "createAction" => when_active(read("/3/0/0")),
+        "amendDevice" => json!({ "name": "Mine now" }),
+        "setDeviceKey" => json!({ "format": "STRING", "secretKey": "correct horse" }),
+        other => panic!("no body for {other}"),
+    };
+    Some(body)
+}
