@@ -19,6 +19,9 @@ pub(crate) const CALLERS: usize = 64;
 const BODY: &str =
     r#"{"action":"read","resourceAddress":"/3303/0/5700","requestMode":"SEND_WHEN_ACTIVE"}"#;
 
+/// The longest page of a list: a hundred requests of about a kilobyte.
+const LIST_BYTES_MAX: usize = 256 * 1_024;
+
 /// What a round of calls came to.
 pub(crate) struct Called {
     /// From the first call to the last answer.
@@ -34,6 +37,27 @@ pub(crate) struct Api {
     pub(crate) address: SocketAddr,
     /// The access token.
     pub(crate) token: &'static str,
+}
+
+/// Asks for a list so many times, one time after the other; to be called on a thread of its own.
+pub(crate) fn list(api: &Api, path: &str, times: usize) -> Called {
+    let runtime = Builder::new_current_thread().enable_io().build();
+    let runtime = runtime.expect("a runtime can be had");
+    let mut waits = Vec::with_capacity(times);
+    let begun_at = Instant::now();
+    runtime.block_on(async {
+        let mut stream = connect(api).await;
+        let mut buffer = vec![0; LIST_BYTES_MAX];
+        let text = format!(
+            "GET {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {}\r\n\r\n",
+            api.token
+        );
+        for _ in 0..times {
+            waits.push(ask(&mut stream, &mut buffer, &text, "HTTP/1.1 200 ").await);
+        }
+    });
+    let took = begun_at.elapsed();
+    Called { took, waits }
 }
 
 /// Creates so many action requests, for one device after the other; to be called on a thread of
@@ -80,23 +104,34 @@ impl Round {
 }
 
 async fn call(api: Api, round: Rc<Round>) {
-    let mut stream = TcpStream::connect(api.address)
+    let mut stream = connect(&api).await;
+    let mut buffer = vec![0; 4_096];
+    while let Some(device) = round.next() {
+        let text = request(&api, device);
+        let wait = ask(&mut stream, &mut buffer, &text, "HTTP/1.1 202 ").await;
+        round.waits.borrow_mut().push(wait);
+    }
+}
+
+async fn connect(api: &Api) -> TcpStream {
+    let stream = TcpStream::connect(api.address)
         .await
         .expect("the API takes a connection");
     stream
         .set_nodelay(true)
         .expect("a connection need not wait for more");
-    let mut buffer = vec![0; 4_096];
-    while let Some(device) = round.next() {
-        let text = request(&api, device);
-        let begun_at = Instant::now();
-        stream
-            .write_all(text.as_bytes())
-            .await
-            .expect("the API reads");
-        take_answer(&mut stream, &mut buffer).await;
-        round.waits.borrow_mut().push(begun_at.elapsed());
-    }
+    stream
+}
+
+/// Makes a call and says how long its answer took, which must be the one expected.
+async fn ask(stream: &mut TcpStream, buffer: &mut [u8], text: &str, expected: &str) -> Duration {
+    let begun_at = Instant::now();
+    stream
+        .write_all(text.as_bytes())
+        .await
+        .expect("the API reads");
+    take_answer(stream, buffer, expected).await;
+    begun_at.elapsed()
 }
 
 fn request(api: &Api, device: u32) -> String {
@@ -109,7 +144,7 @@ fn request(api: &Api, device: u32) -> String {
     )
 }
 
-async fn take_answer(stream: &mut TcpStream, buffer: &mut [u8]) {
+async fn take_answer(stream: &mut TcpStream, buffer: &mut [u8], expected: &str) {
     let mut filled = 0;
     loop {
         let more = stream
@@ -120,7 +155,7 @@ async fn take_answer(stream: &mut TcpStream, buffer: &mut [u8]) {
         filled += more;
         let text = std::str::from_utf8(&buffer[..filled]).expect("the answer is text");
         if is_whole(text) {
-            assert!(text.starts_with("HTTP/1.1 202 "), "{text}");
+            assert!(text.starts_with(expected), "{text}");
             return;
         }
     }

@@ -32,7 +32,7 @@ use crate::shelf::Shelf;
 use crate::unwritten::Unwritten;
 
 /// Devices the requests are spread over.
-const DEVICES: u32 = 20_000;
+pub(crate) const DEVICES: u32 = 20_000;
 
 /// Requests of a round: a few for each device.
 const REQUESTS: usize = 40_000;
@@ -108,12 +108,14 @@ impl Rounds {
     }
 }
 
-fn rates(rounds: &[Called]) -> Figures {
+/// How many a second each round made.
+pub(crate) fn rates(rounds: &[Called]) -> Figures {
     let rate = |round: &Called| round.waits.len() as f64 / round.took.as_secs_f64();
     rounds.iter().map(rate).collect()
 }
 
-fn waits(rounds: &[Called], percent: usize) -> Figures {
+/// How long so many of a hundred waited at most, in milliseconds, in each round.
+pub(crate) fn waits(rounds: &[Called], percent: usize) -> Figures {
     let wait = |round: &Called| {
         let mut sorted = round.waits.clone();
         sorted.sort_unstable();
@@ -123,14 +125,14 @@ fn waits(rounds: &[Called], percent: usize) -> Figures {
 }
 
 /// The configuration of a service nobody configured.
-fn config() -> Config {
+pub(crate) fn config() -> Config {
     let flags = vec![("http", "127.0.0.1:0".to_owned())];
     let (config, _) = config::load(&[], None, flags).expect("the defaults are a configuration");
     config
 }
 
 /// Serves the API over a line's devices; returns where.
-fn serve(config: &Config, shelf: &Shelf, store: Arc<dyn Store>, line: &Line) -> Api {
+pub(crate) fn serve(config: &Config, shelf: &Shelf, store: Arc<dyn Store>, line: &Line) -> Api {
     let operator = OperatorToken {
         digest: SecretDigest::of(TOKEN),
         path: None,
@@ -155,7 +157,8 @@ fn serve(config: &Config, shelf: &Shelf, store: Arc<dyn Store>, line: &Line) -> 
     }
 }
 
-async fn create(api: &Api, requests: usize) -> Called {
+/// Creates so many requests over the API.
+pub(crate) async fn create(api: &Api, requests: usize) -> Called {
     let (told, called) = oneshot::channel();
     let api = api.clone();
     std::thread::spawn(move || {
@@ -197,7 +200,7 @@ async fn commit_all(store: &dyn Store, batches: Vec<Batch>) -> Vec<Duration> {
 }
 
 /// What the machine of a device wants saved when a request is made.
-fn batch(shelf: &Shelf, number: usize) -> Batch {
+pub(crate) fn batch(shelf: &Shelf, number: usize) -> Batch {
     let number = u32::try_from(number).expect("a round is small") % DEVICES;
     let restored = Restored {
         profile: crate::fleet::profile(number),
@@ -235,7 +238,7 @@ fn read_when_active(trace: TraceId) -> NewAction {
 }
 
 /// A customer, a client of it, and a token for the client.
-fn credentials(shelf: &Shelf) -> Batch {
+pub(crate) fn credentials(shelf: &Shelf) -> Batch {
     let now = shelf.clock.now();
     let customer = crate::fleet::customer();
     let id = ClientId::parse("bench").expect("letters are an id");

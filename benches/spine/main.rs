@@ -1,6 +1,8 @@
 //! How fast is the spine, end to end and against what it stands on?
 //!
-//! `cargo bench --bench spine -- [creates|updates [DEVICES,..]]` prints tables and ratios.
+//! `cargo bench --bench spine -- [creates|log [ENTRIES,..]|requests [EXISTING,..]|updates
+//! [DEVICES,..]]` prints tables and ratios; without a word it makes those of `creates` and of
+//! `updates`.
 //! Everything runs in this process; each figure stands beside its yardstick, measured in the same
 //! run in turns.
 
@@ -17,6 +19,8 @@ mod crowd;
 mod echo;
 mod figures;
 mod line;
+mod log;
+mod requests;
 mod shelf;
 mod thread;
 mod unwritten;
@@ -42,6 +46,16 @@ fn main() -> ExitCode {
             creates::run().await;
             updates::run(&updates::FLEETS).await;
         }),
+        ["requests"] => System::new().block_on(requests::run(&requests::EXISTING)),
+        ["requests", existing] => match numbers(existing) {
+            Some(existing) => System::new().block_on(requests::run(&existing)),
+            None => return wrong_usage(),
+        },
+        ["log"] => System::new().block_on(log::run(&log::ENTRIES)),
+        ["log", entries] => match numbers(entries) {
+            Some(entries) => System::new().block_on(log::run(&entries)),
+            None => return wrong_usage(),
+        },
         ["creates"] => System::new().block_on(creates::run()),
         ["updates"] => System::new().block_on(updates::run(&updates::FLEETS)),
         ["updates", fleets] => match numbers(fleets) {
@@ -60,6 +74,9 @@ fn numbers(text: &str) -> Option<Vec<u32>> {
 }
 
 fn wrong_usage() -> ExitCode {
-    eprintln!("usage: cargo bench --bench spine -- [creates|updates [DEVICES,..]]");
+    eprintln!(
+        "usage: cargo bench --bench spine -- \
+         [creates|log [ENTRIES,..]|requests [EXISTING,..]|updates [DEVICES,..]]"
+    );
     ExitCode::from(2)
 }
