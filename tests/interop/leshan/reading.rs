@@ -37,6 +37,7 @@ fn an_object_is_read_as_a_map_of_all_its_instances() {
 }
 
 #[test]
+#[allow(clippy::approx_constant, reason = "it is what Leshan begins with")]
 fn an_instance_with_values_of_every_type_is_read_whole() {
     let world = World::new("127.0.9.82");
     let _device = world.registered();
