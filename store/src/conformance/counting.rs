@@ -163,7 +163,7 @@ impl Story {
         match self.chance.below(8) {
             0 => self.now,
             1..5 => {
-                let unit = self.chance.one_of(&[MINUTE, QUARTER, DAY]);
+                let unit = self.chance.one_of(&[5_000, MINUTE, QUARTER, DAY]);
                 let beside = self.chance.one_of(&[-1, 0, 1]);
                 let into = instant.as_ms().rem_euclid(unit);
                 instant.plus_ms(beside - into)

@@ -1,6 +1,6 @@
 //! Where do the counts of the administration log lie?
 //!
-//! Entries are counted by the time of their ids, in stretches of three lengths, and devices by the
+//! Entries are counted by the time of their ids, in stretches of four lengths, and devices by the
 //! quarter of an hour of their last entry.
 
 use engine::admin_log::entry::Category;
@@ -13,6 +13,9 @@ use crate::record::code;
 /// How long the stretches are that entries are counted in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Span {
+    /// Five seconds: what a fleet that registers at once writes in them is passed over in
+    /// milliseconds.
+    FiveSeconds,
     /// A minute.
     Minute,
     /// A quarter of an hour: every time zone's days are made of whole ones.
@@ -23,11 +26,12 @@ pub(crate) enum Span {
 
 impl Span {
     /// Every span, shortest first.
-    pub(crate) const ALL: [Self; 3] = [Self::Minute, Self::Quarter, Self::Day];
+    pub(crate) const ALL: [Self; 4] = [Self::FiveSeconds, Self::Minute, Self::Quarter, Self::Day];
 
     /// Its length.
     pub(crate) fn ms(self) -> i64 {
         match self {
+            Self::FiveSeconds => 5_000,
             Self::Minute => 60_000,
             Self::Quarter => 15 * 60_000,
             Self::Day => 86_400_000,
@@ -55,6 +59,7 @@ impl Span {
             Self::Minute => 1,
             Self::Quarter => 2,
             Self::Day => 3,
+            Self::FiveSeconds => 4,
         }
     }
 }
@@ -119,7 +124,7 @@ mod tests {
 
     #[test]
     fn an_entry_is_counted_by_the_time_in_its_id() {
-        for ms in [0, 1, 1_700_000_000_123, 1 << 47] {
+        for ms in [0, 1, 1_700_000_000_123, 1 << 43] {
             let mut moment = Moment::new(Timestamp::from_ms(ms), u128::MAX);
             let id = EntryId::new(moment.uuid());
             for span in Span::ALL {
@@ -128,7 +133,7 @@ mod tests {
         }
         let noon = Timestamp::from_ms(12 * 3_600_000);
         let buckets = Span::ALL.map(|span| (span.bucket(noon.plus_ms(-1)), span.bucket(noon)));
-        assert_eq!(buckets, [(719, 720), (47, 48), (0, 0)]);
+        assert_eq!(buckets, [(8_639, 8_640), (719, 720), (47, 48), (0, 0)]);
         assert_eq!(Span::Minute.bucket(Timestamp::from_ms(-1)), 0);
     }
 }

@@ -38,7 +38,7 @@ impl<'a> Counts<'a> {
     }
 
     /// What of the window is left behind its newest entries, nearly: so many more are to be passed
-    /// over in it, at most as many as one minute has.
+    /// over in it, at most as many as five seconds have.
     pub(super) fn behind(&self, mut skip: u64) -> Result<(Stretch, u64), Fault> {
         for (part, number) in &self.parts {
             if skip < *number {

@@ -1,8 +1,8 @@
 //! Which counts and which keys make up a stretch of time?
 //!
 //! ```text
-//!  from                                                                      end
-//!   |keys|minutes|quarters|        days        |quarters|minutes|keys|
+//!  from                                                                            end
+//!   |keys|five seconds|minutes|quarters|  days  |quarters|minutes|five seconds|keys|
 //! ```
 
 use engine::admin_log::window::Window;
@@ -10,8 +10,8 @@ use engine::moment::Timestamp;
 
 use crate::key::log::count::Span;
 
-/// Where time ends: minutes are counted in 32 bits, which last for eight thousand years.
-const END: Timestamp = Timestamp::from_ms(60_000 * u32::MAX as i64);
+/// Where time ends: spans of five seconds are numbered in 32 bits, which last until 2650.
+const END: Timestamp = Timestamp::from_ms(5_000 * u32::MAX as i64);
 
 /// A stretch of time: its first instant, and the first one behind it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -105,7 +105,8 @@ pub(super) fn shorter(span: Option<Span>) -> Option<Span> {
     match span {
         Some(Span::Day) => Some(Span::Quarter),
         Some(Span::Quarter) => Some(Span::Minute),
-        Some(Span::Minute) | None => None,
+        Some(Span::Minute) => Some(Span::FiveSeconds),
+        Some(Span::FiveSeconds) | None => None,
     }
 }
 
@@ -148,7 +149,7 @@ mod tests {
     #[test]
     fn the_edges_are_taken_in_ever_shorter_spans() {
         let minute = 60_000;
-        let parts = stretch(DAY - 16 * minute - 1, 2 * DAY + 1).parts();
+        let parts = stretch(DAY - 16 * minute - 5_001, 2 * DAY + 1).parts();
         let found: Vec<_> = parts
             .iter()
             .map(|part| {
@@ -164,7 +165,8 @@ mod tests {
             (0, DAY, Some(Span::Day)),
             (-15 * minute, 0, Some(Span::Quarter)),
             (-16 * minute, -15 * minute, Some(Span::Minute)),
-            (-16 * minute - 1, -16 * minute, None),
+            (-16 * minute - 5_000, -16 * minute, Some(Span::FiveSeconds)),
+            (-16 * minute - 5_001, -16 * minute - 5_000, None),
         ];
         assert_eq!(found, expected);
     }
@@ -174,7 +176,7 @@ mod tests {
         let mut chance = Chance::from_seed_asked_for();
         for _ in 0..2_000 {
             let mut instant = || {
-                let unit = chance.one_of(&[1, 60_000, 900_000, DAY]);
+                let unit = chance.one_of(&[1, 5_000, 60_000, 900_000, DAY]);
                 i64::try_from(chance.below(40)).unwrap() * unit
             };
             let (one, other) = (instant(), instant());
