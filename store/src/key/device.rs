@@ -68,13 +68,3 @@ pub(crate) fn record(device: DeviceKey) -> Key {
 pub(crate) fn records() -> Key {
     Builder::of(Table::Record).end()
 }
-
-/// That a device has a registration.
-pub(crate) fn registered(device: DeviceKey) -> Key {
-    append(all_registered(), device.as_bytes())
-}
-
-/// What the keys of registered devices begin with.
-pub(crate) fn all_registered() -> Key {
-    Builder::of(Table::Registered).end()
-}

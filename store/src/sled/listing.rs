@@ -47,7 +47,6 @@ impl Recorded {
         if before == self.traits {
             return Ok(());
         }
-        mark(self.device, before, self.traits, rows);
         if let Some(profile) = known(self.device, rows)? {
             unlist(&profile, before, rows)?;
             list(&profile, self.traits, rows)?;
@@ -59,18 +58,7 @@ impl Recorded {
 /// Removes a device from all lists, while its record is still there.
 pub(super) fn remove(profile: &Profile, rows: &mut Overlay<'_>) -> Result<(), Fault> {
     let traits = traits_of(profile.key(), rows)?;
-    mark(profile.key(), traits, Traits::NONE, rows);
     unlist(profile, traits, rows)
-}
-
-/// Who is registered is known without whose it is, too: that is what a start brings back.
-fn mark(device: DeviceKey, before: Traits, after: Traits, rows: &mut Overlay<'_>) {
-    let registered = IVec::from(key::device::registered(device));
-    match (before.is_registered(), after.is_registered()) {
-        (false, true) => rows.put(registered, IVec::default()),
-        (true, false) => rows.remove(registered),
-        (true, true) | (false, false) => {}
-    }
 }
 
 fn list(profile: &Profile, traits: Traits, rows: &mut Overlay<'_>) -> Result<(), Fault> {

@@ -1,7 +1,7 @@
 //! What does a start bring back, a stretch of keys at a time?
 //!
-//! What belongs to a device lies in tables of the same order, so they are read side by side: the
-//! two that say which devices are live lead, and the others follow to the device wanted. Only the
+//! What belongs to a device lies in tables of the same order, so they are read side by side: its
+//! record and its requests say whether it is live, and the rest is read if it is. Only the
 //! requests themselves lie in an order of their own and are looked up one by one; most devices
 //! have none.
 
@@ -18,6 +18,7 @@ use crate::key::{self, Key};
 use crate::record::Unreadable;
 use crate::record::device::{LikeOthers, read_one_of_many};
 use crate::record::profile::read_profile;
+use crate::record::traits::{Traits, read_traits};
 use crate::sled::fault::Fault;
 use crate::sled::kv;
 
@@ -58,24 +59,27 @@ pub(in crate::sled) fn restored_page(
 
 /// Which devices have a registration or a pending request, and which requests those are.
 struct Live {
-    registered: Column,
+    records: Column,
     pending: Column,
 }
 
 impl Live {
     fn within(db: &Db, keys: &RangeInclusive<DeviceKey>) -> Result<Self, Fault> {
-        Ok(Self {
-            registered: Column::within(db, key::device::all_registered(), keys)?,
+        let mut live = Self {
+            records: Column::within(db, key::device::records(), keys)?,
             pending: Column::within(db, key::action::all_pending(), keys)?,
-        })
+        };
+        live.pass_unregistered()?;
+        Ok(live)
     }
 
     fn next(&mut self) -> Result<Option<(DeviceKey, Vec<ActionId>)>, Fault> {
         let Some(device) = self.peek()? else {
             return Ok(None);
         };
-        if self.registered.device()? == Some(device) {
-            self.registered.step()?;
+        if self.records.device()? == Some(device) {
+            self.records.step()?;
+            self.pass_unregistered()?;
         }
         let mut ids = Vec::new();
         while self.pending.device()? == Some(device) {
@@ -86,10 +90,29 @@ impl Live {
     }
 
     fn peek(&self) -> Result<Option<DeviceKey>, Fault> {
-        Ok(match (self.registered.device()?, self.pending.device()?) {
+        Ok(match (self.records.device()?, self.pending.device()?) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         })
+    }
+
+    /// Passes over devices without a registration. One whose record is beyond reading stays:
+    /// whoever brings it back says so.
+    fn pass_unregistered(&mut self) -> Result<(), Fault> {
+        while self.records.head.is_some() {
+            match self.next_is_registered() {
+                Ok(false) => self.records.step()?,
+                Err(fault) if fault.is_fatal() => return Err(fault),
+                Ok(true) | Err(_) => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn next_is_registered(&self) -> Result<bool, Fault> {
+        let record = self.records.value()?;
+        let traits = record.map(|record| read_traits(&record)).transpose()?;
+        Ok(traits.is_some_and(Traits::is_registered))
     }
 }
 
@@ -174,14 +197,19 @@ impl Column {
     /// The value of a device, if it has a row here; those before it are passed over.
     fn value_of(&mut self, device: DeviceKey) -> Result<Option<IVec>, Fault> {
         self.advance_to(device)?;
+        if self.device()? == Some(device) {
+            self.value()
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// The value of the row that is next.
+    fn value(&self) -> Result<Option<IVec>, Fault> {
         match &self.head {
-            Some((key, value)) if self.device()? == Some(device) => {
-                if kv::pieces_behind(value) > 0 {
-                    return kv::load(&*self.db, key);
-                }
-                Ok(Some(value.clone()))
-            }
-            Some(_) | None => Ok(None),
+            Some((key, value)) if kv::pieces_behind(value) > 0 => kv::load(&*self.db, key),
+            Some((_, value)) => Ok(Some(value.clone())),
+            None => Ok(None),
         }
     }
 
@@ -228,6 +256,7 @@ mod tests {
     use super::*;
     use crate::conformance::given::{acme, batch, device, known, record};
     use crate::conformance::wait;
+    use crate::sled::kv::Value;
     use crate::sled::open;
     use crate::{Options, SledStore, Store};
 
@@ -249,14 +278,15 @@ mod tests {
         let mut keys = meters.map(|meter| meter.key());
         keys.sort();
         let opened = open::open(&options).unwrap();
-        opened
-            .db
-            .insert(key::device::record(keys[1]), b"\x01?")
-            .unwrap();
-
-        let page = restored_page(&opened.db, &(keys[0]..=keys[2]), 2).unwrap();
-        let found: Vec<_> = page.devices.iter().map(|(key, _)| *key).collect();
-        assert_eq!((found, page.next), (vec![keys[0]], Some(keys[2])));
+        // One is not what was written, of another all but the beginning is missing.
+        let large = Value::cut(b"", &[1; 10_000]).head;
+        for damaged in [IVec::from(b"\x01?"), large] {
+            let record = key::device::record(keys[1]);
+            opened.db.insert(record, damaged).unwrap();
+            let page = restored_page(&opened.db, &(keys[0]..=keys[2]), 2).unwrap();
+            let found: Vec<_> = page.devices.iter().map(|(key, _)| *key).collect();
+            assert_eq!((found, page.next), (vec![keys[0]], Some(keys[2])));
+        }
         let page = restored_page(&opened.db, &(keys[2]..=keys[2]), 2).unwrap();
         assert_eq!((page.devices.len(), page.next), (1, None));
     }
