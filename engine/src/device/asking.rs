@@ -144,7 +144,8 @@ impl Device {
 
     fn token_of(&self, m: &mut Moment, request: &Lwm2mRequest) -> Token {
         let observed = match request.operation {
-            Operation::ObserveStart | Operation::ObserveEnd => self.token_observing(request.path),
+            Operation::ObserveStart => self.token_held(request.path),
+            Operation::ObserveEnd => self.token_observing(request.path),
             Operation::Read | Operation::Write | Operation::Execute => None,
         };
         observed.unwrap_or_else(|| self.draw_token(m))

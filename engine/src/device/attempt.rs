@@ -135,7 +135,7 @@ impl Device {
     }
 
     fn begin_observation(&mut self, m: &mut Moment, path: Path, out: &mut Effects) {
-        if let Some(message) = self.observe_again(path) {
+        if let Some(message) = self.observe_again(m, path) {
             self.begin_exchange(m, (Purpose::Observation(path), None), &message, out);
         }
     }
@@ -289,7 +289,9 @@ impl Device {
                     self.action_succeeded(m, action, &attempt.exchange, answer, out);
                 }
             }
-            Purpose::Observation(path) => self.observed_again(m, path, answer, out),
+            Purpose::Observation(path) => {
+                self.observed_again(m, path, attempt.exchange.token(), answer, out);
+            }
         }
     }
 

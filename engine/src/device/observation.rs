@@ -86,6 +86,7 @@ impl Device {
         &mut self,
         m: &mut Moment,
         path: Path,
+        token: Token,
         answer: &Message,
         out: &mut Effects,
     ) {
@@ -94,6 +95,7 @@ impl Device {
             Some(sequence) => {
                 let newest = Newest::new(sequence, m.now().as_ms());
                 if let Some(observation) = self.observation_mut(path) {
+                    observation.token = kept(token);
                     observation.state = ObservationState::Held;
                     observation.newest = Some(newest);
                 }
@@ -113,10 +115,9 @@ impl Device {
         out: &mut Effects,
     ) {
         let Request::Lwm2m(Lwm2mRequest { path, .. }) = action.request;
-        let token = <[u8; OBSERVATION_TOKEN_BYTES]>::try_from(token.as_bytes());
         let observation = Observation {
             path,
-            token: token.expect("a token of the service has as many bytes"),
+            token: kept(token),
             action: action.id,
             begun_at: m.now(),
             state: ObservationState::Held,
@@ -194,15 +195,17 @@ impl Device {
 
     /// The message that asks again for what a device forgot; none if it is not owed any more,
     /// because a request ended it, or began it anew.
-    pub(super) fn observe_again(&mut self, path: Path) -> Option<Message> {
+    ///
+    /// It has a token of its own: a device that did not forget all of the old observation must not
+    /// take it for that.
+    pub(super) fn observe_again(&mut self, m: &mut Moment, path: Path) -> Option<Message> {
         let observation = self.observation(path)?;
         if observation.state == ObservationState::Held {
             return None;
         }
-        let token = token_of(observation);
         let label = Label {
             message_id: self.take_message_id(),
-            token,
+            token: self.draw_token(m),
         };
         Some(operation::observe(
             label,
@@ -240,6 +243,12 @@ impl Device {
     /// The token a path is observed under.
     pub(super) fn token_observing(&self, path: Path) -> Option<Token> {
         self.observation(path).map(token_of)
+    }
+
+    /// The token under which the device knows that a path is observed.
+    pub(super) fn token_held(&self, path: Path) -> Option<Token> {
+        let is_held = |observation: &&Observation| observation.state == ObservationState::Held;
+        self.observation(path).filter(is_held).map(token_of)
     }
 
     /// Four random bytes: enough that nobody off the path guesses one (RFC 7252 section 5.3.1), and
@@ -328,6 +337,11 @@ impl Device {
 
 fn token_of(observation: &Observation) -> Token {
     Token::new(&observation.token).expect("four bytes fit a token")
+}
+
+fn kept(token: Token) -> [u8; OBSERVATION_TOKEN_BYTES] {
+    let bytes = token.as_bytes().try_into();
+    bytes.expect("a token of the service has as many bytes")
 }
 
 fn refused(why: String) -> Unfit {
