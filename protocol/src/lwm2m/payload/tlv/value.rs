@@ -57,15 +57,12 @@ fn integer_bytes(number: i64) -> Vec<u8> {
     }
 }
 
+/// As many bytes as a signed number of the same value has: devices are about that read every
+/// number as signed, and would take one whose first bit is set for a negative one.
 fn unsigned_bytes(number: u64) -> Vec<u8> {
-    if let Ok(number) = u8::try_from(number) {
-        number.to_be_bytes().to_vec()
-    } else if let Ok(number) = u16::try_from(number) {
-        number.to_be_bytes().to_vec()
-    } else if let Ok(number) = u32::try_from(number) {
-        number.to_be_bytes().to_vec()
-    } else {
-        number.to_be_bytes().to_vec()
+    match i64::try_from(number) {
+        Ok(number) => integer_bytes(number),
+        Err(_) => number.to_be_bytes().to_vec(),
     }
 }
 
@@ -124,7 +121,7 @@ mod tests {
             object: 66,
             instance: 1,
         };
-        let cases: [(Value, &[u8]); 20] = [
+        let cases: [(Value, &[u8]); 21] = [
             (Value::Boolean(true), &[1]),
             (Value::Boolean(false), &[0]),
             (Value::Integer(0), &[0]),
@@ -135,9 +132,13 @@ mod tests {
             (Value::Integer(86_400), &[0, 1, 0x51, 0x80]),
             (Value::Integer(1 << 31), &[0, 0, 0, 0, 0x80, 0, 0, 0]),
             (Value::Time(1_367_491_215), &[0x51, 0x82, 0x42, 0x8f]),
-            (Value::UnsignedInteger(255), &[255]),
-            (Value::UnsignedInteger(65_535), &[255, 255]),
-            (Value::UnsignedInteger(1 << 31), &[0x80, 0, 0, 0]),
+            (Value::UnsignedInteger(127), &[127]),
+            (Value::UnsignedInteger(255), &[0, 255]),
+            (Value::UnsignedInteger(65_535), &[0, 0, 255, 255]),
+            (
+                Value::UnsignedInteger(1 << 31),
+                &[0, 0, 0, 0, 0x80, 0, 0, 0],
+            ),
             (Value::UnsignedInteger(u64::MAX), &[255; 8]),
             (Value::Float(21.5), &[0x41, 0xac, 0, 0]),
             (
