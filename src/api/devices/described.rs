@@ -84,11 +84,12 @@ pub(in crate::api) fn amend() -> Operation {
     let text = "Changes what you name and nothing else. `null` removes `imsi`, `msisdn`, `ip` and \
                 `name`. The `deviceId` never changes.\n\nThe change holds from the answer on: the \
                 next registration is judged by the new `ip` and found by the new `endpoint`. A \
-                registration that exists goes on at its location, and messages go to where it \
-                came from, until the device is next heard; where it has an `ip` it then has to \
-                come from there. Requests and log entries that were made before keep the names \
-                the device had.\n\nThe PSK identity is the `endpoint` and changes with it until \
-                a key is given; a key keeps its identity.";
+                registration that exists goes on at its location: requests go to where it came \
+                from, and what comes from there is taken, until the device registers or updates \
+                its registration. If it has an `ip`, it then has to come from there. Requests and \
+                log entries that were made before keep the names the device had.\n\nThe PSK \
+                identity is the `endpoint` and changes with it until a key is given; a key keeps \
+                its identity.";
     Operation::new("amendDevice", Tag::Devices, "Change who a device is")
         .description(text)
         .json(amended_device(), "What is to be otherwise.")
