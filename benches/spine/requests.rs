@@ -159,9 +159,12 @@ fn past(shelf: &Shelf, number: u32, existing: u32) -> Action {
 
 /// The request that a batch makes.
 fn created_by(batch: Batch) -> Action {
-    let made = batch.changes.into_iter().find_map(|change| match change {
-        Change::PutAction { action, .. } => Some(*action),
-        _ => None,
+    let made = batch.changes.into_iter().find_map(|change| {
+        if let Change::PutAction { action, .. } = change {
+            Some(*action)
+        } else {
+            None
+        }
     });
     made.expect("the batch makes a request")
 }
