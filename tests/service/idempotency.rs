@@ -1,5 +1,7 @@
 //! Does a call with an `Idempotency-Key` happen once, however often it is made?
 
+use std::io::Write as _;
+use std::net::TcpStream;
 use std::thread;
 
 use serde_json::{Value, json};
@@ -10,6 +12,7 @@ use crate::vocabulary::caller::{Caller, text};
 use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::http::Response;
 use crate::vocabulary::lwm2m::{outcome, read, when_active, write};
+use crate::vocabulary::poll::until;
 use harness::device::configuration::Configuration;
 
 const ONE: &str = "/management-api/v1/integrate/devices/meter-1/actions/LWM2M";
@@ -194,6 +197,27 @@ fn of_calls_at_the_same_time_one_happens() {
 }
 
 #[test]
+fn a_caller_that_goes_away_finds_its_call_done_once() {
+    let (mut service, caller) = start(&[("SIGNALBOX_SCHEDULED_MAX", "100")]);
+    silent_device(&caller, ID);
+    let body = when_active(read("/3/0/0"));
+    for round in 0..20 {
+        let key = format!("round-{round}");
+        leave(&caller, &key, &body);
+        let told = until("the end of the call that was left", || {
+            let answer = named(&caller, &key, ONE, &body);
+            (answer.status != 409).then(|| answer.expect(202))
+        });
+        assert_eq!(ids(&caller).len(), round + 1, "{told}");
+    }
+    let unsaved = service
+        .printed()
+        .iter()
+        .find(|line| line.contains("not saved"));
+    assert_eq!(unsaved, None, "no call ran into another");
+}
+
+#[test]
 fn a_key_that_is_none_is_told_with_the_other_faults() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
@@ -220,6 +244,19 @@ fn named(caller: &Caller, key: &str, path: &str, body: &Value) -> Response {
     let request = caller.authorized("POST", path);
     let request = request.header("Idempotency-Key", key).json(body);
     request.send(caller.address())
+}
+
+/// Posts a body under a key and does not wait for the answer.
+fn leave(caller: &Caller, key: &str, body: &Value) {
+    let (token, body) = (caller.token(), body.to_string());
+    let length = body.len();
+    let request = format!(
+        "POST {ONE} HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\nidempotency-key: {key}\r\n\
+         content-length: {length}\r\n\r\n{body}"
+    );
+    let mut stream = TcpStream::connect(caller.address()).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
 }
 
 /// The requests that are not final, newest first.
