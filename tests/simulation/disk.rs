@@ -11,6 +11,7 @@ use engine::action::{Action, Lwm2mRequest, Operation, Request, Standing, Status}
 use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Change, Counter, Expect, Owner};
 use engine::device::record::{DeviceRecord, Observation};
+use engine::event::Happening;
 use engine::ids::{ActionId, DeviceKey};
 use engine::profile::Profile;
 use engine::registry::homes::ArbiterId;
@@ -79,6 +80,8 @@ pub(crate) struct Done {
     pub(crate) ended: Vec<Path>,
     /// What is not observed any more, as the customer is told.
     pub(crate) lost: Vec<Path>,
+    /// Whether the device came or went.
+    pub(crate) came_or_went: bool,
 }
 
 /// A batch expected what did not hold, or came from an owner that was superseded.
@@ -192,6 +195,7 @@ impl Durable {
             }
             Change::AppendEvent(event) => {
                 let who = self.existing(event.device)?;
+                done.came_or_went |= matches!(event.happening, Happening::Lifecycle(_));
                 let asked = |id| asked_by(self.actions[who].get(&id)?);
                 self.histories[who].append(&event, asked);
             }

@@ -187,9 +187,9 @@ impl Judge {
                 Purpose::Action(action) => {
                     presence::a_retry_waits_for_the_device(self, who, action)?;
                 }
-                Purpose::Unsaved if self.is_open(who, attempt) => continue,
-                Purpose::Unsaved => {
-                    observing::asking_again_waits_for_the_device(self, who, &attempt)?;
+                Purpose::Unsaved(_) if self.is_open(who, attempt) => continue,
+                Purpose::Unsaved(path) => {
+                    observing::asking_again_waits_for_the_device(self, who, path)?;
                 }
             }
             presence::a_sleeping_device_is_not_asked(self, at_ms, who, durable)?;
@@ -199,7 +199,7 @@ impl Judge {
                 at_ms,
                 uplinks,
             };
-            // Of an observation the token is the same each time, and so may the message id be.
+            // What is renewed or ended has the token it had, and by chance the message id, too.
             if self.attempts.insert(attempt, begun).is_some() {
                 self.deeds.retain(|(_, done), _| *done != attempt);
             }
@@ -244,7 +244,9 @@ impl Judge {
                 speech::an_attempt_is_saved_before_it_leaves(self, who, attempt, action, durable)?;
                 promises::cancelled_action_is_never_sent(action, who, durable)?;
             }
-            Purpose::Unsaved => observing::what_is_asked_again_is_owed(who, &attempt, durable)?,
+            Purpose::Unsaved(path) => {
+                observing::what_is_asked_again_is_owed(who, &attempt, path, durable)?;
+            }
         }
         if self.is_open(who, attempt) {
             return Ok(());
@@ -319,6 +321,7 @@ impl Judge {
             self.open[who] = None;
         }
         observing::nothing_is_forgotten_in_silence(who, done, durable)?;
+        observing::who_comes_or_goes_owes_what_is_observed(who, done, durable)?;
         observing::a_history_says_whether_the_device_is_there(who, durable)?;
         if !done.moved.is_empty() {
             books::counters_equal_a_recount(self, who, durable)?;
@@ -389,9 +392,10 @@ impl Judge {
         self.ears[who].told = None;
     }
 
-    /// The machine of a device is no more, wherever it was.
+    /// The machine of a device is no more, wherever it was, and with it what it remembered.
     pub(crate) fn moved_out(&mut self, who: usize) {
         self.is_alive[who] = false;
+        self.ears[who].told = None;
     }
 
     /// A device is brought back from this.

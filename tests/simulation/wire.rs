@@ -7,6 +7,7 @@ use engine::effect::{Effect, Effects, Speech};
 use engine::ids::ActionId;
 use protocol::coap::code::Code;
 use protocol::coap::message::{Kind, Message};
+use protocol::lwm2m::path::Path;
 
 /// One attempt, as it is known on the wire: its message id and its token.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -115,8 +116,8 @@ impl<'a> Head<'a> {
 pub(crate) enum Purpose {
     /// A request of a caller.
     Action(ActionId),
-    /// Nothing that was saved with it: it is repeated, or asks again for what is observed.
-    Unsaved,
+    /// Nothing that was saved with it: it is repeated, or asks again for the path.
+    Unsaved(Option<Path>),
 }
 
 /// Which requests a step sends, and what for: each attempt is saved before its request.
@@ -131,7 +132,8 @@ pub(crate) fn requests_sent(effects: &Effects) -> Vec<(AttemptKey, Purpose)> {
             Effect::Say(Speech::Send { datagram, .. }) => {
                 let head = Head::of(datagram).filter(Head::is_request);
                 if let Some(head) = head {
-                    let purpose = saved.take().map_or(Purpose::Unsaved, Purpose::Action);
+                    let unsaved = || Purpose::Unsaved(path_of(datagram));
+                    let purpose = saved.take().map_or_else(unsaved, Purpose::Action);
                     sent.push((head.key(), purpose));
                 }
             }
@@ -143,6 +145,14 @@ pub(crate) fn requests_sent(effects: &Effects) -> Vec<(AttemptKey, Purpose)> {
         }
     }
     sent
+}
+
+/// What a request asks for.
+fn path_of(datagram: &[u8]) -> Option<Path> {
+    let message = Message::decode(datagram).expect("the service speaks well");
+    let segments = message.uri_path();
+    let text: String = segments.map(|segment| format!("/{segment}")).collect();
+    text.parse().ok()
 }
 
 /// Whether a request is saved as it leaves.

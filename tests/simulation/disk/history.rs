@@ -1,4 +1,4 @@
-//! What is kept of what a device said: that a value was told, the last one, and whether it is there.
+//! What is kept of what a device said: what was told, the last values, and whether it is there.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -21,8 +21,8 @@ pub(crate) struct Tellings {
     said: HashMap<Vec<u8>, Vec<Said>>,
     /// What an address used a message id for, where it wants an acknowledgement.
     confirmable: HashMap<(Peer, u16), Vec<Notification>>,
-    /// How many uplinks of a device were heard when it was last asked again under a token.
-    asked_again: HashMap<(usize, Vec<u8>), u64>,
+    /// How many uplinks of a device were heard when it was last asked again for a path.
+    asked_again: HashMap<(usize, Path), u64>,
 }
 
 /// One thing that was said of what is observed.
@@ -76,10 +76,9 @@ impl Tellings {
         said.is_some_and(|said| said.iter().any(|said| said.payload == payload))
     }
 
-    /// Whether the device was heard since it was last asked again under this token; it is now.
-    fn may_ask_again(&mut self, who: usize, attempt: &AttemptKey, uplinks: u64) -> bool {
-        let name = (who, attempt.token().to_vec());
-        let before = self.asked_again.insert(name, uplinks);
+    /// Whether the device was heard since it was last asked again for this; it is asked now.
+    fn may_ask_again(&mut self, who: usize, path: Path, uplinks: u64) -> bool {
+        let before = self.asked_again.insert((who, path), uplinks);
         before.is_none_or(|before| before < uplinks)
     }
 }
@@ -127,16 +126,21 @@ fn is_told_or_overtaken(
     said.iter().any(|said| stands_for_it(&said)) && history.last_in(path).is_some()
 }
 
-/// A device is asked again for what the disk says that it forgot, under the token it knew.
+/// A device is asked again for what the disk says that it forgot, under a token of its own.
 pub(super) fn what_is_asked_again_is_owed(
     who: usize,
     attempt: &AttemptKey,
+    path: Option<Path>,
     durable: &Durable,
 ) -> Verdict {
-    let observed = observed_as(attempt.token(), &durable.record(who).observations);
-    let is_owed = observed.is_some_and(|observed| observed.state == ObservationState::Owed);
-    hold("what_is_asked_again_is_owed", is_owed, || {
-        format!("device {who} is asked again by {attempt:?}, and {observed:?} is observed")
+    let observations = &durable.record(who).observations;
+    let is_owed = |observed: &Observation| {
+        Some(observed.path) == path && observed.state == ObservationState::Owed
+    };
+    let is_right =
+        observations.iter().any(is_owed) && observed_as(attempt.token(), observations).is_none();
+    hold("what_is_asked_again_is_owed", is_right, || {
+        format!("device {who} is asked for {path:?} by {attempt:?}, and observed: {observations:?}")
     })
 }
 
@@ -144,16 +148,32 @@ pub(super) fn what_is_asked_again_is_owed(
 pub(super) fn asking_again_waits_for_the_device(
     judge: &mut Judge,
     who: usize,
-    attempt: &AttemptKey,
+    path: Option<Path>,
 ) -> Verdict {
     let uplinks = judge.ears[who].uplinks;
-    let may = judge.tellings.may_ask_again(who, attempt, uplinks);
+    let tellings = &mut judge.tellings;
+    let may = path.is_some_and(|path| tellings.may_ask_again(who, path, uplinks));
     hold("asking_again_waits_for_the_device", may, || {
-        format!("device {who} is asked again by {attempt:?} and was not heard meanwhile")
+        format!("device {who} is asked again for {path:?} and was not heard meanwhile")
     })
 }
 
-/// What is observed keeps its token, and ends by request, or with an entry in the log.
+/// A device that registers, or leaves, forgets what is observed of it.
+pub(super) fn who_comes_or_goes_owes_what_is_observed(
+    who: usize,
+    done: &Done,
+    durable: &Durable,
+) -> Verdict {
+    let mut observed = durable.record(who).observations.iter();
+    let held = observed.find(|observed| observed.state == ObservationState::Held);
+    let is_owed = !done.came_or_went || held.is_none();
+    hold("who_comes_or_goes_owes_what_is_observed", is_owed, || {
+        format!("device {who} came or went and is said to know of {held:?}")
+    })
+}
+
+/// What a device knows that is observed keeps its token, and what is observed ends by request, or
+/// with an entry in the log.
 pub(super) fn nothing_is_forgotten_in_silence(
     who: usize,
     done: &Done,
@@ -168,7 +188,8 @@ pub(super) fn nothing_is_forgotten_in_silence(
         hold(law, kept.is_some() || is_explained, || {
             format!("{path} of device {who} is not observed any more, and nobody knows why")
         })?;
-        let has_its_token = kept.is_none_or(|kept| kept.token == before.token);
+        let was_held = before.state == ObservationState::Held;
+        let has_its_token = kept.is_none_or(|kept| kept.token == before.token || !was_held);
         hold(law, has_its_token, || {
             format!("{path} of device {who} is observed under another token")
         })?;

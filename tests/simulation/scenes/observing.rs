@@ -98,7 +98,6 @@ fn asking_again_waits_for_the_device() {
 #[test]
 fn nothing_is_forgotten_in_silence() {
     let mut world = observed();
-    let token = world.disk.durable.record(0).observations[0].token;
     for _ in 0..3 {
         world.crash_after(0);
         world.pass(MINUTE);
@@ -117,8 +116,6 @@ fn nothing_is_forgotten_in_silence() {
             [(TEMPERATURE, ObservationState::Held)]
         );
     }
-    assert_eq!(world.disk.durable.record(0).observations[0].token, token);
-
     world.answers(TEMPERATURE, Manner::Code(Code::INTERNAL_SERVER_ERROR));
     world.does(0, "is rebooted", SimulatedDevice::reboot);
     world.pass(MINUTE);
@@ -127,6 +124,28 @@ fn nothing_is_forgotten_in_silence() {
         world.census.observations_lost, 1,
         "and the customer is told"
     );
+}
+
+#[test]
+fn who_comes_or_goes_owes_what_is_observed() {
+    let mut world = observed();
+    // The device takes its time when it is asked again.
+    let owes = [(TEMPERATURE, ObservationState::Owed)];
+    world.answers(
+        TEMPERATURE,
+        Manner::SeparateConfirmable { after_ms: 30_000 },
+    );
+    world.does(0, "is rebooted", SimulatedDevice::reboot);
+    world.pass(10 * S);
+    assert_eq!(world.observations(), owes);
+    world.pass(MINUTE);
+    assert_eq!(
+        world.observations(),
+        [(TEMPERATURE, ObservationState::Held)]
+    );
+    world.switch_off(0);
+    world.pass(25 * HOUR);
+    assert_eq!(world.observations(), owes);
 }
 
 #[test]
