@@ -13,6 +13,7 @@ use std::time::Duration;
 use engine::moment::Timestamp;
 use engine::occurrence::{Heard, Occurrence, Purpose, What};
 use engine::registry::Fate;
+use engine::registry::form::Form;
 use engine::registry::homes::ArbiterId;
 use metrics::{Counter, Gauge, counter, gauge};
 
@@ -81,8 +82,8 @@ impl Meters {
         let total = |name| counter!(name, "arbiter" => arbiter.clone());
         let count = |name| Count::new(total(name));
         Self {
-            received: Forms::new(words::RECEIVED, here),
-            sent: Forms::new(words::SENT, here),
+            received: Forms::new(words::RECEIVED, here, Form::all()),
+            sent: Forms::new(words::SENT, here, Form::all().filter(|it| it.is_message())),
             unsent: count(words::UNSENT),
             forwarded: count(words::FORWARDED),
             census: Census::default(),

@@ -85,8 +85,12 @@ pub(crate) struct Forms {
 }
 
 impl Forms {
-    /// Counts of nothing yet.
-    pub(super) fn new(name: &'static str, arbiter: &str) -> Self {
+    /// Counts of nothing yet, of datagrams that can have these forms.
+    pub(super) fn new(
+        name: &'static str,
+        arbiter: &str,
+        forms: impl Iterator<Item = Form>,
+    ) -> Self {
         let published = |form: Form| {
             let arbiter = arbiter.to_owned();
             let (kind, code) = (form.kind(), form.code());
@@ -95,7 +99,7 @@ impl Forms {
         };
         Self {
             counts: array::from_fn(|_| Cell::new(0)),
-            published: Form::all().map(published).collect(),
+            published: forms.map(published).collect(),
         }
     }
 

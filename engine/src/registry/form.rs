@@ -88,10 +88,16 @@ impl Form {
         code.copied().unwrap_or("malformed")
     }
 
+    /// Whether it is that of a message at all.
+    pub fn is_message(self) -> bool {
+        self != Self::MALFORMED
+    }
+
     /// Kind and class of code; none for what is no message.
     fn parts(self) -> Option<(usize, usize)> {
         let place = self.place();
-        (self != Self::MALFORMED).then_some((place / CODES.len(), place % CODES.len()))
+        self.is_message()
+            .then_some((place / CODES.len(), place % CODES.len()))
     }
 }
 
