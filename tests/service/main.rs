@@ -25,6 +25,7 @@ mod import;
 mod listing;
 mod load;
 mod log_statistics;
+mod logs;
 mod main_job;
 mod metrics;
 mod notifications;

@@ -58,6 +58,11 @@ impl Exposition {
         family.unwrap_or_else(|| panic!("no {name}")).clone()
     }
 
+    /// Every name with its family.
+    pub(crate) fn families(&self) -> impl Iterator<Item = (&str, &Family)> {
+        self.0.iter().map(|(name, family)| (name.as_str(), family))
+    }
+
     /// The sum of the samples of a name, or of those of a histogram, that have these labels.
     pub(crate) fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let samples = self.0.values().flat_map(|family| &family.samples);
@@ -77,6 +82,13 @@ impl Exposition {
 }
 
 impl Family {
+    /// The names of the labels that tell its samples apart, but for that of buckets.
+    pub(crate) fn labels(&self) -> BTreeSet<&str> {
+        let samples = self.samples.iter();
+        let labels = samples.flat_map(|sample| sample.labels.keys().map(String::as_str));
+        labels.filter(|label| *label != "le").collect()
+    }
+
     fn check(&self, name: &str) {
         assert!(is_name(name), "{name}");
         let is_ours = name.starts_with("signalbox_") || name.starts_with("process_");
@@ -102,16 +114,20 @@ impl Family {
             assert!(may_fall || sample.value >= 0.0, "{sample:?}");
         }
         if self.kind == "histogram" {
-            self.check_buckets(name);
+            let all = self.samples.iter().map(Sample::labels_but_bucket);
+            for labels in all.collect::<BTreeSet<_>>() {
+                self.check_buckets(name, &labels);
+            }
         }
     }
 
     /// Buckets contain those below them, and the last contains all.
-    fn check_buckets(&self, name: &str) {
+    fn check_buckets(&self, name: &str, labels: &BTreeMap<&str, &str>) {
         let part = |part: &str| {
             let name = format!("{name}{part}");
             let samples = self.samples.iter();
-            samples.filter(move |sample| sample.name == name)
+            let samples = samples.filter(move |sample| sample.name == name);
+            samples.filter(|sample| sample.labels_but_bucket() == *labels)
         };
         let buckets: Vec<(f64, f64)> = part("_bucket")
             .map(|sample| (number(&sample.labels["le"]), sample.value))
@@ -139,6 +155,12 @@ impl Sample {
             labels,
             value: number(value),
         }
+    }
+
+    fn labels_but_bucket(&self) -> BTreeMap<&str, &str> {
+        let labels = self.labels.iter();
+        let labels = labels.map(|(name, value)| (name.as_str(), value.as_str()));
+        labels.filter(|(name, _)| *name != "le").collect()
     }
 
     fn has(&self, labels: &[(&str, &str)]) -> bool {

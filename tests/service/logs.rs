@@ -1,0 +1,104 @@
+//! Does whoever runs the service find in its log what a caller asks about?
+
+use serde_json::Value;
+
+use crate::scene::{ID, Scene};
+use crate::vocabulary::caller::{API, text};
+use crate::vocabulary::http::Request;
+use crate::vocabulary::lwm2m::{read, write};
+use crate::vocabulary::poll::until;
+use crate::vocabulary::service::Service;
+use harness::device::configuration::Configuration;
+
+/// A log for machines, with all that is told of single calls.
+const FOR_MACHINES: [(&str, &str); 2] =
+    [("SIGNALBOX_LOG", "debug"), ("SIGNALBOX_LOG_FORMAT", "json")];
+
+#[test]
+fn a_call_that_failed_is_found_by_the_trace_its_caller_was_told() {
+    let mut scene = scene();
+    let answer = Request::new("GET", "/nothing").send(scene.service.http);
+    let trace = text(&answer.expect(404)["traceId"]);
+    assert_eq!(answer.header("x-trace-id"), Some(trace.as_str()));
+    let line = line_of(&mut scene.service, &trace, "call answered");
+    assert_eq!(line["status"], 404, "{line}");
+    assert_eq!(line["span"]["path"], "/nothing", "{line}");
+}
+
+#[test]
+fn an_answer_that_is_no_failure_tells_its_trace_too() {
+    let mut scene = scene();
+    let path = format!("{API}/devices/{ID}");
+    let answer = scene.caller.request("GET", &path);
+    answer.expect(200);
+    let trace = answer.header("x-trace-id").unwrap().to_owned();
+    line_of(&mut scene.service, &trace, "call answered");
+}
+
+#[test]
+fn what_becomes_of_a_request_is_found_by_the_trace_of_the_call_that_made_it() {
+    let mut scene = scene();
+    let action = scene.caller.perform(ID, &read("/3/0/0"));
+    let trace = text(&action["requestData"]["traceId"]);
+    let lines = [
+        "a request was created",
+        "an attempt began",
+        "an exchange is over",
+        "a request is final",
+        "call answered",
+    ];
+    for line in lines {
+        line_of(&mut scene.service, &trace, line);
+    }
+    let last = line_of(&mut scene.service, &trace, "a request is final");
+    assert_eq!(last["action"], action["id"], "{last}");
+    assert_eq!(last["status"], "succeeded", "{last}");
+}
+
+#[test]
+fn an_entry_of_the_administration_log_is_found_by_its_trace() {
+    let mut scene = scene();
+    scene.caller.create_action(ID, &write("/3/0/13", "noon"));
+    let entries = scene.caller.log_entries();
+    let messages: Vec<_> = entries.iter().map(|entry| &entry["message"]).collect();
+    let expected = [
+        "DeviceController[InvalidDataType]",
+        "Lifecycle[DeviceFirstTimeRegistered]",
+    ];
+    assert_eq!(messages, expected);
+    for entry in &entries {
+        let trace = text(&entry["traceId"]);
+        let line = "the administration log has an entry";
+        let line = line_of(&mut scene.service, &trace, line);
+        assert_eq!(line["entry"], entry["message"], "{line}");
+    }
+}
+
+#[test]
+fn what_is_asked_and_answered_is_not_logged() {
+    let mut scene = scene();
+    scene.caller.perform(ID, &write("/3/0/15", "Europe/Lisbon"));
+    let action = scene.caller.perform(ID, &read("/3/0/15"));
+    assert_eq!(action["resultData"]["payload"], "Europe/Lisbon", "{action}");
+    let trace = text(&action["requestData"]["traceId"]);
+    line_of(&mut scene.service, &trace, "a request is final");
+    let token = scene.caller.token().to_owned();
+    for secret in ["Lisbon", &token, &scene.service.operator_token()] {
+        let told = scene.service.printed().iter();
+        let told = told.filter(|line| line.contains(secret)).count();
+        assert_eq!(told, 0, "{secret}");
+    }
+}
+
+fn scene() -> Scene {
+    Scene::with(&FOR_MACHINES, Configuration::new(ID))
+}
+
+/// The line with this message in the span of this trace.
+fn line_of(service: &mut Service, trace: &str, message: &str) -> Value {
+    until(message, || {
+        let lines = service.printed().iter();
+        let mut lines = lines.filter_map(|line| serde_json::from_str(line).ok());
+        lines.find(|line: &Value| line["span"]["trace"] == trace && line["message"] == message)
+    })
+}

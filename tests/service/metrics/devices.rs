@@ -1,0 +1,224 @@
+//! Is what devices do, and what is asked of them, counted for what it is?
+
+use std::cell::RefCell;
+
+use harness::device::configuration::{Configuration, Reachability};
+use protocol::coap::code::Code;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::token::Token;
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::value::Value;
+use serde_json::json;
+
+use super::{scrape, sum_of};
+use crate::scene::{ID, IMPATIENT, NEVER_AWAKE, Scene, silent_device, start};
+use crate::vocabulary::device::DEVICE_IP;
+use crate::vocabulary::lwm2m::{read, when_active, write};
+use crate::vocabulary::poll::until;
+use crate::vocabulary::service::Service;
+use crate::vocabulary::wire::{self, Wire};
+
+const HEARD: &str = "signalbox_datagrams_heard_total";
+const RECEIVED: &str = "signalbox_datagrams_received_total";
+const SENT: &str = "signalbox_datagrams_sent_total";
+const CREATED: &str = "signalbox_actions_created_total";
+const CONCLUDED: &str = "signalbox_actions_concluded_total";
+const BEGUN: &str = "signalbox_exchanges_begun_total";
+const REPEATED: &str = "signalbox_exchanges_repeated_total";
+const ENDED: &str = "signalbox_exchanges_ended_total";
+const IN_FLIGHT: &str = "signalbox_exchanges_in_flight";
+const WAITING: &str = "signalbox_actions_waiting";
+const RESIDENT: &str = "signalbox_devices_resident";
+const KNOWN: &str = "signalbox_devices_known";
+const NOTIFIED: &str = "signalbox_notifications_total";
+
+/// A name, the labels of the samples meant, and their sum.
+type Figure<'a> = (&'a str, &'a [(&'a str, &'a str)], f64);
+
+#[test]
+fn each_datagram_is_counted_by_its_form_and_by_what_it_means() {
+    let (service, caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let wire = Wire::from(DEVICE_IP, &service);
+    let location = wire.register(ID, 1);
+    let update = wire::update(&location, 2);
+    wire.ask(&update);
+    wire.ask(&update);
+    wire.ask(&wire::request(Code::GET, 3).with_uri_path(["time"]));
+    let token = Token::new(&[9]).unwrap();
+    let unasked = Message::separate(Kind::Confirmable, Code::CONTENT, MessageId(4), token);
+    for rejected in [unasked, Message::ping(MessageId(5))] {
+        wire.say(&rejected.encode());
+        assert_eq!(wire.hear(), Message::reset(rejected.message_id));
+    }
+    wire.ask(&wire::deregister(&location, 6));
+
+    for meaning in [
+        "register",
+        "update",
+        "repeated",
+        "unsupported",
+        "unasked",
+        "ping",
+        "deregister",
+    ] {
+        are(&service, &[(HEARD, &[("meaning", meaning)], 1.0)]);
+    }
+    are(
+        &service,
+        &[
+            (RECEIVED, &[("type", "CON"), ("code", "POST")], 3.0),
+            (RECEIVED, &[("type", "CON"), ("code", "DELETE")], 1.0),
+            (RECEIVED, &[("type", "CON"), ("code", "GET")], 1.0),
+            (RECEIVED, &[("type", "CON"), ("code", "2.xx")], 1.0),
+            (RECEIVED, &[("type", "CON"), ("code", "empty")], 1.0),
+            (RECEIVED, &[], 7.0),
+            (SENT, &[("type", "ACK"), ("code", "2.xx")], 4.0),
+            (SENT, &[("type", "ACK"), ("code", "4.xx")], 1.0),
+            (SENT, &[("type", "RST"), ("code", "empty")], 2.0),
+            (SENT, &[], 7.0),
+        ],
+    );
+}
+
+#[test]
+fn a_request_is_counted_from_its_creation_to_its_end() {
+    let scene = Scene::new();
+    scene.caller.perform(ID, &read("/3/0/0"));
+    scene.caller.perform(ID, &read("/3/0/999"));
+    scene.caller.create_action(ID, &write("/3/0/13", "noon"));
+
+    let read_well = [("operation", "read"), ("status", "succeeded")];
+    let read_badly = [("operation", "read"), ("status", "failed")];
+    let wrote_badly = [("operation", "write"), ("status", "failed")];
+    are(
+        &scene.service,
+        &[
+            (CREATED, &[("protocol", "lwm2m")], 3.0),
+            (CONCLUDED, &read_well, 1.0),
+            (CONCLUDED, &read_badly, 1.0),
+            (CONCLUDED, &wrote_badly, 1.0),
+            (CONCLUDED, &[], 3.0),
+            // What does not fit never leaves.
+            (BEGUN, &[("purpose", "action")], 2.0),
+            (ENDED, &[("ending", "2.xx")], 1.0),
+            (ENDED, &[("ending", "4.xx")], 1.0),
+            (ENDED, &[], 2.0),
+            (HEARD, &[("meaning", "answer")], 2.0),
+            (IN_FLIGHT, &[], 0.0),
+            (WAITING, &[], 0.0),
+        ],
+    );
+}
+
+#[test]
+fn silence_is_counted_with_its_repetitions() {
+    let scene = Scene::with(&IMPATIENT, Configuration::new(ID));
+    scene.device.sleep();
+    let id = scene.caller.create_action(ID, &read("/3/0/0"));
+    scene.caller.final_action(&id);
+    are(
+        &scene.service,
+        &[
+            (BEGUN, &[], 1.0),
+            (REPEATED, &[], 1.0),
+            (ENDED, &[("ending", "not_acknowledged")], 1.0),
+        ],
+    );
+}
+
+#[test]
+fn what_waits_is_counted_until_it_is_taken_back() {
+    let (service, caller) = start(&[]);
+    silent_device(&caller, ID);
+    let waiting = when_active(read("/3/0/0"));
+    let first = caller.create_action(ID, &waiting);
+    caller.create_action(ID, &waiting);
+    are(
+        &service,
+        &[
+            (WAITING, &[("status", "scheduled")], 2.0),
+            (RESIDENT, &[("presence", "unregistered")], 1.0),
+        ],
+    );
+    caller.cancel_action(&first).expect(200);
+    are(
+        &service,
+        &[
+            (WAITING, &[("status", "scheduled")], 1.0),
+            (CONCLUDED, &[("status", "cancelled")], 1.0),
+        ],
+    );
+}
+
+#[test]
+fn devices_are_counted_by_whether_they_listen() {
+    let sleepy = Configuration {
+        reachability: Reachability::Queue {
+            awake_window_ms: 60_000,
+        },
+        ..Configuration::new(ID)
+    };
+    let mut scene = Scene::with(&[NEVER_AWAKE], sleepy);
+    silent_device(&scene.caller, "meter-2");
+    let one_sleeps: [Figure<'_>; 4] = [
+        (RESIDENT, &[("presence", "asleep")], 1.0),
+        (RESIDENT, &[], 1.0),
+        (KNOWN, &[("registration", "registered")], 1.0),
+        (KNOWN, &[("registration", "unregistered")], 1.0),
+    ];
+    are(&scene.service, &one_sleeps);
+    scene.crash();
+    are(&scene.service, &one_sleeps);
+    scene.device.deregister();
+    are(
+        &scene.service,
+        &[
+            (RESIDENT, &[("presence", "asleep")], 0.0),
+            (KNOWN, &[("registration", "registered")], 0.0),
+            (KNOWN, &[("registration", "unregistered")], 2.0),
+        ],
+    );
+}
+
+#[test]
+fn a_device_that_always_listens_is_awake() {
+    let scene = Scene::new();
+    are(&scene.service, &[(RESIDENT, &[("presence", "awake")], 1.0)]);
+}
+
+#[test]
+fn notifications_are_counted_by_what_they_are_worth() {
+    let scene = Scene::new();
+    let observe = json!({ "action": "observe-start", "resourceAddress": "/3/0/9" });
+    let action = scene.caller.perform(ID, &observe);
+    assert_eq!(action["status"], "SUCCEEDED", "{action}");
+    let battery = Path::resource(3, 0, 9);
+    scene.device.set(battery, Value::Integer(42));
+    are(
+        &scene.service,
+        &[
+            (NOTIFIED, &[("fate", "told")], 1.0),
+            (NOTIFIED, &[], 1.0),
+            (HEARD, &[("meaning", "notification")], 1.0),
+            ("signalbox_observations_lost_total", &[], 0.0),
+        ],
+    );
+}
+
+/// Waits until all figures are as they should be: an arbiter publishes once a second.
+fn are(service: &Service, expected: &[Figure<'_>]) {
+    let others = RefCell::new(Vec::new());
+    until("the figures", || {
+        let told = scrape(service);
+        let found = |(name, labels, _): &Figure<'_>| sum_of(&told, name, labels);
+        let wrong = expected.iter().filter(|it| found(it) != it.2);
+        let wrong: Vec<_> = wrong.map(|it| (*it, found(it))).collect();
+        if !wrong.is_empty() && *others.borrow() != wrong {
+            eprintln!("not yet: {wrong:?}");
+        }
+        let is_over = wrong.is_empty();
+        others.replace(wrong);
+        is_over.then_some(())
+    });
+}

@@ -1,0 +1,43 @@
+//! What is the operator promised? The tables of `docs/metrics.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// A figure as it is documented.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) struct Promised {
+    pub(crate) kind: String,
+    pub(crate) labels: BTreeSet<String>,
+}
+
+/// Every figure that is documented, by its name.
+pub(crate) fn promised() -> BTreeMap<String, Promised> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/metrics.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let mut promised = BTreeMap::new();
+    for row in page.lines().filter(|line| line.starts_with("| `")) {
+        let (name, figure) = read(row);
+        assert!(promised.insert(name, figure).is_none(), "{row}");
+    }
+    promised
+}
+
+/// Reads a row: name, type, labels, and what the figure is.
+fn read(row: &str) -> (String, Promised) {
+    let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+    let [name, kind, labels, what] = cells[..] else {
+        panic!("a row has four cells: {row}");
+    };
+    assert!(!what.is_empty(), "{row}");
+    let labels = labels.split(", ").filter(|label| !label.is_empty());
+    let figure = Promised {
+        kind: kind.to_owned(),
+        labels: labels.map(quoted).collect(),
+    };
+    (quoted(name), figure)
+}
+
+fn quoted(text: &str) -> String {
+    let inner = text.strip_prefix('`').and_then(|it| it.strip_suffix('`'));
+    inner.unwrap_or_else(|| panic!("{text}")).to_owned()
+}
