@@ -183,6 +183,10 @@ fn lwm2m_cases() -> [Schema; 3] {
         )
         .must("resourceAddress", anything(), ANY_ADDRESS)
         .titled("Read or observe");
+    let value = format!(
+        "The value as a text, of at most {ACTION_DATA_BYTES_MAX} bytes in UTF-8: `21.5`, `true`, \
+         base64 for OPAQUE, ISO 8601 or seconds since 1970 for TIME, `o:i` for OBJLINK."
+    );
     let write = Schema::closed()
         .must(
             "action",
@@ -190,7 +194,7 @@ fn lwm2m_cases() -> [Schema; 3] {
             "Write a value.",
         )
         .must("resourceAddress", resource_or_instance(), ADDRESS)
-        .must("data", data().example("21.5"), "The value, as a text.")
+        .must("data", data().example("21.5"), &value)
         .titled("Write");
     let execute = Schema::closed()
         .must(
@@ -280,7 +284,11 @@ fn many() -> Schema {
             Schema::text().example("DEVICE_NOT_REGISTERED"),
             "For programs: the code it would have as an error.",
         )
-        .must("message", Schema::text(), "For people.")
+        .must(
+            "message",
+            Schema::text().example("there is no such device"),
+            "For people.",
+        )
         .named("RejectedReason");
     Schema::object()
         .must(
@@ -293,7 +301,11 @@ fn many() -> Schema {
             Schema::list(names::device_id()),
             "The devices that were not asked, in the order given.",
         )
-        .must("message", Schema::text(), "For people.")
+        .must(
+            "message",
+            Schema::text().example("Action requests scheduled: 1; devices rejected: 1."),
+            "For people.",
+        )
         .must(
             "rejectedReasons",
             Schema::list(rejected),
@@ -306,7 +318,11 @@ fn accepted() -> Schema {
     let id = Schema::uuid().example("01935c5a-0000-7000-8000-000000000001");
     Schema::object()
         .must("id", id, "What to follow and cancel the request by.")
-        .must("message", Schema::text(), "For people.")
+        .must(
+            "message",
+            Schema::text().example("The action request was scheduled."),
+            "For people.",
+        )
 }
 
 fn cancelled() -> Schema {

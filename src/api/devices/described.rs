@@ -1,6 +1,7 @@
 //! How are devices made, listed and forgotten? For the document of the API.
 
 use engine::action::Protocol;
+use engine::ids::Endpoint;
 use engine::limits::NAMES_SEARCHED_MAX;
 
 use crate::api::device::described::{device, inspector};
@@ -130,11 +131,7 @@ pub(in crate::api) fn new_device() -> Schema {
         .may("imsi", names::imsi(), "The subscriber of its SIM.")
         .may("msisdn", names::msisdn(), "Its telephone number.")
         .may("ip", names::ip(), "The address it comes from.")
-        .may(
-            "endpoint",
-            names::endpoint(),
-            "What it calls itself when it registers.",
-        )
+        .may("endpoint", names::endpoint(), &endpoint_is())
         .may("name", names::label(), "What people call it.")
         .text_in_one_of(&["deviceId", "iccid"])
         .named("NewDevice")
@@ -147,11 +144,7 @@ fn amended_device() -> Schema {
         .may("imsi", names::imsi(), "The subscriber of its SIM.")
         .may("msisdn", names::msisdn(), "Its telephone number.")
         .may("ip", names::ip(), "The address it comes from.")
-        .may_never_null(
-            "endpoint",
-            names::endpoint(),
-            "What it calls itself when it registers.",
-        )
+        .may_never_null("endpoint", names::endpoint(), &endpoint_is())
         .may("name", names::label(), "What people call it.")
         .named("AmendedDevice")
 }
@@ -159,4 +152,11 @@ fn amended_device() -> Schema {
 fn beginning() -> Schema {
     let beginning = Schema::text_of(1..=super::BEGINNING_CHARACTERS_MAX);
     beginning.pattern(names::PRINTABLE).example("8988")
+}
+
+fn endpoint_is() -> String {
+    format!(
+        "What it calls itself when it registers; at most {} bytes in UTF-8.",
+        Endpoint::LENGTH_MAX
+    )
 }

@@ -84,7 +84,7 @@ fn of_kind(document: &Node, schema: &Node, depth: u8) -> Node {
             let item = schema.find("items").map(|it| sampled(document, it, depth));
             Node::List(item.into_iter().collect())
         }
-        Some("integer") => schema.find("minimum").cloned().unwrap_or(0_u64.into()),
+        Some("integer" | "number") => schema.find("minimum").cloned().unwrap_or(0_u64.into()),
         Some("boolean") => true.into(),
         _ => SOME_TEXT.into(),
     }

@@ -6,15 +6,12 @@ use crate::api::openapi::Node;
 
 /// Shows a schema whole: its properties, or what it may be.
 pub(super) fn show(html: &mut Html, schema: &Node) {
-    if let Some(cases) = schema.find("oneOf").or_else(|| schema.find("anyOf")) {
-        if schema.find("properties").is_none() {
-            return show_cases(html, cases.items());
-        }
+    let properties = schema.find("properties");
+    let cases = schema.find("oneOf").or_else(|| schema.find("anyOf"));
+    if let Some(cases) = cases.filter(|_| properties.is_none()) {
+        return show_cases(html, cases.items());
     }
-    if schema
-        .find("properties")
-        .is_some_and(|it| !it.properties().is_empty())
-    {
+    if properties.is_some_and(|it| !it.properties().is_empty()) {
         html.open("table", "properties");
         rows(html, schema, "");
         html.close("table");
@@ -71,6 +68,7 @@ fn plain_kind(html: &mut Html, schema: &Node) {
         }
         Some("object") => html.raw("object"),
         Some("integer") => html.raw("whole number"),
+        Some("number") => html.raw("number"),
         Some("string") => html.raw("text"),
         Some("boolean") => html.raw("true or false"),
         Some("null") => html.raw("null"),

@@ -2,6 +2,7 @@
 
 use super::report::REFUSALS_MAX;
 use crate::api::error::described::{error, error_with, fault};
+use crate::api::openapi::rules::{challenged, retried};
 use crate::api::openapi::{JSON, Operation, Schema, Tag};
 
 const NDJSON: &str = "application/x-ndjson";
@@ -14,7 +15,7 @@ pub(in crate::api) fn create() -> Operation {
                 cannot be a device is refused and told with its number; the others count. \
                 Repeating an import makes no device twice.\n\nWith `Accept: \
                 application/x-ndjson` the answer comes line by line as the import goes.";
-    Operation::new("importDevices", Tag::Devices, "Import devices")
+    let operation = Operation::new("importDevices", Tag::Devices, "Import devices")
         .description(text)
         .body(lines(), "The devices, one a line.")
         .answer_in(
@@ -22,22 +23,41 @@ pub(in crate::api) fn create() -> Operation {
             vec![(JSON, summary().named("ImportSummary")), (NDJSON, told())],
             "The import came to its end; some lines may be refused.",
         )
-        .answer(
-            400,
-            partly(),
-            "The body is not what it says it is, or did not come to its end. Codes: \
-             `MALFORMED_BODY`, `INVALID_HEADER`.",
-        )
         .refusal(
             409,
             &["IMPORT_RUNNING"],
             "Another import of this customer is under way.",
-        )
-        .answer(
+        );
+    stopped(operation)
+}
+
+/// With whatever may stop an import; then the answer says how far it came.
+fn stopped(operation: Operation) -> Operation {
+    let stops = [
+        (
+            400,
+            "The body is not what it says it is, or did not come to its end. Codes: \
+             `MALFORMED_BODY`.",
+        ),
+        (
+            401,
+            "There is no token, or it is unknown, expired or revoked, also while the import is \
+             under way. Codes: `UNAUTHORIZED`.",
+        ),
+        (
             413,
-            partly(),
             "The body has more lines than an import may have. Codes: `TOO_MANY_LINES`.",
-        )
+        ),
+        (500, "The service failed. Codes: `INTERNAL`."),
+        (
+            503,
+            "The service has too much to do, is stopping, or its store does not answer. Codes: \
+             `UNAVAILABLE`.",
+        ),
+    ];
+    let describe = |operation: Operation, (status, why)| operation.answer(status, partly(), why);
+    let operation = stops.into_iter().fold(operation, describe);
+    retried(challenged(operation, 401), 503)
 }
 
 fn lines() -> Vec<(&'static str, Schema)> {

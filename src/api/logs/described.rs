@@ -40,25 +40,21 @@ pub(in crate::api) fn list() -> Operation {
 pub(in crate::api) fn statistics() -> Operation {
     let text = "Counts the entries of each of the last seven days of a time zone, today included, \
                 and the devices they are about.";
-    Operation::new(
-        "readLogStatistics",
-        Tag::Log,
-        "Count what the administration log has",
-    )
-    .description(text)
-    .needed_query(
-        "timezone",
-        Schema::text()
-            .pattern("^[A-Za-z0-9_+/-]+$")
-            .example("Europe/Zurich"),
-        "Whose days: a name of the IANA time zone database, URL-encoded.",
-    )
-    .query(
-        "category",
-        Schema::word::<Category>(),
-        "Entries of this category alone.",
-    )
-    .answer(200, statistics_body(), "What the log has.")
+    Operation::new("getLogStatistics", Tag::Log, "Count log entries by day")
+        .description(text)
+        .needed_query(
+            "timezone",
+            Schema::text()
+                .pattern("^[A-Za-z0-9_+/-]+$")
+                .example("Europe/Zurich"),
+            "Whose days: a name of the IANA time zone database, URL-encoded.",
+        )
+        .query(
+            "category",
+            Schema::word::<Category>(),
+            "Entries of this category alone.",
+        )
+        .answer(200, statistics_body(), "What the log has.")
 }
 
 /// GET a payload.
@@ -67,9 +63,9 @@ pub(in crate::api) fn payload() -> Operation {
                 `payloadReference`. It leads here: to the bytes as the device sent them.";
     let bytes = Schema::text().format("binary");
     Operation::new(
-        "readLogPayload",
+        "getLogPayload",
         Tag::Log,
-        "Take the bytes a log entry is about",
+        "Read the bytes a log entry is about",
     )
     .description(text)
     .answer_in(

@@ -1,5 +1,7 @@
 //! What does the history of a device look like? For the document of the API.
 
+use serde_json::json;
+
 use engine::action::Protocol;
 use engine::event::Lifecycle;
 
@@ -45,7 +47,11 @@ pub(in crate::api) fn message() -> Schema {
 /// The value of a resource.
 pub(in crate::api) fn value() -> Schema {
     let texts = Schema::text().example("21.5");
-    let cases = [Schema::number(), Schema::truth(), texts];
+    let cases = [
+        Schema::number().example(json!(21.5)),
+        Schema::truth(),
+        texts,
+    ];
     Schema::any_of(cases).or_null().named("Value")
 }
 

@@ -126,13 +126,12 @@ fn with_requests_refused(route: &Route, operation: Operation) -> Operation {
 }
 
 fn with_callers_refused(access: Access, operation: Operation) -> Operation {
-    let challenge = |operation: Operation, status| {
-        let why = "What credentials would do (RFC 6750 section 3).";
-        operation.answer_header(status, "WWW-Authenticate", Schema::text(), why)
-    };
     let unknown = |operation: Operation| {
+        if operation.answers.contains_key(&401) {
+            return operation;
+        }
         let why = "There is no token, or it is unknown, revoked or expired.";
-        challenge(operation.refusal(401, &["UNAUTHORIZED"], why), 401)
+        challenged(operation.refusal(401, &["UNAUTHORIZED"], why), 401)
     };
     match access {
         Access::Open => operation,
@@ -140,7 +139,7 @@ fn with_callers_refused(access: Access, operation: Operation) -> Operation {
         Access::Customer(scope) => {
             let lacking = format!("The token lacks the scope `{}`.", scope.word());
             let operation = unknown(operation).refusal(403, &["FORBIDDEN"], &lacking);
-            let operation = challenge(operation, 403);
+            let operation = challenged(operation, 403);
             let often = "The customer calls more often than it may; see `Retry-After`.";
             let operation = operation.refusal(429, &["TOO_MANY_REQUESTS"], often);
             retried(operation, 429)
@@ -153,13 +152,22 @@ fn with_failures(operation: Operation) -> Operation {
     if !operation.can_fail {
         return operation;
     }
-    let broken = "The service failed; its operator finds the trace id in the log.";
-    let operation = operation.refusal(500, &["INTERNAL"], broken);
+    let mut operation = operation;
+    if !operation.answers.contains_key(&500) {
+        let broken = "The service failed; its operator finds the trace id in the log.";
+        operation = operation.refusal(500, &["INTERNAL"], broken);
+    }
     if operation.answers.contains_key(&503) {
         return operation;
     }
     let busy = "The service has too much to do, or its store does not answer; see `Retry-After`.";
     retried(operation.refusal(503, &["UNAVAILABLE"], busy), 503)
+}
+
+/// With the header that says what credentials would do.
+pub(in crate::api) fn challenged(operation: Operation, status: u16) -> Operation {
+    let why = "What credentials would do (RFC 6750 section 3).";
+    operation.answer_header(status, "WWW-Authenticate", Schema::text(), why)
 }
 
 /// With the header that says when to come again, where there is a time.

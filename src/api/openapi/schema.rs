@@ -9,6 +9,9 @@ use std::ops::RangeInclusive;
 use super::node::Node;
 use crate::api::words::Word;
 
+/// An id as an example shows it.
+const SOME_UUID: &str = "01935c5a-0000-7000-8000-000000000001";
+
 /// The form of a UUID.
 const UUID: &str = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$";
 
@@ -45,7 +48,7 @@ impl Schema {
 
     /// An id made here.
     pub(in crate::api) fn uuid() -> Self {
-        Self::text().format("uuid").pattern(UUID)
+        Self::text().format("uuid").pattern(UUID).example(SOME_UUID)
     }
 
     /// One of the words there are for it.

@@ -18,7 +18,10 @@ async fn every_operation_is_on_the_page_with_a_call_to_copy() {
         assert!(article.contains(route.path), "{id}");
         assert!(article.contains(route.method.as_str()), "{id}");
         assert!(article.contains("curl "), "{id}");
-        assert!(page.contains(&format!("href=\"#{}\"", operation.id())), "{id}");
+        assert!(
+            page.contains(&format!("href=\"#{}\"", operation.id())),
+            "{id}"
+        );
     }
 }
 
@@ -45,7 +48,14 @@ async fn a_browser_may_fetch_nothing_from_elsewhere() {
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
         let text = text(&answer);
         // A policy without exceptions forbids what stands in the page itself.
-        for forbidden in [" style=", "<style", "<script>", " onclick=", "url(", "@import"] {
+        for forbidden in [
+            " style=",
+            "<style",
+            "<script>",
+            " onclick=",
+            "url(",
+            "@import",
+        ] {
             assert!(!text.contains(forbidden), "{path} has {forbidden}");
         }
     }

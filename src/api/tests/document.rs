@@ -230,9 +230,9 @@ fn collect<'a>(value: &'a Value, references: &mut Vec<&'a str>) {
     match value {
         Value::Object(properties) => {
             for (name, value) in properties {
-                match value {
-                    Value::String(to) if name == "$ref" => references.push(to),
-                    value => collect(value, references),
+                match value.as_str().filter(|_| name == "$ref") {
+                    Some(to) => references.push(to),
+                    None => collect(value, references),
                 }
             }
         }
