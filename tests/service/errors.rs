@@ -66,7 +66,7 @@ fn a_method_the_path_does_not_know_is_told_those_it_knows() {
     let (_service, caller) = start(&[]);
     let cases = [
         ("DELETE", format!("{API}/devices"), "GET, POST"),
-        ("PUT", format!("{API}/devices/{ID}"), "DELETE, GET"),
+        ("PUT", format!("{API}/devices/{ID}"), "DELETE, GET, PATCH"),
         ("POST", REQUESTS.to_owned(), "GET"),
         ("GET", ACTIONS.to_owned(), "POST"),
         ("GET", SETTING.to_owned(), "PATCH"),
