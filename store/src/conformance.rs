@@ -20,6 +20,7 @@ mod payloads;
 mod promises;
 mod restoring;
 mod sweeping;
+mod turning;
 
 use std::fs;
 use std::future::Future;
@@ -45,7 +46,7 @@ pub struct Ground<'a> {
 /// Something that must hold.
 type Law = fn(&Ground<'_>);
 
-const LAWS: [(&str, Law); 40] = [
+const LAWS: [(&str, Law); 42] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -130,6 +131,10 @@ const LAWS: [(&str, Law); 40] = [
     ),
     ("lists agree with a naive model", lists::agree_with_model),
     (
+        "no list shows a request twice while requests change",
+        turning::nothing_twice,
+    ),
+    (
         "devices are found as a naive model finds them",
         fleet::agrees_with_model,
     ),
@@ -144,6 +149,10 @@ const LAWS: [(&str, Law); 40] = [
     (
         "what the log says in numbers is what a recount says",
         counting::agree_with_a_recount,
+    ),
+    (
+        "devices are counted once while their entries are written",
+        counting::count_devices_once_while_they_move,
     ),
     (
         "the bytes an entry is about come back, and lists have none of them",

@@ -288,8 +288,9 @@ impl Store for SledStore {
     }
 
     fn log_statistics(&self, wanted: StatisticsWanted) -> Answer<Statistics> {
+        let gauge = Arc::clone(&self.gauge);
         self.readers
-            .show(move |db| statistics::statistics(db, &wanted))
+            .show(move |db| statistics::statistics(db, &gauge, &wanted))
     }
 
     fn entry_payload(&self, customer: CustomerId, entry: EntryId) -> Answer<Option<Box<[u8]>>> {

@@ -1,6 +1,7 @@
 //! Is what the log says in numbers what a recount says, whatever came and went?
 
 use std::collections::BTreeSet;
+use std::thread;
 
 use engine::admin_log::daily::{Date, Day, Days, Statistics, StatisticsWanted};
 use engine::admin_log::entry::{Category, Entry, Subject};
@@ -40,6 +41,50 @@ pub(super) fn agree_with_a_recount(ground: &Ground<'_>) {
             drop(store);
             store = ground.open();
         }
+    }
+}
+
+pub(super) fn count_devices_once_while_they_move(ground: &Ground<'_>) {
+    const DEVICES: u64 = 600;
+    let store = ground.open();
+    // One device after the other is told of, a quarter of an hour later each time.
+    let round = |round: u64| (round * DEVICES..(round + 1) * DEVICES).map(nth_entry);
+    put(&*store, round(0).collect());
+    let day = Day {
+        date: Date {
+            year: 2_023,
+            month: 11,
+            day: 14,
+        },
+        from: Timestamp::from_ms(at(0).as_ms().div_euclid(DAY) * DAY),
+        end: at(10_000_000),
+    };
+    let wanted = StatisticsWanted {
+        customer: acme(),
+        days: Days::new(vec![day]).expect("a day"),
+        category: None,
+    };
+    let all: Vec<_> = (1..6).flat_map(round).collect();
+    thread::scope(|scope| {
+        let writing = scope.spawn(|| all.chunks(20).for_each(|few| put(&*store, few.to_vec())));
+        while !writing.is_finished() {
+            let told = wait(store.log_statistics(wanted.clone())).expect("an answer");
+            assert_eq!(told.devices, DEVICES);
+        }
+    });
+    let told = wait(store.log_statistics(wanted)).expect("an answer");
+    let amount: u64 = told.amounts.iter().map(|day| day.amount).sum();
+    assert_eq!((told.devices, amount), (DEVICES, 6 * DEVICES));
+
+    fn nth_entry(number: u64) -> Change {
+        let quarter = i64::try_from(number).expect("small") * QUARTER;
+        let at = at(0).plus_ms(quarter);
+        let mut moment = Moment::new(at, u128::from(number));
+        Change::AppendEntry(Box::new(Entry {
+            id: EntryId::new(moment.uuid()),
+            at,
+            ..entry(&device(&acme(), number % DEVICES), 0, number)
+        }))
     }
 }
 

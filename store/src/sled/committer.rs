@@ -298,7 +298,8 @@ impl Committer {
         self.gauge.begin_group();
         let changed = rows.len();
         let moved = Headcount::moved_by(&rows)?;
-        self.db.apply_batch(rows.into_batch())?;
+        let batch = rows.into_batch();
+        self.gauge.apply(|| self.db.apply_batch(batch))?;
         self.db.flush()?;
         let written_at = Instant::now();
         self.file.sync_data().map_err(Fault::Sync)?;

@@ -1,6 +1,7 @@
 //! How much is queued, and is the store still to be trusted?
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock};
 
 use tokio::sync::watch;
 
@@ -23,6 +24,8 @@ pub(super) struct Gauge {
     written: AtomicU64,
     /// The newest group that is durable.
     durable: watch::Sender<u64>,
+    /// Held while a group is put into the tree, and by those who must not see it come.
+    applying: RwLock<()>,
     /// What is told of all this.
     pub(super) meters: Meters,
 }
@@ -38,6 +41,7 @@ impl Gauge {
             failed: AtomicBool::new(false),
             written: AtomicU64::new(0),
             durable: watch::Sender::new(0),
+            applying: RwLock::new(()),
             meters: Meters::new(),
         }
     }
@@ -88,6 +92,19 @@ impl Gauge {
         self.durable
             .send_replace(self.written.load(Ordering::SeqCst));
         self.meters.group();
+    }
+
+    /// Puts a group into the tree. A single look at the tree sees all of it or nothing anyway.
+    pub(super) fn apply<T>(&self, put: impl FnOnce() -> T) -> T {
+        let _applying = self.applying.write().unwrap_or_else(PoisonError::into_inner);
+        put()
+    }
+
+    /// Looks at rows between which a group may move what they count, while none does. That keeps
+    /// commits waiting: it must not take longer than a group does.
+    pub(super) fn between_groups<T>(&self, look: impl FnOnce() -> T) -> T {
+        let _looking = self.applying.read().unwrap_or_else(PoisonError::into_inner);
+        look()
     }
 
     /// The newest group that a question answered by now may have seen.
