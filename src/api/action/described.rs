@@ -43,7 +43,7 @@ fn code() -> Schema {
 
 fn record() -> Schema {
     let id = Schema::uuid().example("01935c5a-0000-7000-8000-000000000001");
-    let left = Schema::whole(0..=u64::from(SEND_ATTEMPTS_MAX)).example(3_u64);
+    let left = Schema::whole(0..=u64::from(SEND_ATTEMPTS_MAX)).example(2_u64);
     let status = Schema::word::<Status>().example("SUCCEEDED");
     let ip = "The address of the device, where it had one when the request was made.";
     Schema::object()
