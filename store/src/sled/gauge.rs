@@ -96,7 +96,10 @@ impl Gauge {
 
     /// Puts a group into the tree. A single look at the tree sees all of it or nothing anyway.
     pub(super) fn apply<T>(&self, put: impl FnOnce() -> T) -> T {
-        let _applying = self.applying.write().unwrap_or_else(PoisonError::into_inner);
+        let _applying = self
+            .applying
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         put()
     }
 
