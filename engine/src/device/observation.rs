@@ -54,14 +54,14 @@ impl Device {
             // The device stops notifying when it is told that nobody understands it.
             let why = "a notification has a critical option that is not supported";
             out.note(None, What::Notified(News::Unusable));
-            self.lose_observation(m, path, why, out);
+            self.lose_held(m, path, why, out);
             self.reject(m, datagram, out);
             return Heard::Notification;
         }
         self.note_uplink(m.now());
         let news = if !message.code.is_success() {
             let why = format!("the device answered {}", message.code);
-            self.lose_observation(m, path, &why, out);
+            self.lose_held(m, path, &why, out);
             News::Unusable
         } else if let Some(sequence) = message.observe() {
             match self.is_news(path, sequence, m.now()) {
@@ -70,7 +70,7 @@ impl Device {
             }
         } else {
             let news = self.take_values(m, path, message, out);
-            self.lose_observation(m, path, "the device ended it", out);
+            self.lose_held(m, path, "the device ended it", out);
             news
         };
         out.note(None, What::Notified(news));
@@ -160,6 +160,14 @@ impl Device {
             out.note(None, What::ObservationLost);
             let entry = Entry::observation_lost(m, self.seen_last(), &path, why);
             out.push(Effect::Log(Box::new(entry)));
+        }
+    }
+
+    /// Ends an observation that the device says it ended, if that is not the one it forgot anyway:
+    /// whether it observes that again is what it is asked.
+    fn lose_held(&mut self, m: &mut Moment, path: Path, why: &str, out: &mut Effects) {
+        if self.token_held(path).is_some() {
+            self.lose_observation(m, path, why, out);
         }
     }
 

@@ -2,7 +2,7 @@
 //! (LwM2M Core 1.2 section 6.4.1).
 
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Kind, Message, MessageId};
 
 use super::vocabulary::{
     BATTERY, Bench, HOME, HOUR, Lines, MINUTE, OBJECTS, S, all, end_observing, forgets, logged,
@@ -202,6 +202,33 @@ fn a_device_that_notifies_before_it_is_asked_again_is_asked_all_the_same() {
         effects.ends_with(&sent("CON GET /3/0/9 observe 0 accept 0 m3")),
         "{effects:?}"
     );
+}
+
+#[test]
+fn a_late_word_of_the_old_observation_does_not_end_what_is_owed() {
+    let ends: [(fn(Message) -> Message, Lines); 3] = [
+        (
+            |message| message.with_payload("86"),
+            all([told("/3/0/9=86 for observed /3/0/9"), sent("ACK to 300")]),
+        ),
+        (
+            |mut message| {
+                message.code = Code::NOT_FOUND;
+                message
+            },
+            sent("ACK to 300"),
+        ),
+        (|message| message.with_option(9, &[1]), sent("RST to 300")),
+    ];
+    for (end, expected) in ends {
+        let mut bench = Bench::observed();
+        let token = bench.token_observing(BATTERY);
+        bench.at(MINUTE).register();
+        let late = Message::separate(Kind::Confirmable, Code::CONTENT, MessageId(300), token);
+        assert_eq!(bench.hears(HOME, &end(late)), expected);
+        bench.agree(1, "86");
+        assert_eq!(bench.observations(), ["/3/0/9 Held"]);
+    }
 }
 
 #[test]
