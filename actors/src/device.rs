@@ -150,9 +150,7 @@ impl DeviceActor {
     fn ask(&mut self, asked: Asked, out: &mut Effects) -> (Afterwards, Span) {
         let Asked { question, span } = asked;
         self.home.deciding.set(Some(span.clone()));
-        let afterwards = self.answer(question, out);
-        self.home.deciding.set(None);
-        (afterwards, span)
+        (self.answer(question, out), span)
     }
 
     fn answer(&mut self, question: Question, out: &mut Effects) -> Afterwards {
@@ -371,6 +369,7 @@ impl Handler<Input> for DeviceActor {
         };
         self.share_objects();
         self.settle(out, asked, ctx);
+        self.home.deciding.set(None);
     }
 }
 

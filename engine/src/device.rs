@@ -162,8 +162,8 @@ impl Device {
         }
     }
 
-    /// Takes in a message of this device, or of somebody who claims to be it; says what it was taken
-    /// for.
+    /// Takes in a message of this device, or of somebody who claims to be it, and says for what it
+    /// was taken.
     pub fn handle_datagram(
         &mut self,
         m: &mut Moment,

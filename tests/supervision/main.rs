@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod faulty;
+mod telling;
 mod world;
 
 use std::time::Duration;

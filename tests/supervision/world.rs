@@ -28,6 +28,7 @@ use protocol::coap::token::Token;
 use protocol::lwm2m::path::Path;
 use store::{Options, SledStore, Store as _};
 use tempfile::TempDir;
+use tracing::error_span;
 
 use crate::faulty::FaultyStore;
 
@@ -104,6 +105,16 @@ impl World {
 
     /// Submits a read that waits for the device.
     pub(crate) fn submit(&self, name: &str) -> Result<Result<Accepted, SubmitRefusal>, Unserved> {
+        let trace = TraceId::new(self.clock.moment().uuid());
+        self.submit_under(trace, name)
+    }
+
+    /// The same in a call with this trace.
+    pub(crate) fn submit_under(
+        &self,
+        trace: TraceId,
+        name: &str,
+    ) -> Result<Result<Accepted, SubmitRefusal>, Unserved> {
         let request = Request::Lwm2m(Lwm2mRequest {
             operation: Operation::Read,
             path: Path::resource(3, 0, 0),
@@ -114,10 +125,11 @@ impl World {
             mode: Mode::SendWhenActive,
             attempts_permitted: 1,
             expires_in_s: None,
-            trace: TraceId::new(self.clock.moment().uuid()),
+            trace,
             once: None,
         };
-        wait_for(self.devices.submit(self.key(name), action))
+        let call = error_span!("call", %trace);
+        wait_for(call.in_scope(|| self.devices.submit(self.key(name), action)))
     }
 
     /// Tries until something holds.
@@ -300,6 +312,7 @@ fn put_device(clock: &Clock, name: &str) -> Change {
 /// Waits for a future without a runtime of its own.
 pub(crate) fn wait_for<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
         .build()
         .unwrap();
     runtime.block_on(future)

@@ -1,5 +1,5 @@
-//! What does a datagram look like, to whoever counts? Its type and its code (RFC 7252 section 3), in
-//! a few classes.
+//! What does a datagram look like, to whoever counts? Its type and the class of its code (RFC 7252
+//! section 3).
 
 use protocol::coap::code::Code;
 

@@ -1,0 +1,89 @@
+//! Is the operator told which call a device was at when it fell over or could not save its step?
+
+use std::io::{self, Write};
+use std::sync::{Mutex, Once, PoisonError};
+
+use actors::devices::Unserved;
+use engine::ids::TraceId;
+use protocol::coap::code::Code;
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::faulty::Mood;
+use crate::world::{World, register};
+
+/// What was logged so far, by all tests of the program.
+static LOGGED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+#[test]
+fn the_line_of_a_device_that_fell_over_has_the_trace_of_the_call() {
+    listen();
+    let world = World::new(["meter"]);
+    let trace = trace(&world);
+    world.store.set(Mood::PanicOnce);
+    assert_eq!(world.submit_under(trace, "meter"), Err(Unserved::Failed));
+    world.until(|| has_line(trace, "the actor of a device panicked and is restored"));
+}
+
+#[test]
+fn the_line_of_a_step_that_was_not_saved_has_the_trace_of_the_call() {
+    listen();
+    let world = World::new(["meter"]);
+    let trace = trace(&world);
+    world.store.set(Mood::Unavailable);
+    assert_eq!(world.submit_under(trace, "meter"), Err(Unserved::Failed));
+    world.until(|| has_line(trace, "a step was not saved"));
+}
+
+#[test]
+fn the_line_of_an_attempt_that_was_not_saved_has_the_trace_of_its_request() {
+    listen();
+    let world = World::new(["meter"]);
+    let trace = trace(&world);
+    assert!(matches!(world.submit_under(trace, "meter"), Ok(Ok(_))));
+    world.store.set(Mood::Unavailable);
+    let mut device = world.device();
+    device.send(&register("meter"));
+    world.until(|| has_line(trace, "a step was not saved"));
+    world.store.set(Mood::Well);
+    let answer = device.ask_until_answered(&register("meter"));
+    assert_eq!(answer.code, Code::CREATED);
+}
+
+/// Keeps what somebody should look at from now on.
+fn listen() {
+    static LISTENING: Once = Once::new();
+    LISTENING.call_once(|| {
+        tracing_subscriber::fmt()
+            .json()
+            .with_max_level(LevelFilter::WARN)
+            .with_writer(|| Logged)
+            .init();
+    });
+}
+
+struct Logged;
+
+impl Write for Logged {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
+        logged.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn has_line(trace: TraceId, message: &str) -> bool {
+    let logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
+    let logged = String::from_utf8_lossy(&logged);
+    let trace = format!(r#""trace":"{trace}""#);
+    logged
+        .lines()
+        .any(|line| line.contains(&trace) && line.contains(message))
+}
+
+fn trace(world: &World) -> TraceId {
+    TraceId::new(world.clock.moment().uuid())
+}
