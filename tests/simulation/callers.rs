@@ -42,6 +42,7 @@ pub(crate) enum Answer {
     Cancelled,
     NotCancelled(CancelRefusal),
     Retired,
+    Renamed,
     Unknown,
     Unserved,
 }
@@ -54,6 +55,7 @@ impl Answer {
             Reply::Cancelled(Ok(_)) | Reply::CancelledAll(_) => Self::Cancelled,
             Reply::Cancelled(Err(refusal)) => Self::NotCancelled(*refusal),
             Reply::Retired => Self::Retired,
+            Reply::Renamed => Self::Renamed,
             Reply::Unknown => Self::Unknown,
             Reply::Unserved => Self::Unserved,
         }

@@ -47,6 +47,15 @@ pub(crate) enum Event {
         who: usize,
         fetch: u64,
     },
+    /// The disk says who a device is.
+    NamesRead {
+        at: ArbiterId,
+        who: usize,
+        step: u64,
+        run: u64,
+    },
+    /// A device is told again to go by what its customer said.
+    NamesUntold { who: usize, run: u64 },
     /// A device whose step was not saved is brought back, unless it is back already.
     RestoreSoon { at: ArbiterId, who: usize, run: u64 },
     /// An arbiter asks again for a page that could not be read.

@@ -77,6 +77,25 @@ impl Fleet {
         }
     }
 
+    /// Gives a device that has an address of its own another one, and returns it.
+    pub(crate) fn readdress(&mut self, who: usize, chance: &mut Chance) -> Option<IpAddr> {
+        let member = &mut self.members[who];
+        if !member.has_own_ip {
+            return None;
+        }
+        let IpAddr::V4(before) = member.address.ip() else {
+            return None;
+        };
+        let [ten, _, zero, last] = before.octets();
+        let net = u8::try_from(20 + chance.below(200)).expect("less than 256");
+        let ip = IpAddr::V4(Ipv4Addr::new(ten, net, zero, last));
+        let to = Peer::plain(SocketAddr::new(ip, member.address.address.port()));
+        self.who_by_address.remove(&member.address);
+        self.who_by_address.insert(to, who);
+        member.address = to;
+        Some(ip)
+    }
+
     /// Who is at an address now.
     pub(crate) fn who_is_at(&self, address: Peer) -> Option<usize> {
         self.who_by_address.get(&address).copied()

@@ -296,7 +296,8 @@ impl Judge {
             (Reply::Retired | Reply::Unknown, _) => {
                 promises::a_removed_device_is_gone(who, durable)
             }
-            (Reply::Submitted(Err(_)) | Reply::Cancelled(Err(_)) | Reply::Unserved, _) => Ok(()),
+            (Reply::Submitted(Err(_)) | Reply::Cancelled(Err(_)), _)
+            | (Reply::Renamed | Reply::Unserved, _) => Ok(()),
         }
     }
 

@@ -51,6 +51,8 @@ pub(crate) enum Question {
     Cancel(ActionId),
     CancelAll,
     Retire,
+    /// Its customer said anew who it is, and that is durable.
+    TakeNewNames,
 }
 
 /// What a caller is told.
@@ -60,6 +62,7 @@ pub(crate) enum Reply {
     Cancelled(Result<Cancelled, CancelRefusal>),
     CancelledAll(Vec<Cancelled>),
     Retired,
+    Renamed,
     /// There is no such device.
     Unknown,
     /// The device could not be asked, or what it said could not be saved.

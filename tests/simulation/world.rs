@@ -3,6 +3,7 @@
 mod calling;
 mod devices;
 mod misfortune;
+mod renaming;
 mod restoring;
 mod routing;
 mod serving;
@@ -50,6 +51,8 @@ pub(crate) struct World {
     pub(crate) judge: Judge,
     pub(crate) trace: Trace,
     pub(crate) census: Census,
+    /// How often each device is still to be told that its customer said anew who it is.
+    untold: Vec<u32>,
     /// The last number that was given to anything.
     numbers: u64,
     acts: Vec<Act>,
@@ -108,6 +111,7 @@ impl World {
             judge: Judge::new(nature.rules.clone(), nature.arbiters, nature.devices),
             trace: Trace::default(),
             census: Census::default(),
+            untold: vec![0; nature.devices],
             numbers: 0,
             acts: Vec::new(),
             outputs: Vec::new(),
@@ -182,6 +186,9 @@ impl World {
             .and_then(|()| homes::a_removed_device_is_gone(service, durable))
             .and_then(|()| homes::whoever_was_live_is_back(service, durable))
             .and_then(|()| {
+                homes::a_device_goes_by_what_its_customer_said(service, durable, &self.untold)
+            })
+            .and_then(|()| {
                 let held = service.datagrams_held();
                 self.judge.ways.every_datagram_is_somewhere(held)
             });
@@ -216,6 +223,8 @@ impl World {
             Event::Sweep => self.sweep(),
             Event::Due { at, who, run } => self.due(at, who, run),
             Event::Fetched { at, who, fetch } => self.fetched(at, who, fetch),
+            Event::NamesRead { at, who, step, run } => self.names_read(at, who, step, run),
+            Event::NamesUntold { who, run } => self.names_untold(who, run),
             Event::RestoreSoon { at, who, run } => self.restore_soon(at, who, run),
             Event::PageWanted { at, first, run } => self.page_wanted(at, first, run),
             Event::PageRead { at, keys, run } => self.page_read(at, keys, run),

@@ -15,6 +15,11 @@ impl Device {
     pub fn adopt(&mut self, profile: &Profile) {
         *self.identity = Identity::of(profile);
     }
+
+    /// Who it goes by.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
 }
 
 /// The names and the address of a device.

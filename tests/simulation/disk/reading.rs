@@ -1,5 +1,6 @@
 //! What is asked of the disk, by the service and by the laws.
 
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use engine::action::Action;
@@ -77,6 +78,11 @@ impl Durable {
 
     pub(crate) fn profile(&self, who: usize) -> &Profile {
         &self.profiles[who]
+    }
+
+    /// The customer says where a device comes from.
+    pub(crate) fn amend(&mut self, who: usize, ip: IpAddr) {
+        self.profiles[who].ip = Some(ip);
     }
 
     pub(crate) fn key(&self, who: usize) -> DeviceKey {

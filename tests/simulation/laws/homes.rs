@@ -51,6 +51,26 @@ pub(crate) fn whoever_was_live_is_back(service: &Service, durable: &Durable) -> 
     Ok(())
 }
 
+/// Once a device was told that its customer said anew who it is, its machine goes by it.
+pub(crate) fn a_device_goes_by_what_its_customer_said(
+    service: &Service,
+    durable: &Durable,
+    untold: &[u32],
+) -> Verdict {
+    for (who, untold) in (0..).zip(untold) {
+        let Some(machine) = service.machine(who).filter(|_| *untold == 0) else {
+            continue;
+        };
+        let (is, said) = (machine.identity().ip(), durable.profile(who).ip);
+        hold(
+            "a_device_goes_by_what_its_customer_said",
+            is == said,
+            || format!("device {who} goes by {is:?} and its customer said {said:?}"),
+        )?;
+    }
+    Ok(())
+}
+
 /// A device is brought back as it is on the disk by now: one that was removed not at all, and
 /// none as it was when some page was read.
 pub(crate) fn nobody_comes_back_as_he_was(

@@ -75,3 +75,27 @@ fn a_removed_device_is_gone() {
     assert!(world.is_registered());
     assert_eq!(world.disk.durable.first_contacts(0), 1);
 }
+
+#[test]
+fn a_device_goes_by_what_its_customer_said() {
+    /// Those that have an address of their own.
+    const OWN: [usize; 3] = [2, 5, 8];
+    let mut world = spread(3, 9);
+    for _ in 0..20 {
+        world.restart();
+        // Its arbiter is about to read of it, or has read.
+        world.pass(100);
+        OWN.iter().for_each(|who| world.readdress(*who));
+        world.pass(MINUTE);
+        for who in OWN {
+            world.does(who, "is rebooted", SimulatedDevice::reboot);
+        }
+        world.pass(MINUTE);
+        for who in OWN {
+            let machine = world.service.machine(who).expect("it is registered");
+            let peer = machine.bound_peer().expect("it is registered");
+            let said = world.disk.durable.profile(who).ip;
+            assert_eq!(Some(peer.ip()), said, "it is admitted from its new address");
+        }
+    }
+}

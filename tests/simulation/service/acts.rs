@@ -81,6 +81,11 @@ pub(crate) enum Act {
     RestoreSoon {
         who: usize,
     },
+    /// Ask the disk who a device is.
+    ReadNames {
+        who: usize,
+        step: u64,
+    },
     /// Ask the disk for live devices among these keys.
     AskPage {
         keys: RangeInclusive<DeviceKey>,

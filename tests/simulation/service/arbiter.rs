@@ -14,7 +14,7 @@ use engine::registry::{self, Panics, Sorted};
 
 use super::resident::{self, Resident};
 use super::restoring::Starting;
-use super::{Act, Curse, Directory, End, Heard, Input, Loss, Pressure, Turn};
+use super::{Act, Curse, Directory, End, Heard, Input, Pressure, Turn};
 
 /// Datagrams whose device is being looked up; more are answered 5.03. Few, so that there are more.
 const LOOKUPS_MAX: usize = 4;
@@ -236,7 +236,7 @@ impl Arbiter {
             Resident::Live(live) if live.open.is_none() => self.handle(who, input, turn),
             Resident::Live(live) => resident::wait(who, &mut live.mailbox, input, turn),
             Resident::Restoring { waiting, .. } => resident::wait(who, waiting, input, turn),
-            Resident::Parked => resident::turn_away(who, input, Loss::NoPlace, turn),
+            Resident::Parked => resident::leave_parked(who, input, turn),
             Resident::Away => panic!("a device that is brought back is not away"),
         }
     }

@@ -112,6 +112,7 @@ impl Live {
                 self.is_retired = true;
                 Reply::Retired
             }
+            Question::TakeNewNames => panic!("the disk is asked who it is, and no machine"),
         }
     }
 
@@ -137,6 +138,18 @@ pub(super) fn wait(who: usize, waiting: &mut VecDeque<Input>, input: Input, turn
 pub(super) fn refuse_all(who: usize, inputs: VecDeque<Input>, how: Loss, turn: &mut Turn<'_>) {
     for input in inputs {
         turn_away(who, input, how, turn);
+    }
+}
+
+/// What reaches a device that is parked: who it is by then is what it will be brought back as.
+pub(super) fn leave_parked(who: usize, input: Input, turn: &mut Turn<'_>) {
+    match input {
+        Input::Asked(call, Question::TakeNewNames) => turn.acts.push(Act::Reply {
+            call,
+            step: None,
+            reply: Reply::Renamed,
+        }),
+        input => turn_away(who, input, Loss::NoPlace, turn),
     }
 }
 

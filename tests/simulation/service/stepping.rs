@@ -7,14 +7,18 @@
 use engine::change::Owner;
 use engine::effect::{Effects, Speech};
 use engine::peer::Peer;
+use engine::profile::Profile;
 
 use super::resident::{Open, Resident, Taken};
-use super::{Act, Arbiter, Curse, End, Input, Loss, Receipt, Saves, Turn};
+use super::{Act, Arbiter, Curse, End, Input, Loss, Question, Receipt, Reply, Saves, Turn};
 use crate::wire;
 
 impl Arbiter {
     /// Lets the machine take one step.
     pub(super) fn handle(&mut self, who: usize, input: Input, turn: &mut Turn<'_>) {
+        if let Input::Asked(call, Question::TakeNewNames) = input {
+            return self.read_names(who, call, turn);
+        }
         let Resident::Live(live) = &mut self.residents[who] else {
             panic!("only a device that is there takes a step");
         };
@@ -30,6 +34,36 @@ impl Arbiter {
             return self.fall(who, taken.answer.map(|(call, _)| call), turn);
         }
         self.settle(who, taken, out, turn);
+    }
+
+    /// Asks the disk who a device is; it is the device's turn meanwhile.
+    fn read_names(&mut self, who: usize, call: u64, turn: &mut Turn<'_>) {
+        let step = turn.number();
+        turn.acts.push(Act::ReadNames { who, step });
+        if let Resident::Live(live) = &mut self.residents[who] {
+            live.open = Some(Open {
+                step,
+                speeches: Vec::new(),
+                answer: Some((call, Reply::Renamed)),
+            });
+        }
+    }
+
+    /// Takes what the disk says of who a device is, if its actor still waits for it.
+    pub(crate) fn take_names(
+        &mut self,
+        who: usize,
+        step: u64,
+        names: &Profile,
+        turn: &mut Turn<'_>,
+    ) {
+        let Resident::Live(live) = &mut self.residents[who] else {
+            return;
+        };
+        if live.open.as_ref().is_some_and(|open| open.step == step) {
+            live.device.adopt(names);
+            self.receive(who, step, Receipt::Durable, turn);
+        }
     }
 
     /// Performs a step: what is saved first, then the rest.

@@ -14,7 +14,10 @@ impl World {
         self.queue.push(at_ms, Event::Call);
         if self.mood == Mood::Lively {
             let who = self.anybody();
-            self.ask_something(who);
+            match self.chance.below(30) {
+                0 => self.readdress(who),
+                _ => self.ask_something(who),
+            }
         }
     }
 
@@ -33,11 +36,12 @@ impl World {
             0 => {
                 self.ask(who, Question::Retire);
             }
-            1 => {
+            1 => self.readdress(who),
+            2 => {
                 let for_ms = i64::from(self.chance.below(2_000));
                 self.fill_the_disk_for(for_ms);
             }
-            2..5 => self.ask_something(who),
+            3..5 => self.ask_something(who),
             _ => self.indulge(who),
         }
     }
@@ -49,6 +53,7 @@ impl World {
             Question::Cancel(_) => "cancel one",
             Question::CancelAll => "cancel all",
             Question::Retire => "be gone",
+            Question::TakeNewNames => "go by its new address",
         };
         let call = self.callers.ask(who, question.clone());
         self.note(What::Asked { who, call, what });

@@ -39,6 +39,7 @@ impl World {
         self.note(What::World("the service crashes"));
         self.service.crash();
         self.callers.hang_up();
+        self.untold.fill(0);
         for _ in 0..done {
             if let Some(batch) = self.disk.next_batch() {
                 self.census.durable_without_receipt += 1;

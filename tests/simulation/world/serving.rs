@@ -8,7 +8,7 @@ use super::{Mood, World};
 use crate::disk::{Moved, Waiting};
 use crate::event::Event;
 use crate::laws::{Breach, Decision, Departure};
-use crate::service::{Act, Input, Receipt, Reply};
+use crate::service::{Act, Input, Question, Receipt, Reply};
 use crate::trace::What;
 
 impl World {
@@ -138,6 +138,7 @@ impl World {
             Act::Reply { call, step, reply } => self.reply(call, step, &reply),
             Act::Fetch { who, fetch } => self.fetch(at, who, fetch),
             Act::RestoreSoon { who } => self.be_restored_soon(at, who),
+            Act::ReadNames { who, step } => self.read_names(at, who, step),
             Act::AskPage { keys } => self.ask_page(at, keys),
             Act::AskPageSoon { first } => self.ask_page_soon(at, first),
             Act::PassedOver { who, why } => self.passed_over(who, why),
@@ -207,6 +208,7 @@ impl World {
             Reply::Cancelled(Ok(_)) | Reply::CancelledAll(_) => "cancelled",
             Reply::Cancelled(Err(_)) => "not cancelled",
             Reply::Retired => "removed",
+            Reply::Renamed => "it goes by it",
             Reply::Unknown => "there is no such device",
             Reply::Unserved => "not served",
         };
@@ -218,5 +220,8 @@ impl World {
         let durable = &self.disk.durable;
         let verdict = self.judge.replied(who, &question, step, reply, durable);
         self.check(verdict);
+        if let Question::TakeNewNames = question {
+            self.hear_of_names(who, reply);
+        }
     }
 }

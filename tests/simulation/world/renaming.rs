@@ -1,0 +1,64 @@
+//! Customers give devices another address, and the service has to go by it.
+
+use engine::registry::homes::ArbiterId;
+
+use super::World;
+use crate::event::Event;
+use crate::service::{Question, Reply};
+use crate::trace::What;
+
+/// How soon a device that could not be told is told again.
+const TELL_AGAIN_MS: i64 = 100;
+
+impl World {
+    /// A device has another address from now on, its customer says so, and the device is told.
+    /// While the service is down nobody can say anything.
+    pub(crate) fn readdress(&mut self, who: usize) {
+        if !self.service.is_up() || !self.disk.durable.exists(who) {
+            return;
+        }
+        let Some(ip) = self.fleet.readdress(who, &mut self.chance) else {
+            return;
+        };
+        self.note(What::Device {
+            who,
+            does: "has another address",
+        });
+        self.disk.durable.amend(who, ip);
+        self.untold[who] += 1;
+        self.ask(who, Question::TakeNewNames);
+    }
+
+    pub(super) fn read_names(&mut self, at: ArbiterId, who: usize, step: u64) {
+        let run = self.service.run();
+        let at_ms = self.now_ms + self.read_ms();
+        self.queue
+            .push(at_ms, Event::NamesRead { at, who, step, run });
+    }
+
+    pub(super) fn names_read(&mut self, at: ArbiterId, who: usize, step: u64, run: u64) {
+        if self.service.is_up_since(run) {
+            let names = self.disk.durable.profile(who).clone();
+            self.serve(at, |arbiter, turn| {
+                arbiter.take_names(who, step, &names, turn);
+            });
+        }
+    }
+
+    /// Whoever could not be told is told again: what was said is durable.
+    pub(super) fn hear_of_names(&mut self, who: usize, reply: &Reply) {
+        if let Reply::Unserved = reply {
+            let run = self.service.run();
+            let at_ms = self.now_ms + TELL_AGAIN_MS;
+            self.queue.push(at_ms, Event::NamesUntold { who, run });
+        } else {
+            self.untold[who] -= 1;
+        }
+    }
+
+    pub(super) fn names_untold(&mut self, who: usize, run: u64) {
+        if self.service.is_up_since(run) {
+            self.ask(who, Question::TakeNewNames);
+        }
+    }
+}
