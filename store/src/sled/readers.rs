@@ -18,6 +18,7 @@ use std::thread::{Builder, JoinHandle};
 use metrics::Gauge as Level;
 use sled::Db;
 use tokio::sync::oneshot;
+use tracing::Span;
 
 use super::committer::TellPanic;
 use super::fault::Fault;
@@ -139,9 +140,12 @@ impl Lane {
         let (reply, answer) = oneshot::channel();
         let reported = Arc::clone(gauge);
         let waits = Waits::among(&self.waiting);
+        let span = Span::current();
         let asked: Question = Box::new(move |db| {
             drop(waits);
-            let answer = question(db).map_err(|fault| report(&fault, &reported));
+            let answered = || question(db).map_err(|fault| report(&fault, &reported));
+            // What goes wrong is told of whoever asked.
+            let answer = span.in_scope(answered);
             // Who no longer waits does not need to know.
             let _ = reply.send(answer);
         });
