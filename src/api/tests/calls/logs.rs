@@ -203,6 +203,44 @@ async fn a_wrong_question_for_entries_is_told_every_fault() {
 }
 
 #[actix_web::test]
+async fn a_bound_that_is_not_given_follows_from_the_other_or_from_the_time() {
+    let (world, acme) = acme().await;
+    let now = Clock::new().now().plus_ms(-60_000);
+    let end = now.plus_ms(-2 * DAY_MS);
+    let at = [
+        ("now", now),
+        ("just after the end", end.plus_ms(1)),
+        ("the end", end),
+        ("within the last week", now.plus_ms(-7 * DAY_MS + 120_000)),
+        ("before the last week", now.plus_ms(-7 * DAY_MS - 1)),
+        ("a week before the end", end.plus_ms(-7 * DAY_MS)),
+        ("just before that", end.plus_ms(-7 * DAY_MS - 1)),
+        ("long ago", now.plus_ms(-29 * DAY_MS)),
+    ];
+    let entries = at.map(|(_, time)| first_contact(&meter("acme", "one"), time));
+    append(&world, &entries.iter().collect::<Vec<_>>()).await;
+    let (start, end) = (at[7].1.iso().to_string(), end.iso().to_string());
+    for (query, told) in [
+        (String::new(), 0..4),
+        (format!("startDateTime={start}"), 0..8),
+        (format!("endDateTime={end}"), 2..6),
+        (format!("startDateTime={start}&endDateTime={end}"), 2..8),
+    ] {
+        let path = format!("{LOGS}?pageSize=25&{query}");
+        let page = world.get(&path, &acme.bearer).await.json();
+        let shown = |item: &Value| {
+            let entry = entries
+                .iter()
+                .position(|it| item["id"] == it.id.to_string());
+            at[entry.unwrap()].0
+        };
+        let shown: Vec<_> = items(&page).iter().map(shown).collect();
+        let expected: Vec<_> = at[told].iter().map(|(name, _)| *name).collect();
+        assert_eq!(shown, expected, "{query}");
+    }
+}
+
+#[actix_web::test]
 async fn a_page_beyond_the_end_is_empty() {
     let (world, acme) = acme().await;
     let empty = |page: u64, amount: u64| json!({ "items": [], "page": page, "pageAmount": amount });
@@ -216,6 +254,36 @@ async fn a_page_beyond_the_end_is_empty() {
             (told.status, told.json()),
             (StatusCode::OK, empty(page, amount))
         );
+    }
+}
+
+#[actix_web::test]
+async fn a_window_may_reach_beyond_all_time_there_was() {
+    let (world, acme) = acme().await;
+    let now = Clock::new().now();
+    let entries = [1, 2, 3].map(|ago| first_contact(&meter("acme", "one"), now.plus_ms(-ago)));
+    append(&world, &entries.iter().collect::<Vec<_>>()).await;
+    let (first, last) = ("0000-01-01T00:00:00.000", "9999-12-31T23:59:59.999");
+    let (epoch, before) = ("1970-01-01T00:00:00.000", "1969-12-31T23:59:59.999");
+    for (start, end, number) in [
+        (first, last, 3),
+        (epoch, last, 3),
+        (first, epoch, 0),
+        (first, before, 0),
+        (before, epoch, 0),
+        (last, last, 0),
+    ] {
+        for filter in [
+            "",
+            "&iccid=one",
+            "&category=info",
+            "&category=info&iccid=one",
+        ] {
+            let query = format!("startDateTime={start}&endDateTime={end}{filter}");
+            let told = world.get(&format!("{LOGS}?{query}"), &acme.bearer).await;
+            assert_eq!(told.status, StatusCode::OK, "{query}");
+            assert_eq!(items(&told.json()).len(), number, "{query}");
+        }
     }
 }
 
