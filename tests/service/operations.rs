@@ -21,7 +21,7 @@ use crate::vocabulary::poll::{PATIENCE, until};
 use crate::vocabulary::service::{Service, signalbox};
 use crate::vocabulary::wire::hex;
 
-/// The two files of a store whose only row says that its format is 2.
+/// The two files of a store whose only row says that its format is 4,294,967,295.
 const NEWER_STORE: [(&str, &str); 2] = [
     (
         "conf",
@@ -32,7 +32,7 @@ const NEWER_STORE: [(&str, &str); 2] = [
         "db",
         "ffbac70fffffffffffffff7f00000000000000803f7fd0fb0600000071a2c6780501000100eb2183a10808\
          00020000000000000000f122736f080a000300000000000001010002cb82ba8d061100000f5f5f736c6564\
-         5f5f64656661756c74038523e8a10a0d000200010109010000000000000002",
+         5f5f64656661756c74037350f5410a0d0002000101090100000000ffffffff",
     ),
 ];
 
