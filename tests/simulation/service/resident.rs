@@ -143,14 +143,14 @@ pub(super) fn refuse_all(who: usize, inputs: VecDeque<Input>, how: Loss, turn: &
 
 /// What reaches a device that is parked: who it is by then is what it will be brought back as.
 pub(super) fn leave_parked(who: usize, input: Input, turn: &mut Turn<'_>) {
-    match input {
-        Input::Asked(call, Question::TakeNewNames) => turn.acts.push(Act::Reply {
-            call,
-            step: None,
-            reply: Reply::Renamed,
-        }),
-        input => turn_away(who, input, Loss::NoPlace, turn),
-    }
+    let Input::Asked(call, Question::TakeNewNames) = input else {
+        return turn_away(who, input, Loss::NoPlace, turn);
+    };
+    turn.acts.push(Act::Reply {
+        call,
+        step: None,
+        reply: Reply::Renamed,
+    });
 }
 
 /// What finds no place: the network repeats a datagram, a caller is told.
