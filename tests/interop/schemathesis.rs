@@ -7,14 +7,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use harness::device::configuration::Configuration;
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::{Kind, Message, MessageId};
 use serde_json::{Value, json};
 
-use crate::vocabulary::caller::Caller;
+use crate::vocabulary::caller::{Caller, text};
 use crate::vocabulary::client::ApiClient;
 use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::http::Request;
-use crate::vocabulary::lwm2m::{read, when_active, write};
+use crate::vocabulary::lwm2m::{observe_start, read, when_active, write};
+use crate::vocabulary::poll::until;
 use crate::vocabulary::service::Service;
+use crate::vocabulary::wire::Wire;
+
+const TEXT: ContentFormat = ContentFormat::TEXT;
 
 /// How the API is tried.
 const CONFIGURATION: &str = "schemathesis.toml";
@@ -76,6 +83,7 @@ impl World {
         keep("customers.txt", &[client.customer.clone()]);
         keep("devices.txt", &devices.map(str::to_owned));
         keep("requests.txt", &requests);
+        keep("entries.txt", &[unreadable(&service, &caller)]);
         Self {
             service,
             client,
@@ -121,6 +129,29 @@ impl World {
     }
 }
 
+/// The log entry about something that a device sent and that nobody can read.
+fn unreadable(service: &Service, caller: &Caller) -> String {
+    let (id, ip) = ("garbled", "127.0.0.73");
+    caller.create_device(id, ip);
+    let wire = Wire::from(ip, service);
+    wire.register(id, 1);
+    let begin = caller.create_action(id, &observe_start("/3303/0/5700"));
+    let request = wire.hear_request();
+    let answer = Message::response_to(&request, Code::CONTENT, MessageId(0));
+    let answer = answer.with_observe(1).with_content_format(TEXT);
+    wire.say(&answer.with_payload("21.5").encode());
+    caller.final_action(&begin);
+    let kind = Kind::Confirmable;
+    let warm = Message::separate(kind, Code::CONTENT, MessageId(50), request.token);
+    let warm = warm.with_observe(2).with_content_format(TEXT);
+    wire.say(&warm.with_payload("warm").encode());
+    until("the entry about it", || {
+        let mut entries = caller.log_entries().into_iter();
+        let entry = entries.find(|entry| entry["payloadReference"].is_string())?;
+        Some(text(&entry["id"]))
+    })
+}
+
 fn forbid_others(node: &mut Value) {
     if let Some(items) = node.as_array_mut() {
         items.iter_mut().for_each(forbid_others);
@@ -148,11 +179,11 @@ fn schemathesis() -> PathBuf {
 }
 
 fn said(output: &Output) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let printed = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     format!(
         "{}\n{}\n{}",
         output.status,
-        text(&output.stdout),
-        text(&output.stderr)
+        printed(&output.stdout),
+        printed(&output.stderr)
     )
 }
