@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::scene::{ID, error_codes, keys, silent_device, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::http::{Request, Response};
+use crate::vocabulary::lwm2m::{read, when_active};
 use crate::vocabulary::service::Service;
 
 const OPERATOR: &str = "/operator-api/v1";
@@ -200,6 +201,24 @@ fn nothing_a_caller_says_breaks_the_service() {
         Request::new("GET", "/readyz").send(service.http).status,
         200
     );
+}
+
+#[test]
+fn an_answer_is_json_whatever_the_caller_accepts() {
+    let (service, caller) = start(&[]);
+    silent_device(&caller, ID);
+    let body = when_active(read("/3/0/0"));
+    for accepted in ["application/json", "*/*", "text/html", ""] {
+        let created = caller.authorized("POST", ACTIONS).json(&body);
+        let listed = caller.authorized("GET", REQUESTS);
+        let unknown = caller.authorized("GET", "/nothing");
+        for (request, status) in [(created, 202), (listed, 200), (unknown, 404)] {
+            let answer = request.header("accept", accepted).send(service.http);
+            answer.expect(status);
+            let kind = answer.header("content-type").unwrap_or_default();
+            assert!(kind.starts_with("application/json"), "{accepted}: {kind}");
+        }
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@
 mod admin_log;
 mod amending;
 mod arbiters;
+mod attempts;
 mod bulk;
 mod cancelling;
 mod configuration;
@@ -35,6 +36,7 @@ mod ownership;
 mod recorded;
 mod records;
 mod registering;
+mod results;
 mod scene;
 mod settings;
 mod several_values;

@@ -7,6 +7,7 @@ use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::lwm2m::{execute, read, when_active, write};
 use crate::vocabulary::poll::another_millisecond;
+use crate::vocabulary::wire::{Wire, update};
 
 const REQUESTS: &str = "/integrate/devices/actions/requests";
 
@@ -80,6 +81,30 @@ fn times_are_utc_with_three_digits_of_a_second() {
         same_clock <= created,
         "{first_contact} and {created} are of one clock"
     );
+}
+
+#[test]
+fn a_record_keeps_the_address_its_device_had_when_it_was_made() {
+    let (service, caller) = start(&[("SIGNALBOX_TRUST_ENDPOINT_NAMES", "true")]);
+    silent_device(&caller, ID);
+    let create = || caller.create_action(ID, &when_active(read("/3/0/0")));
+    let before = create();
+    let wire = Wire::from("127.0.0.2", &service);
+    let location = wire.register(ID, 1);
+    let first = create();
+    let moved = Wire::from("127.0.0.3", &service);
+    moved.ask_among_others(&update(&location, 2));
+    let second = create();
+    let expected = [
+        (&before, Value::Null),
+        (&first, json!("127.0.0.2")),
+        (&second, json!("127.0.0.3")),
+    ];
+    for (id, ip) in expected {
+        let action = caller.action(id);
+        assert_eq!(action["ip"], ip, "{action}");
+        assert_eq!(action["requestData"]["deviceIpAddress"], ip, "{action}");
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Are settings a customer's own, and do they stay as they were put?
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::scene::{keys, start};
+use crate::scene::{error_codes, keys, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::client::ApiClient;
 
@@ -28,6 +28,32 @@ fn passive_reporting_is_off_until_it_is_enabled() {
     service.kill();
     service.start_again();
     caller.follow(&service);
+    assert_eq!(state(&caller, "signalbox"), "ENABLED");
+}
+
+#[test]
+fn a_setting_stays_as_it_is_where_a_change_is_refused() {
+    let (_service, caller) = start(&[]);
+    let setting = format!("{API}/settings/signalbox/{NAME}");
+    let change = |body: Value| caller.try_send("PATCH", &setting, &body).unwrap();
+    change(json!({ "state": "ENABLED" })).expect(200);
+    let refused = [
+        json!({ "state": "OFF" }),
+        json!({ "state": "disabled" }),
+        json!({ "state": null }),
+        json!({ "state": false }),
+        json!({ "state": "DISABLED", "until": "tomorrow" }),
+        json!({}),
+    ];
+    for body in refused {
+        let answer = change(body.clone()).expect(400);
+        assert!(!error_codes(&answer).is_empty(), "{body}");
+        assert_eq!(state(&caller, "signalbox"), "ENABLED", "{body}");
+    }
+    let elsewhere = format!("{API}/settings/elsewhere/{NAME}");
+    let disable = json!({ "state": "DISABLED" });
+    let answer = caller.try_send("PATCH", &elsewhere, &disable).unwrap();
+    assert_eq!(answer.status, 404);
     assert_eq!(state(&caller, "signalbox"), "ENABLED");
 }
 

@@ -3,8 +3,12 @@
 use actix_web::http::StatusCode;
 use actix_web::http::header::{AUTHORIZATION, CONTENT_TYPE};
 
+use engine::customer::Scope;
+use serde_json::json;
+
 use crate::api::access::Access;
 use crate::api::tests::world::{Credentials, OPERATOR, World};
+use crate::api::words::Word;
 use crate::api::{ROUTES, Route, paths};
 use crate::config::Config;
 
@@ -64,6 +68,60 @@ async fn a_body_that_is_too_long_is_read_by_no_route() {
         let expected = StatusCode::PAYLOAD_TOO_LARGE;
         assert_eq!(answer.status, expected, "{} {}", route.method, route.path);
         assert_eq!(answer.faults()[0].0, "BODY_TOO_LARGE");
+    }
+}
+
+#[actix_web::test]
+async fn no_route_but_the_open_ones_is_served_without_a_token() {
+    let world = World::new();
+    for route in ROUTES.iter().filter(|route| route.access != Access::Open) {
+        let request = World::request(route.method.as_str(), &named(route.path));
+        let answer = world.call(request).await;
+        let expected = StatusCode::UNAUTHORIZED;
+        assert_eq!(answer.status, expected, "{} {}", route.method, route.path);
+        assert_eq!(answer.faults()[0].0, "UNAUTHORIZED");
+    }
+}
+
+#[actix_web::test]
+async fn a_route_is_opened_by_its_own_scope_and_by_no_other() {
+    let world = World::new();
+    world.customer("acme", &["all"]).await;
+    for scope in Scope::ALL {
+        let others = Scope::ALL.into_iter().filter(|other| *other != scope);
+        let others: Vec<_> = others.map(Word::word).collect();
+        let has_it = world.client("acme", &[scope.word()]).await;
+        let lacks_it = world.client("acme", &others).await;
+        let opened = |route: &&Route| route.access == Access::Customer(scope);
+        for route in ROUTES.iter().filter(opened) {
+            let called = format!("{} {}", route.method, route.path);
+            let answer = world.call(request(route, &lacks_it)).await;
+            assert_eq!(answer.status, StatusCode::FORBIDDEN, "{called}");
+            assert_eq!(answer.faults()[0].0, "FORBIDDEN");
+            // No device is at home in this world: one that cannot be is asked for.
+            let path = named(&route.path.replace("{device}", "%FF"));
+            let call = World::request(route.method.as_str(), &path);
+            let call = call.insert_header((AUTHORIZATION, has_it.bearer.clone()));
+            let answer = world.call(call).await;
+            let refused = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
+            assert!(!refused.contains(&answer.status), "{called}");
+        }
+    }
+}
+
+#[actix_web::test]
+async fn a_property_nobody_knows_is_refused_by_every_route_that_reads_json() {
+    let world = World::new();
+    let acme = world.customer("acme", &["all"]).await;
+    let unknown = ("UNKNOWN_PROPERTY".to_owned(), "colour".to_owned());
+    // What a token is asked with may have more in it (RFC 6749 section 3.2).
+    let is_judged = |route: &&Route| route.path != IMPORT && !route.path.ends_with("/oauth/token");
+    for route in reading().filter(is_judged) {
+        let call = request(route, &acme).set_json(json!({ "colour": "red" }));
+        let answer = world.call(call).await;
+        let called = format!("{} {}", route.method, route.path);
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{called}");
+        assert!(answer.faults().contains(&unknown), "{called}");
     }
 }
 

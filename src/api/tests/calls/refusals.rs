@@ -1,9 +1,14 @@
 //! Does every refusal have the shape of contract section 6, with the headers its status requires?
 
+use std::sync::Arc;
+
 use actix_web::http::StatusCode;
 use actix_web::http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
 use serde_json::{Value, json};
 
+use store::CommitError;
+
+use crate::api::tests::scripted::Scripted;
 use crate::api::tests::world::{Answer, OPERATOR, World};
 use crate::config::Config;
 
@@ -182,6 +187,34 @@ async fn a_customer_over_its_rate_is_told_to_wait() {
         world.get(DEVICES, &umbrella.bearer).await.status,
         StatusCode::OK
     );
+}
+
+#[actix_web::test]
+async fn a_store_that_fails_is_told_without_detail_and_with_when_to_come_back() {
+    let mut made = None;
+    let world = World::over(|store| {
+        let store = Arc::new(Scripted::new(store));
+        made = Some(Arc::clone(&store));
+        store
+    });
+    let store = made.unwrap();
+    let unavailable = (StatusCode::SERVICE_UNAVAILABLE, Some("5"));
+    let cases = [
+        (CommitError::Unavailable, unavailable),
+        (CommitError::Full, unavailable),
+        (
+            CommitError::Fenced,
+            (StatusCode::INTERNAL_SERVER_ERROR, None),
+        ),
+    ];
+    for (error, (status, retry_after)) in cases {
+        store.expect(&[Some(error)]);
+        let answer = world.post(CUSTOMERS, OPERATOR, json!({"name": "x"})).await;
+        shaped(&answer, status, status.canonical_reason().unwrap());
+        assert_eq!(answer.header("retry-after"), retry_after, "{error:?}");
+        assert!(!answer.json().to_string().contains("fence"), "{error:?}");
+        assert_eq!(store.left(), 0);
+    }
 }
 
 #[actix_web::test]

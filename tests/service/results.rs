@@ -1,0 +1,184 @@
+//! What does the result of a request hold, whatever became of it, and is each failure told once?
+
+use harness::device::configuration::Configuration;
+use harness::device::resource::{Answer, Resource};
+use protocol::coap::code::Code;
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::value::Value as Lwm2mValue;
+use serde_json::{Value, json};
+
+use crate::scene::{ID, Scene, keys, silent_device, start, with};
+use crate::vocabulary::caller::{Caller, text};
+use crate::vocabulary::lwm2m::{execute, observe_end, observe_start, read, when_active, write};
+
+const ZONE: Path = Path::resource(3, 0, 15);
+const TEMPERATURE: Path = Path::resource(3303, 0, 5700);
+
+/// A service that gives up after one message, and soon waits no longer for an answer.
+const HASTY: [(&str, &str); 3] = [
+    ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "500"),
+    ("SIGNALBOX_COAP_MAX_RETRANSMIT", "0"),
+    ("SIGNALBOX_COAP_RESPONSE_TIMEOUT_MS", "200"),
+];
+
+const FAILED: &str = "DeviceController[ActionRequestFailed]";
+const INVALID: &str = "DeviceController[InvalidDataType]";
+const EXPIRED: &str = "DeviceController[ActionRequestExpired]";
+
+#[test]
+fn the_result_of_each_action_is_its_code_and_the_value_where_there_is_one() {
+    let scene = Scene::new();
+    let value = json!({ "code": "205", "payload": "21.5" });
+    let nothing_to_tell = json!({ "code": "204" });
+    let cases = [
+        (read("/3303/0/5700"), value.clone()),
+        (write("/3/0/15", "Asia/Tokyo"), nothing_to_tell.clone()),
+        (execute("/1/0/8"), nothing_to_tell),
+        (observe_start("/3303/0/5700"), value.clone()),
+        (observe_end("/3303/0/5700"), value),
+    ];
+    for (body, expected) in cases {
+        let action = scene.caller.perform(ID, &body);
+        assert_eq!(action["status"], "SUCCEEDED", "{action}");
+        assert_eq!(action["resultData"], expected, "{action}");
+    }
+}
+
+#[test]
+fn a_boolean_is_read_as_its_word() {
+    let mut configuration = Configuration::new(ID);
+    let switch = Path::resource(3306, 0, 5850);
+    let off = Lwm2mValue::Boolean(false);
+    configuration.resources.push(Resource::holding(switch, off));
+    let scene = Scene::with(&[], configuration);
+    for (data, word) in [("true", "true"), ("0", "false")] {
+        let written = scene.caller.perform(ID, &write("/3306/0/5850", data));
+        assert_eq!(written["status"], "SUCCEEDED", "{written}");
+        let action = scene.caller.perform(ID, &read("/3306/0/5850"));
+        let expected = json!({ "code": "205", "payload": word });
+        assert_eq!(action["resultData"], expected, "{action}");
+    }
+}
+
+#[test]
+fn there_is_no_result_before_the_end_nor_of_what_was_taken_back() {
+    let scene = Scene::new();
+    scene.device.answer_with(ZONE, Answer::Silent);
+    let in_flight = scene.caller.create_action(ID, &read("/3/0/15"));
+    let bodies = [read("/3/0/0"), read("/3/0/0")];
+    let [scheduled, cancelled] =
+        bodies.map(|body| scene.caller.create_action(ID, &when_active(body)));
+    scene.caller.cancel_action(&cancelled).expect(200);
+    let states = [
+        (in_flight, "IN_PROGRESS"),
+        (scheduled, "SCHEDULED"),
+        (cancelled, "CANCELLED"),
+    ];
+    for (id, status) in states {
+        let action = scene.caller.action(&id);
+        assert_eq!(action["status"], status);
+        assert_eq!(action.get("resultData"), None, "{action}");
+    }
+    let messages = scene.caller.log_messages();
+    let first_contact = "Lifecycle[DeviceFirstTimeRegistered]";
+    assert_eq!(messages, [first_contact], "what is no failure is not told");
+}
+
+#[test]
+fn a_failure_the_device_answered_has_its_code_and_is_told_once() {
+    let scene = Scene::with(&[], confused());
+    let unavailable = Answer::Code(Code::SERVICE_UNAVAILABLE);
+    scene.device.answer_with(ZONE, unavailable);
+    let cases = [
+        (write("/3/0/0", "x"), "405"),
+        (read("/3/0/99"), "404"),
+        (execute("/3/0/0"), "405"),
+        (observe_start("/3/0/99"), "404"),
+        // The device would take it later, but no attempt is left.
+        (read("/3/0/15"), "503"),
+        // The device says it is well, and what it says cannot be read.
+        (read("/3303/0/5700"), "205"),
+    ];
+    for (body, code) in cases {
+        let failed = scene.caller.perform(ID, &body);
+        check(&scene.caller, &failed, FAILED, Some(code));
+    }
+}
+
+#[test]
+fn a_failure_no_device_answered_has_no_code_and_is_told_once() {
+    let scene = Scene::with(&HASTY, Configuration::new(ID));
+    for way in [Answer::Silent, Answer::Reset, Answer::AcknowledgeOnly] {
+        scene.device.answer_with(ZONE, way);
+        let failed = scene.caller.perform(ID, &read("/3/0/15"));
+        check(&scene.caller, &failed, FAILED, None);
+    }
+    let unfit = write("/3303/0/5700", "warm");
+    let failed = scene.caller.perform(ID, &unfit);
+    check(&scene.caller, &failed, INVALID, None);
+    let failed = scene.caller.perform(ID, &observe_end("/3303/0/5700"));
+    check(&scene.caller, &failed, FAILED, None);
+}
+
+#[test]
+fn a_failure_without_a_device_is_told_once() {
+    let (_service, caller) = start(&[]);
+    silent_device(&caller, ID);
+    let soon = with(when_active(read("/3/0/0")), "expiresIn", 1);
+    let failed = caller.perform(ID, &soon);
+    check(&caller, &failed, EXPIRED, None);
+    let unfit = when_active(write("/3303/0/5700", "warm"));
+    let failed = caller.perform(ID, &unfit);
+    check(&caller, &failed, INVALID, None);
+}
+
+#[test]
+fn a_failure_by_a_departure_or_a_crash_is_told_once() {
+    let mut scene = Scene::new();
+    scene.device.answer_with(ZONE, Answer::Silent);
+    let interrupted = scene.caller.create_action(ID, &read("/3/0/15"));
+    scene.device.hear_unanswered(ZONE);
+    scene.crash();
+    let failed = scene.caller.final_action(&interrupted);
+    check(&scene.caller, &failed, FAILED, None);
+    scene.device.update();
+    let left = scene.caller.create_action(ID, &read("/3/0/15"));
+    scene.device.hear_unanswered(ZONE);
+    scene.device.deregister();
+    let failed = scene.caller.final_action(&left);
+    check(&scene.caller, &failed, FAILED, None);
+}
+
+/// A device that has mistaken the type of one of its resources.
+fn confused() -> Configuration {
+    let mut configuration = Configuration::new(ID);
+    let warm = Lwm2mValue::String("warm".into());
+    configuration
+        .resources
+        .push(Resource::holding(TEMPERATURE, warm));
+    configuration
+}
+
+/// The request failed for ever, says why, and one entry of the log says so, too.
+fn check(caller: &Caller, failed: &Value, message: &str, code: Option<&str>) {
+    assert_eq!(failed["status"], "FAILED", "{failed}");
+    let result = &failed["resultData"];
+    let expected = match code {
+        Some(_) => &["code", "errorMessage"][..],
+        None => &["errorMessage"],
+    };
+    assert_eq!(keys(result), expected, "{failed}");
+    assert_eq!(result["code"].as_str(), code, "{failed}");
+    assert!(!text(&result["errorMessage"]).is_empty(), "{failed}");
+    let id = text(&failed["id"]);
+    let entries = caller.log_entries().into_iter();
+    let about = |entry: &Value| text(&entry["description"]).contains(&id);
+    let told: Vec<Value> = entries.filter(about).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    let entry = &told[0];
+    assert_eq!(entry["message"], message, "{entry}");
+    assert_eq!(entry["category"], "error", "{entry}");
+    assert_eq!(entry["type"], "DEVICE", "{entry}");
+    assert_eq!(entry["iccid"], ID, "{entry}");
+    assert_eq!(entry["traceId"], failed["requestData"]["traceId"]);
+}
