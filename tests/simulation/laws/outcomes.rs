@@ -5,6 +5,7 @@ use protocol::lwm2m::path::Path;
 
 use super::{Judge, Verdict, hold};
 use crate::disk::payload_of;
+use crate::wire::AttemptKey;
 
 /// A request succeeds only if the device did it for one of its attempts; a read shows what the
 /// device had then, and one that begins to observe may show what the device notified of since.
@@ -31,7 +32,11 @@ pub(super) fn a_success_is_what_the_device_did(judge: &Judge, action: &Action) -
         sent.any(|attempt| judge.tellings.has_said(attempt, shown))
     };
     let is_true = match request.operation {
-        Operation::Read | Operation::ObserveEnd => shown.as_ref().is_some_and(has_shown),
+        Operation::Read => shown.as_ref().is_some_and(has_shown),
+        // What was said late to one request is an answer to the next under the same token.
+        Operation::ObserveEnd => shown
+            .as_ref()
+            .is_some_and(|shown| has_shown(shown) || judge.was_done_under(sent, shown)),
         Operation::ObserveStart => shown
             .as_ref()
             .is_some_and(|shown| has_shown(shown) || was_notified(shown)),
@@ -47,6 +52,15 @@ pub(super) fn a_success_is_what_the_device_did(judge: &Judge, action: &Action) -
             action.id, action.outcome
         )
     })
+}
+
+impl Judge {
+    /// Whether a device did this for an attempt of the same token.
+    fn was_done_under(&self, sent: &[AttemptKey], payload: &[u8]) -> bool {
+        let is_alike = |other: &AttemptKey| sent.iter().any(|own| own.token() == other.token());
+        let mut alike = self.deeds.iter().filter(|((_, done), _)| is_alike(done));
+        alike.any(|(_, deeds)| deeds.payloads.iter().any(|done| done == payload))
+    }
 }
 
 /// What a caller is shown, in the bytes in which the device says it.
