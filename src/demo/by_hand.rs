@@ -52,6 +52,7 @@ impl Handout<'_> {
         };
         let mut places = vec![
             ("API", self.base.to_owned()),
+            ("documentation", format!("{}/docs", self.base)),
             ("devices", format!("coap://{}", self.coap)),
             ("operator token", operator_token),
         ];
