@@ -15,7 +15,7 @@ use engine::datagram::Datagram;
 use engine::device::Device;
 use engine::device::queue::{Accepted, CancelRefusal, Cancelled, SubmitRefusal};
 use engine::device::snapshot::Snapshot;
-use engine::effect::Effects;
+use engine::effect::{Effects, Speech};
 use engine::ids::ActionId;
 use engine::moment::Timestamp;
 use engine::registry::peers::Said;
@@ -225,19 +225,21 @@ impl DeviceActor {
         let span = span.unwrap_or_else(|| told.span());
         let (batch, speeches) = out.settle(self.home.owner(key.shard()));
         if batch.is_empty() {
-            self.home.perform(key, speeches, &mut self.said);
-            span.in_scope(|| told.tell(key, &self.home.meters));
-            return self.rest(afterwards);
+            return span.in_scope(|| self.perform(speeches, &told, afterwards));
         }
         let receipt = self.home.store.commit(batch).into_actor(self);
         ctx.wait(receipt.map(move |result, actor, ctx| match result {
-            Ok(()) => {
-                actor.home.perform(key, speeches, &mut actor.said);
-                span.in_scope(|| told.tell(key, &actor.home.meters));
-                actor.rest(afterwards);
-            }
+            Ok(()) => span.in_scope(|| actor.perform(speeches, &told, afterwards)),
             Err(error) => span.in_scope(|| actor.give_up(error, afterwards, ctx)),
         }));
+    }
+
+    /// Does what is left to do of a step that is durable.
+    fn perform(&mut self, speeches: Vec<Speech>, told: &Told, afterwards: Option<Afterwards>) {
+        let key = self.device.key();
+        self.home.perform(key, speeches, &mut self.said);
+        told.tell(key, &self.home.meters);
+        self.rest(afterwards);
     }
 
     /// The step is done: answers who asked, and says when the device is due next.
