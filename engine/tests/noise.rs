@@ -10,12 +10,14 @@ use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
 use engine::change::Change;
 use engine::datagram::Datagram;
 use engine::device::record::{DeviceRecord, Restored};
+use engine::device::standing::InFlight;
 use engine::device::{Device, NameTrust, Rules};
 use engine::effect::{Effect, Effects, Speech};
 use engine::event::{Cause, Event, Happening};
 use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid, TraceId};
 use engine::limits::{Limits, OBSERVATIONS_MAX};
 use engine::moment::{Moment, Timestamp};
+use engine::occurrence::{Occurrence, What};
 use engine::peer::Peer;
 use engine::profile::Profile;
 use engine::registry::{self, Sorted};
@@ -201,6 +203,10 @@ struct Scene {
     messages: u16,
     location: Vec<String>,
     asked: Message,
+    /// Exchanges that began and did not end.
+    exchanges: u32,
+    /// Requests that were created and are not final.
+    requests: u32,
 }
 
 impl Scene {
@@ -222,6 +228,8 @@ impl Scene {
             messages: 0,
             location: vec!["rd".to_owned()],
             asked: Message::request(Kind::Confirmable, Code::GET, MessageId(0), Token::EMPTY),
+            exchanges: 0,
+            requests: 0,
         }
     }
 
@@ -305,6 +313,25 @@ impl Scene {
             }
         }
         self.assert_observes_well();
+        self.assert_counts_well(&out.take_occurred());
+    }
+
+    /// What begins ends once, and what has not ended is there.
+    fn assert_counts_well(&mut self, occurred: &[Occurrence]) {
+        for occurrence in occurred {
+            match occurrence.what {
+                What::Begun(_) => self.exchanges += 1,
+                What::Ended(_) => self.exchanges -= 1,
+                What::Created(_) => self.requests += 1,
+                What::Concluded(..) => self.requests -= 1,
+                What::Repeated | What::Acknowledged | What::Notified(_) | What::ObservationLost => {
+                }
+            }
+        }
+        let standing = self.device.standing();
+        let in_flight = u32::from(standing.exchange == InFlight::Yes);
+        assert_eq!(self.exchanges, in_flight);
+        assert_eq!(self.requests, standing.scheduled + standing.in_progress);
     }
 
     fn assert_observes_well(&self) {
