@@ -137,8 +137,11 @@ impl Operation<'_> {
             .map(Node::properties)
             .unwrap_or_default()
         {
+            let Some(why) = header.text("description") else {
+                // Every answer has it.
+                continue;
+            };
             html.open("p", "header");
-            let why = header.text("description").unwrap_or_default();
             html.line(&format!("Header `{name}`: {why}"));
             html.close("p");
         }

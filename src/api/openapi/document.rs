@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::names;
 use super::node::Node;
 use super::operation::{Answer, Link, Need, Operation, Parameter, Place, Tag};
 use super::rules::{self, ACCESS_TOKEN, CLIENT_SECRET, OPERATOR_TOKEN};
@@ -10,6 +11,9 @@ use crate::api::Route;
 
 /// The version of OpenAPI that the document speaks.
 const OPENAPI: &str = "3.1.1";
+
+/// The header of every answer; HTTP does not care for its case.
+const TRACE_ID: &str = "X-Trace-Id";
 
 /// What a reader of the document should know before the first call.
 const INTRODUCTION: &str = include_str!("introduction.md");
@@ -36,6 +40,7 @@ pub(in crate::api) fn document(routes: &[Route], platform: &str) -> Node {
     });
     let components = Node::object()
         .with("schemas", schemas)
+        .with("headers", Node::object().with(TRACE_ID, trace_header()))
         .with("securitySchemes", schemes());
     Node::object()
         .with("openapi", OPENAPI)
@@ -64,6 +69,16 @@ fn tags() -> Vec<Node> {
             .with("description", tag.description())
     };
     Tag::ALL.into_iter().map(shown).collect()
+}
+
+fn trace_header() -> Node {
+    Node::object()
+        .with(
+            "description",
+            "What the operator finds the call by in the log of the service.",
+        )
+        .with("required", true)
+        .with("schema", names::trace().into_node(&mut Named::new()))
 }
 
 fn schemes() -> Node {
@@ -127,6 +142,8 @@ fn parameter(parameter: Parameter, named: &mut Named) -> Node {
 }
 
 fn answer(answer: Answer, named: &mut Named) -> Node {
+    let everywhere = format!("#/components/headers/{TRACE_ID}");
+    let everywhere = Node::object().with("$ref", everywhere);
     let mut headers = Node::object();
     for header in answer.headers {
         let shown = Node::object()
@@ -135,12 +152,12 @@ fn answer(answer: Answer, named: &mut Named) -> Node {
             .with("schema", header.schema.into_node(named));
         headers.set(header.name, shown);
     }
-    let headers = Some(headers).filter(|headers| !headers.properties().is_empty());
+    let headers = headers.with(TRACE_ID, everywhere);
     let media = Some(answer.media).filter(|media| !media.is_empty());
     let media = media.map(|media| content(media, named));
     Node::object()
         .with("description", answer.why)
-        .with_some("headers", headers)
+        .with("headers", headers)
         .with_some("content", media)
         .with_some("links", links(answer.links))
 }

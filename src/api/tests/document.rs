@@ -109,6 +109,7 @@ fn every_answer_says_why_and_every_failure_has_a_body() {
         for (status, answer) in operation["responses"].as_object().unwrap() {
             let place = format!("{} {} {status}", route.method, route.path);
             assert!(answer["description"].is_string(), "{place}");
+            assert!(answer["headers"]["X-Trace-Id"].is_object(), "{place}");
             if status.as_str() >= "400" {
                 let schema = &answer["content"]["application/json"]["schema"];
                 assert!(schema.is_object(), "{place}");
