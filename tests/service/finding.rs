@@ -3,7 +3,7 @@
 use protocol::coap::code::Code;
 use serde_json::{Value, json};
 
-use crate::scene::{silent_device, start};
+use crate::scene::{error_codes, silent_device, start};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::poll::until;
@@ -120,6 +120,25 @@ fn a_filtered_list_is_turned_page_by_page() {
         assert_eq!(u64::try_from(seen.len()).unwrap(), count, "{query}");
         assert!(seen.is_sorted(), "{query}: {seen:?}");
     }
+}
+
+#[test]
+fn a_search_that_finds_too_much_is_refused_and_says_so() {
+    let (_service, caller) = start(&[]);
+    // Device id, ICCID and endpoint name of each: more than twenty thousand names.
+    let lines = (0..6_700).map(|number| format!("{{\"deviceId\":\"meter-{number:05}\"}}\n"));
+    let import = caller.authorized("POST", &format!("{API}/devices/import"));
+    let import = import.text("application/x-ndjson", &lines.collect::<String>());
+    let told = import.send(caller.address()).expect(200);
+    assert_eq!(told["created"], 6_700, "{told}");
+    let path = format!("{API}/devices?q=meter");
+    let refused = caller.request("GET", &path).expect(400);
+    assert_eq!(error_codes(&refused), ["TOO_BROAD"], "{refused}");
+    assert_eq!(refused["errors"][0]["field"], "q", "{refused}");
+    let more = format!("{API}/devices?q=meter-05&pageSize=1");
+    let more = caller.request("GET", &more).expect(200);
+    assert_eq!(more["pageAmount"], 1_000, "{more}");
+    assert_eq!(found(&caller, "q=meter-0669").len(), 10);
 }
 
 fn registered(caller: &Caller, wanted: bool) -> Vec<String> {
