@@ -142,6 +142,10 @@ fn the_log_is_told_for_a_window_of_time() {
             within(&early, &late),
         ),
         (
+            format!("endDateTime={}", late.replace(':', "%3A")),
+            within(ever, &late),
+        ),
+        (
             "startDateTime=2020-01-01T00:00:00.000".to_owned(),
             within(ever, never),
         ),

@@ -1,5 +1,7 @@
 //! What does the record of an action request say, and how is the list of them asked?
 
+use harness::device::resource::Answer;
+use protocol::lwm2m::path::Path;
 use serde_json::{Value, json};
 
 use crate::scene::{ID, Scene, keys, page, silent_device, start, with};
@@ -213,6 +215,25 @@ fn the_list_is_filtered_by_protocol_device_and_status() {
     assert_eq!(scheduled, [of_other], "a list shows what is, not what was");
     let (succeeded, _) = page(&scene.caller, &format!("{REQUESTS}?status=SUCCEEDED"));
     assert_eq!(succeeded, [waiting, done]);
+}
+
+#[test]
+fn a_request_under_way_is_listed_as_in_progress_until_it_is_done() {
+    let mut scene = Scene::new();
+    let zone = Path::resource(3, 0, 15);
+    scene.device.answer_with(zone, Answer::Silent);
+    let under_way = scene.caller.create_action(ID, &read("/3/0/15"));
+    let waiting = scene.caller.create_action(ID, &when_active(read("/3/0/0")));
+    let caller = scene.caller.clone();
+    let listed = |query: &str| page(&caller, &format!("{REQUESTS}{query}")).0;
+    assert_eq!(listed("?status=IN_PROGRESS"), [under_way.clone()]);
+    assert_eq!(listed("/active"), [waiting.clone(), under_way.clone()]);
+    // What a device leaves unanswered behind itself has failed.
+    scene.device.deregister();
+    scene.caller.final_action(&under_way);
+    assert_eq!(listed("?status=IN_PROGRESS"), Vec::<String>::new());
+    assert_eq!(listed("/active"), [waiting]);
+    assert_eq!(listed("/archived"), [under_way]);
 }
 
 #[test]

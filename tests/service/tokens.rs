@@ -234,6 +234,45 @@ fn a_client_may_do_what_its_scopes_say() {
 }
 
 #[test]
+fn every_scope_is_given_by_its_name_and_nothing_else_is() {
+    let service = Service::start();
+    let client = ApiClient::of_new_customer(&service, "Acme");
+    let scopes = [
+        "actions:read",
+        "actions:write",
+        "logs:read",
+        "settings:read",
+        "settings:write",
+        "integrations:read",
+        "integrations:write",
+        "plugins:read",
+        "plugins:write",
+        "sms:read",
+        "sms:write",
+        "devices:read",
+        "devices:write",
+        "all",
+    ];
+    let body = |scope: &str| json!({ "name": "a test", "scopes": [scope] });
+    for scope in scopes {
+        let made = ApiClient::make(&service, &client.customer, &body(scope));
+        assert_eq!(made.ask_token(&service).expect(200)["scope"], scope);
+    }
+    let path = format!("/operator-api/v1/customers/{}/clients", client.customer);
+    for scope in [
+        "",
+        "logs",
+        "logs:write",
+        "LOGS:READ",
+        "actions:read logs:read",
+    ] {
+        let answer = Caller::operator(&service).post(&path, &body(scope));
+        let answer = answer.expect(400);
+        assert_eq!(answer["errors"][0]["field"], "scopes", "{scope}");
+    }
+}
+
+#[test]
 fn customers_and_clients_are_made_listed_and_told_apart() {
     let service = Service::start();
     let operator = Caller::operator(&service);

@@ -80,9 +80,14 @@ async fn statistics_count_each_day_of_the_zone_and_every_device_once() {
     let (world, acme) = acme().await;
     let globex = world.customer("globex", &["logs:read"]).await;
     let now = Clock::new().now();
-    let (one, two) = (meter("acme", "one"), meter("acme", "two"));
+    let [one, two, three] = ["one", "two", "three"].map(|device| meter("acme", device));
     let entries = [
         first_contact(&one, now.plus_ms(-20 * DAY_MS)),
+        // The day before the seven of which today is the last.
+        first_contact(&three, now.plus_ms(-7 * DAY_MS)),
+        undecodable(&three, now.plus_ms(-7 * DAY_MS + 1), &[1]),
+        first_contact(&one, now.plus_ms(-6 * DAY_MS)),
+        undecodable(&one, now.plus_ms(-6 * DAY_MS), &[1]),
         first_contact(&one, now.plus_ms(-3 * DAY_MS)),
         undecodable(&one, now.plus_ms(-3 * DAY_MS + 1), &[1]),
         undecodable(&one, now.plus_ms(-DAY_MS), &[1]),
@@ -104,15 +109,23 @@ async fn statistics_count_each_day_of_the_zone_and_every_device_once() {
                 .to_string();
             json!({ "amount": amount, "day": format!("{}T00:00:00.000+0000", &there[..10]) })
         };
-        let (three, one, today) = (3 * DAY_MS, DAY_MS, 1);
+        let (six, three, one, today) = (6 * DAY_MS, 3 * DAY_MS, DAY_MS, 1);
         let cases = [
-            ("", 2, vec![day(three, 2), day(one, 1), day(today, 2)]),
+            (
+                "",
+                2,
+                vec![day(six, 2), day(three, 2), day(one, 1), day(today, 2)],
+            ),
             (
                 "&category=error",
                 2,
-                vec![day(three, 1), day(one, 1), day(today, 1)],
+                vec![day(six, 1), day(three, 1), day(one, 1), day(today, 1)],
             ),
-            ("&category=info", 2, vec![day(three, 1), day(today, 1)]),
+            (
+                "&category=info",
+                2,
+                vec![day(six, 1), day(three, 1), day(today, 1)],
+            ),
         ];
         for (filter, devices, days) in cases {
             let path = format!("{STATS}?timezone={zone}{filter}");
