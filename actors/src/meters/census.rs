@@ -38,25 +38,27 @@ pub(crate) struct Totals {
     pub(crate) exchanges: u64,
 }
 
-/// As what a device is counted; each keeps its own, so that it can be counted out again.
+/// As what a device is counted; each keeps its own, so that it can be counted out again. A million
+/// devices have one, so it is packed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Counted {
-    presence: Presence,
+    /// [`NOWHERE`], [`UNREGISTERED`], [`AWAKE`], or until the end of which second it listens.
+    presence: u32,
     scheduled: u16,
-    in_progress: u16,
-    exchanges: u8,
+    /// Twice its requests in progress, and one more while an exchange is in flight.
+    busy: u16,
 }
 
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-enum Presence {
-    /// It is not counted yet.
-    #[default]
-    Nowhere,
-    Unregistered,
-    Awake,
-    /// It listens until the end of this second.
-    AwakeUntil(u32),
-}
+const _: () = assert!(size_of::<Counted>() == 8);
+
+/// It is not counted yet.
+const NOWHERE: u32 = 0;
+
+/// It has no registration.
+const UNREGISTERED: u32 = 1;
+
+/// It listens as long as it is registered.
+const AWAKE: u32 = 2;
 
 impl Census {
     /// Counts a device as it stands now, instead of as it stood.
@@ -73,17 +75,15 @@ impl Census {
     pub(crate) fn leave(&self, counted: Counted) {
         let mut totals = self.totals.get();
         match counted.presence {
-            Presence::Nowhere => {}
-            Presence::Unregistered => totals.unregistered -= 1,
-            Presence::Awake => totals.awake -= 1,
-            Presence::AwakeUntil(second) if second < self.listed_from_s.get() => {
-                totals.asleep -= 1;
-            }
-            Presence::AwakeUntil(second) => self.unlist(second),
+            NOWHERE => {}
+            UNREGISTERED => totals.unregistered -= 1,
+            AWAKE => totals.awake -= 1,
+            second if second < self.listed_from_s.get() => totals.asleep -= 1,
+            second => self.unlist(second),
         }
         totals.scheduled -= u64::from(counted.scheduled);
-        totals.in_progress -= u64::from(counted.in_progress);
-        totals.exchanges -= u64::from(counted.exchanges);
+        totals.in_progress -= counted.in_progress();
+        totals.exchanges -= counted.exchanges();
         self.totals.set(totals);
     }
 
@@ -101,19 +101,15 @@ impl Census {
     fn enter(&self, counted: Counted) {
         let mut totals = self.totals.get();
         match counted.presence {
-            Presence::Nowhere => {}
-            Presence::Unregistered => totals.unregistered += 1,
-            Presence::Awake => totals.awake += 1,
-            Presence::AwakeUntil(second) if second < self.listed_from_s.get() => {
-                totals.asleep += 1;
-            }
-            Presence::AwakeUntil(second) => {
-                *self.listening.borrow_mut().entry(second).or_default() += 1;
-            }
+            NOWHERE => {}
+            UNREGISTERED => totals.unregistered += 1,
+            AWAKE => totals.awake += 1,
+            second if second < self.listed_from_s.get() => totals.asleep += 1,
+            second => *self.listening.borrow_mut().entry(second).or_default() += 1,
         }
         totals.scheduled += u64::from(counted.scheduled);
-        totals.in_progress += u64::from(counted.in_progress);
-        totals.exchanges += u64::from(counted.exchanges);
+        totals.in_progress += counted.in_progress();
+        totals.exchanges += counted.exchanges();
         self.totals.set(totals);
     }
 
@@ -144,21 +140,32 @@ impl Census {
 }
 
 impl Counted {
+    /// As what a device that stands so is counted. More than some thirty thousand requests of one
+    /// device count as so many.
     fn of(standing: &Standing) -> Self {
-        let few = |count: u32| u16::try_from(count).unwrap_or(u16::MAX);
+        let most = u32::from(u16::MAX / 2);
+        let few = |count: u32| u16::try_from(count.min(most)).unwrap_or_default();
         Self {
             presence: match standing.listens {
-                Listens::Unregistered => Presence::Unregistered,
-                Listens::Always => Presence::Awake,
-                Listens::Until(at) => Presence::AwakeUntil(second_of(at)),
+                Listens::Unregistered => UNREGISTERED,
+                Listens::Always => AWAKE,
+                Listens::Until(at) => second_of(at).max(AWAKE + 1),
             },
             scheduled: few(standing.scheduled),
-            in_progress: few(standing.in_progress),
-            exchanges: match standing.exchange {
-                InFlight::No => 0,
-                InFlight::Yes => 1,
-            },
+            busy: 2 * few(standing.in_progress)
+                + match standing.exchange {
+                    InFlight::No => 0,
+                    InFlight::Yes => 1,
+                },
         }
+    }
+
+    fn in_progress(self) -> u64 {
+        u64::from(self.busy / 2)
+    }
+
+    fn exchanges(self) -> u64 {
+        u64::from(self.busy % 2)
     }
 }
 
