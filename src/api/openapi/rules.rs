@@ -23,6 +23,25 @@ pub(super) const OPERATOR_TOKEN: &str = "operatorToken";
 /// The scheme of a client that shows its secret.
 pub(super) const CLIENT_SECRET: &str = "clientSecret";
 
+/// What may be wrong with a body.
+const BODY_FAULTS: &[&str] = &[
+    "MALFORMED_BODY",
+    "REQUIRED",
+    "WRONG_TYPE",
+    "OUT_OF_RANGE",
+    "INVALID_VALUE",
+    "UNKNOWN_PROPERTY",
+];
+
+/// What may be wrong with the parameters of a query.
+const QUERY_FAULTS: &[&str] = &[
+    "REQUIRED",
+    "OUT_OF_RANGE",
+    "INVALID_VALUE",
+    "REPEATED",
+    "UNKNOWN_PARAMETER",
+];
+
 /// The operation of a route with all that holds for its kind.
 pub(super) fn complete(route: &Route, platform: &str) -> Operation {
     let mut operation = (route.describe)();
@@ -86,24 +105,7 @@ fn with_requests_refused(route: &Route, operation: Operation) -> Operation {
     let (asks, names) = (is_told(Place::Query), is_told(Place::Path));
     let mut operation = operation;
     if (reads || asks) && !operation.answers.contains_key(&400) {
-        let codes = match (reads, asks) {
-            (true, _) => [
-                "MALFORMED_BODY",
-                "REQUIRED",
-                "WRONG_TYPE",
-                "OUT_OF_RANGE",
-                "INVALID_VALUE",
-                "UNKNOWN_PROPERTY",
-            ]
-            .as_slice(),
-            (false, _) => &[
-                "REQUIRED",
-                "OUT_OF_RANGE",
-                "INVALID_VALUE",
-                "REPEATED",
-                "UNKNOWN_PARAMETER",
-            ],
-        };
+        let codes = if reads { BODY_FAULTS } else { QUERY_FAULTS };
         let why = "What was asked cannot be understood; every fault is told at once.";
         operation = operation.refusal(400, codes, why);
     }
