@@ -80,7 +80,7 @@ impl World {
             let lines: Vec<_> = lines.iter().map(|line| format!("{line:?}")).collect();
             std::fs::write(folder.path().join(name), lines.join("\n")).unwrap();
         };
-        keep("customers.txt", &[client.customer.clone()]);
+        keep("customers.txt", std::slice::from_ref(&client.customer));
         keep("devices.txt", &devices.map(str::to_owned));
         keep("requests.txt", &requests);
         keep("entries.txt", &[unreadable(&service, &caller)]);
