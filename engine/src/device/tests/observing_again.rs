@@ -206,7 +206,7 @@ fn a_device_that_notifies_before_it_is_asked_again_is_asked_all_the_same() {
 
 #[test]
 fn a_late_word_of_the_old_observation_does_not_end_what_is_owed() {
-    let ends: [(fn(Message) -> Message, Lines); 3] = [
+    let ends: [(Word, Lines); 3] = [
         (
             |message| message.with_payload("86"),
             all([told("/3/0/9=86 for observed /3/0/9"), sent("ACK to 300")]),
@@ -357,6 +357,9 @@ fn nothing_is_observed_of_a_device_that_is_removed() {
     assert_eq!(bench.retire(), expected);
     assert!(bench.device().is_idle());
 }
+
+/// Makes a late word of a notification.
+type Word = fn(Message) -> Message;
 
 /// A device of which the battery was observed, that registered anew and is being asked again.
 fn registered_anew() -> Bench {
