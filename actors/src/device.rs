@@ -227,7 +227,8 @@ impl DeviceActor {
         if batch.is_empty() {
             return span.in_scope(|| self.perform(speeches, &told, afterwards));
         }
-        let receipt = self.home.store.commit(batch).into_actor(self);
+        let receipt = span.in_scope(|| self.home.store.commit(batch));
+        let receipt = receipt.into_actor(self);
         ctx.wait(receipt.map(move |result, actor, ctx| match result {
             Ok(()) => span.in_scope(|| actor.perform(speeches, &told, afterwards)),
             Err(error) => span.in_scope(|| actor.give_up(error, afterwards, ctx)),

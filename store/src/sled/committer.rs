@@ -236,7 +236,10 @@ impl Committer {
         let mut rows = Overlay::new(&self.db);
         let verdicts = plans
             .into_iter()
-            .map(|plan| apply::apply(plan, &mut self.epochs, &mut rows))
+            .map(|plan| {
+                let span = plan.span.clone();
+                span.in_scope(|| apply::apply(plan, &mut self.epochs, &mut rows))
+            })
             .collect::<Result<_, _>>()?;
         self.persist(rows)?;
         Ok(verdicts)

@@ -13,6 +13,7 @@ use engine::profile::Profile;
 use engine::promise::Promise;
 use engine::setting::Setting;
 use sled::IVec;
+use tracing::Span;
 
 use super::counting::Counted;
 use super::kv::Value;
@@ -30,6 +31,8 @@ pub(super) struct Plan {
     pub(super) checks: Vec<Check>,
     /// What is done, in this order.
     pub(super) steps: Vec<Step>,
+    /// What goes wrong with it is told in the span of whoever handed it over.
+    pub(super) span: Span,
     bytes: usize,
 }
 
@@ -100,6 +103,7 @@ impl Plan {
             owner: batch.owner,
             checks,
             steps: steps.0,
+            span: Span::current(),
             bytes,
         }
     }
