@@ -1,7 +1,8 @@
-//! The whole HTTP API on one page: method, path, who may call, and what answers.
+//! How callers reach the service over HTTP: what the handlers work with, and how the routes are
+//! mounted.
 //!
-//! Every route stands in `ROUTES` with its access; nothing else is mounted. A path that is not
-//! here is 404, a method that is not here 405, both in the shape of every other error.
+//! A path that no route has is 404, a method that none of its routes has 405, both in the shape of
+//! every other error.
 
 mod access;
 mod action;
@@ -27,6 +28,7 @@ mod page;
 mod psk;
 mod rate;
 mod records;
+mod routes;
 mod secret;
 mod segment;
 mod settings;
@@ -37,13 +39,11 @@ mod zone;
 
 use std::sync::Arc;
 
-use actix_web::http::Method;
 use actix_web::middleware::from_fn;
 use actix_web::{HttpResponse, web};
 
 use actors::clock::Clock;
 use actors::devices::Devices;
-use engine::customer::Scope;
 use store::Store;
 use store::sealed::MasterKey;
 
@@ -55,6 +55,7 @@ use call::Door;
 use error::Failure;
 use health::{Phase, Readiness};
 use rate::RateLimit;
+use routes::{ROUTES, Route};
 
 /// What the API works with; clones share it.
 #[derive(Clone)]
@@ -136,221 +137,6 @@ impl State {
     }
 }
 
-/// One route: what it is called by, who may call it, what is told of it, and what answers.
-struct Route {
-    method: Method,
-    path: &'static str,
-    access: Access,
-    describe: fn() -> openapi::Operation,
-    answer: fn(actix_web::Route) -> actix_web::Route,
-}
-
-use Access::{Customer, Open, Operator};
-use Scope::{
-    ActionsRead, ActionsWrite, DevicesRead, DevicesWrite, LogsRead, SettingsRead, SettingsWrite,
-};
-
-/// Every route. Paths that could match the same text stand with the literal one first.
-const ROUTES: &[Route] = &[
-    // Health and metrics, for whoever watches the service.
-    get("/livez", Open, health::described::livez, |it| {
-        it.to(health::livez)
-    }),
-    get("/readyz", Open, health::described::readyz, |it| {
-        it.to(health::readyz)
-    }),
-    get("/openapi.json", Open, openapi::described::show, |it| {
-        it.to(openapi::show)
-    }),
-    get("/docs", Open, docs::described::page, |it| it.to(docs::page)),
-    get("/docs/style.css", Open, docs::described::style, |it| {
-        it.to(docs::style)
-    }),
-    get("/docs/script.js", Open, docs::described::script, |it| {
-        it.to(docs::script)
-    }),
-    get("/metrics", Open, metrics::described::show, |it| {
-        it.to(metrics::show)
-    }),
-    // Access tokens.
-    post("/oauth/token", Open, tokens::described::issue, |it| {
-        it.to(tokens::issue)
-    }),
-    post(
-        "/management-api/oauth/token",
-        Open,
-        tokens::described::issue_for_management,
-        |it| it.to(tokens::issue),
-    ),
-    // The operator's customers and their API clients.
-    post(
-        "/operator-api/v1/customers",
-        Operator,
-        customers::described::create,
-        |it| it.to(customers::create),
-    ),
-    get(
-        "/operator-api/v1/customers",
-        Operator,
-        customers::described::list,
-        |it| it.to(customers::list),
-    ),
-    delete(
-        "/operator-api/v1/customers/{customer}",
-        Operator,
-        customers::described::delete,
-        |it| it.to(customers::delete),
-    ),
-    post(
-        "/operator-api/v1/customers/{customer}/clients",
-        Operator,
-        clients::described::create,
-        |it| it.to(clients::create),
-    ),
-    get(
-        "/operator-api/v1/customers/{customer}/clients",
-        Operator,
-        clients::described::list,
-        |it| it.to(clients::list),
-    ),
-    delete(
-        "/operator-api/v1/customers/{customer}/clients/{client}",
-        Operator,
-        clients::described::delete,
-        |it| it.to(clients::delete),
-    ),
-    // Devices.
-    post(
-        "/management-api/v1/devices",
-        Customer(DevicesWrite),
-        devices::described::create,
-        |it| it.to(devices::create),
-    ),
-    get(
-        "/management-api/v1/devices",
-        Customer(DevicesRead),
-        devices::described::list,
-        |it| it.to(devices::list),
-    ),
-    post(
-        "/management-api/v1/devices/import",
-        Customer(DevicesWrite),
-        import::described::create,
-        |it| it.to(import::create),
-    ),
-    get(
-        "/management-api/v1/devices/{device}",
-        Customer(DevicesRead),
-        devices::described::inspect,
-        |it| it.to(devices::inspect),
-    ),
-    patch(
-        "/management-api/v1/devices/{device}",
-        Customer(DevicesWrite),
-        devices::described::amend,
-        |it| it.to(devices::amending::amend),
-    ),
-    delete(
-        "/management-api/v1/devices/{device}",
-        Customer(DevicesWrite),
-        devices::described::delete,
-        |it| it.to(devices::delete),
-    ),
-    post(
-        "/management-api/v1/devices/{device}/psk",
-        Customer(DevicesWrite),
-        psk::described::give,
-        |it| it.to(psk::give),
-    ),
-    get(
-        "/management-api/v1/devices/{device}/messages",
-        Customer(DevicesRead),
-        messages::described::list,
-        |it| it.to(messages::list),
-    ),
-    // Action requests (seed 4.2 to 4.7).
-    get(
-        "/management-api/v1/integrate/devices/actions/requests",
-        Customer(ActionsRead),
-        actions::described::list,
-        |it| it.to(actions::list),
-    ),
-    get(
-        "/management-api/v1/integrate/devices/actions/requests/active",
-        Customer(ActionsRead),
-        actions::described::active,
-        |it| it.to(actions::active),
-    ),
-    get(
-        "/management-api/v1/integrate/devices/actions/requests/archived",
-        Customer(ActionsRead),
-        actions::described::archived,
-        |it| it.to(actions::archived),
-    ),
-    get(
-        "/management-api/v1/integrate/devices/actions/requests/{request}",
-        Customer(ActionsRead),
-        actions::described::show,
-        |it| it.to(actions::show),
-    ),
-    delete(
-        "/management-api/v1/integrate/devices/actions/requests/{request}",
-        Customer(ActionsWrite),
-        actions::described::cancel,
-        |it| it.to(actions::cancel),
-    ),
-    delete(
-        "/management-api/v1/integrate/devices/{device}/actions/requests",
-        Customer(ActionsWrite),
-        actions::described::cancel_all,
-        |it| it.to(actions::cancel_all),
-    ),
-    post(
-        "/management-api/v1/integrate/devices/{device}/actions/{protocol}",
-        Customer(ActionsWrite),
-        actions::described::create,
-        |it| it.to(actions::creating::create),
-    ),
-    post(
-        "/management-api/v1/integrate/devices/actions/{protocol}",
-        Customer(ActionsWrite),
-        actions::described::create_many,
-        |it| it.to(actions::creating::create_many),
-    ),
-    // Settings (seed 4.1).
-    get(
-        "/management-api/v1/settings/{platform}",
-        Customer(SettingsRead),
-        settings::described::list,
-        |it| it.to(settings::list),
-    ),
-    patch(
-        "/management-api/v1/settings/{platform}/{setting}",
-        Customer(SettingsWrite),
-        settings::described::change,
-        |it| it.to(settings::change),
-    ),
-    // Administration log (seed 4.8, 4.9).
-    get(
-        "/management-api/v1/administrationLogs",
-        Customer(LogsRead),
-        logs::described::list,
-        |it| it.to(logs::list),
-    ),
-    get(
-        "/management-api/v1/administrationLogs/stats",
-        Customer(LogsRead),
-        logs::described::statistics,
-        |it| it.to(logs::statistics::show),
-    ),
-    get(
-        "/management-api/v1/administrationLogs/{entry}/payload",
-        Customer(LogsRead),
-        logs::described::payload,
-        |it| it.to(logs::payload),
-    ),
-];
-
 /// Mounts every route.
 pub fn configure(app: &mut web::ServiceConfig, state: State) {
     app.app_data(web::PayloadConfig::new(state.0.json_body_bytes_max));
@@ -399,7 +185,7 @@ fn other_method(path: &'static str) -> actix_web::Route {
     };
     let refused = web::route().to(refuse);
     let door = Door {
-        access: Open,
+        access: Access::Open,
         route: path,
     };
     refused.wrap(from_fn(move |request, next| {
@@ -410,72 +196,12 @@ fn other_method(path: &'static str) -> actix_web::Route {
 fn other_path() -> actix_web::Route {
     let refused = web::route().to(async || Err::<HttpResponse, _>(Failure::path_unknown()));
     let door = Door {
-        access: Open,
+        access: Access::Open,
         route: "other",
     };
     refused.wrap(from_fn(move |request, next| {
         call::serve(door, request, next)
     }))
-}
-
-const fn get(
-    path: &'static str,
-    access: Access,
-    describe: fn() -> openapi::Operation,
-    answer: fn(actix_web::Route) -> actix_web::Route,
-) -> Route {
-    Route {
-        method: Method::GET,
-        path,
-        access,
-        describe,
-        answer,
-    }
-}
-
-const fn post(
-    path: &'static str,
-    access: Access,
-    describe: fn() -> openapi::Operation,
-    answer: fn(actix_web::Route) -> actix_web::Route,
-) -> Route {
-    Route {
-        method: Method::POST,
-        path,
-        access,
-        describe,
-        answer,
-    }
-}
-
-const fn patch(
-    path: &'static str,
-    access: Access,
-    describe: fn() -> openapi::Operation,
-    answer: fn(actix_web::Route) -> actix_web::Route,
-) -> Route {
-    Route {
-        method: Method::PATCH,
-        path,
-        access,
-        describe,
-        answer,
-    }
-}
-
-const fn delete(
-    path: &'static str,
-    access: Access,
-    describe: fn() -> openapi::Operation,
-    answer: fn(actix_web::Route) -> actix_web::Route,
-) -> Route {
-    Route {
-        method: Method::DELETE,
-        path,
-        access,
-        describe,
-        answer,
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::node::Node;
 use super::operation::{Answer, Link, Need, Operation, Parameter, Place, Tag};
 use super::rules::{self, ACCESS_TOKEN, CLIENT_SECRET, OPERATOR_TOKEN};
 use super::schema::Schema;
-use crate::api::Route;
+use crate::api::routes::Route;
 
 /// The version of OpenAPI that the document speaks.
 const OPENAPI: &str = "3.1.1";

@@ -9,8 +9,8 @@ use super::names;
 use super::node::Node;
 use super::operation::{Credentials, Need, Operation, Place};
 use super::schema::Schema;
-use crate::api::Route;
 use crate::api::access::Access;
+use crate::api::routes::Route;
 use crate::api::segment::{Platform, Segment};
 use crate::api::words::Word;
 
@@ -24,22 +24,13 @@ pub(super) const OPERATOR_TOKEN: &str = "operatorToken";
 pub(super) const CLIENT_SECRET: &str = "clientSecret";
 
 /// What may be wrong with a body.
-const BODY_FAULTS: &[&str] = &[
+const BODY_FAULTS: [&str; 6] = [
     "MALFORMED_BODY",
     "REQUIRED",
     "WRONG_TYPE",
     "OUT_OF_RANGE",
     "INVALID_VALUE",
     "UNKNOWN_PROPERTY",
-];
-
-/// What may be wrong with the parameters of a query.
-const QUERY_FAULTS: &[&str] = &[
-    "REQUIRED",
-    "OUT_OF_RANGE",
-    "INVALID_VALUE",
-    "REPEATED",
-    "UNKNOWN_PARAMETER",
 ];
 
 /// The operation of a route with all that holds for its kind.
@@ -105,9 +96,13 @@ fn with_requests_refused(route: &Route, operation: Operation) -> Operation {
     let (asks, names) = (is_told(Place::Query), is_told(Place::Path));
     let mut operation = operation;
     if (reads || asks) && !operation.answers.contains_key(&400) {
-        let codes = if reads { BODY_FAULTS } else { QUERY_FAULTS };
+        let codes = if reads {
+            BODY_FAULTS.to_vec()
+        } else {
+            query_faults(&operation)
+        };
         let why = "What was asked cannot be understood; every fault is told at once.";
-        operation = operation.refusal(400, codes, why);
+        operation = operation.refusal(400, &codes, why);
     }
     if names && !operation.answers.contains_key(&404) {
         let why = match route.access {
@@ -125,6 +120,24 @@ fn with_requests_refused(route: &Route, operation: Operation) -> Operation {
         operation = operation.refusal(415, &["UNSUPPORTED_MEDIA_TYPE"], why);
     }
     operation
+}
+
+/// What may be wrong with the parameters of a query.
+fn query_faults(operation: &Operation) -> Vec<&'static str> {
+    let asked = || {
+        operation
+            .parameters
+            .iter()
+            .filter(|it| it.place == Place::Query)
+    };
+    let mut codes = vec!["INVALID_VALUE", "REPEATED", "UNKNOWN_PARAMETER"];
+    if asked().any(|parameter| parameter.need == Need::Required) {
+        codes.insert(0, "REQUIRED");
+    }
+    if asked().any(|parameter| parameter.schema.is_number()) {
+        codes.extend(["WRONG_TYPE", "OUT_OF_RANGE"]);
+    }
+    codes
 }
 
 fn with_callers_refused(access: Access, operation: Operation) -> Operation {

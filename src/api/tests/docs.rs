@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use actix_web::http::StatusCode;
 
 use super::world::{Answer, World};
-use crate::api::ROUTES;
+use crate::api::routes::ROUTES;
 
 #[actix_web::test]
 async fn every_operation_is_on_the_page_with_a_call_to_copy() {

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::world::World;
 use crate::api::access::Access;
 use crate::api::openapi::document;
+use crate::api::routes::{ROUTES, Route};
 use crate::api::words::Word;
-use crate::api::{ROUTES, Route};
 
 use judge::faults;
 

@@ -3,8 +3,9 @@
 use actix_web::http::Method;
 
 use crate::api::access::Access;
+use crate::api::paths;
+use crate::api::routes::{ROUTES, Route};
 use crate::api::words::Word;
-use crate::api::{ROUTES, Route, paths};
 
 const OPERATOR: &str = "/operator-api/v1/";
 const MANAGEMENT: &str = "/management-api/v1/";

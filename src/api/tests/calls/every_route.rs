@@ -7,9 +7,10 @@ use engine::customer::Scope;
 use serde_json::json;
 
 use crate::api::access::Access;
+use crate::api::paths;
+use crate::api::routes::{ROUTES, Route};
 use crate::api::tests::world::{Credentials, OPERATOR, World};
 use crate::api::words::Word;
-use crate::api::{ROUTES, Route, paths};
 use crate::config::Config;
 
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
