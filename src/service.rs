@@ -268,3 +268,26 @@ fn rules(config: &Config) -> Rules {
     };
     Rules::new(config.limits(), patience, names)
 }
+
+#[cfg(test)]
+mod tests {
+    use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS};
+
+    use super::*;
+
+    #[test]
+    fn requests_are_kept_for_7_days_and_the_log_for_30_unless_the_operator_says_otherwise() {
+        let kept = kept_for(&Config::of_defaults());
+        assert_eq!(kept.actions_ms, ACTION_RETENTION_MS);
+        assert_eq!(kept.entries_ms, LOG_RETENTION_MS);
+        let days = |days: i64| days * 86_400_000;
+        assert_eq!((kept.actions_ms, kept.entries_ms), (days(7), days(30)));
+        let config = Config {
+            action_retention_days: 1,
+            log_retention_days: 365,
+            ..Config::of_defaults()
+        };
+        let kept = kept_for(&config);
+        assert_eq!((kept.actions_ms, kept.entries_ms), (days(1), days(365)));
+    }
+}

@@ -113,7 +113,7 @@ impl Logging {
     /// commits alone as the last took: what is old may wait, and there may be much of it.
     fn sweep_on(&mut self, ctx: &mut Context<Self>) {
         let begun_at = Instant::now();
-        let retention = self.retention(self.clock.now());
+        let retention = retention(&self.kept_for, self.clock.now());
         let swept = self.store.sweep(retention, REMOVED_PER_SWEEP);
         ctx.spawn(swept.into_actor(self).map(move |swept, logging, ctx| {
             logging.sweeping = false;
@@ -128,16 +128,6 @@ impl Logging {
                 Err(Unavailable) => warn!("the store could not be swept"),
             }
         }));
-    }
-
-    fn retention(&self, now: Timestamp) -> Retention {
-        Retention {
-            actions_before: now.plus_ms(-self.kept_for.actions_ms),
-            entries_before: now.plus_ms(-self.kept_for.entries_ms),
-            events_before: now.plus_ms(-self.kept_for.events_ms),
-            tokens_before: now,
-            promises_before: now.plus_ms(-PROMISE_RETENTION_MS),
-        }
     }
 }
 
@@ -198,5 +188,39 @@ impl Handler<Record> for Logging {
         if self.waiting.len() == 1 {
             self.write(ctx);
         }
+    }
+}
+
+/// What is too old at an instant.
+fn retention(kept_for: &KeptFor, now: Timestamp) -> Retention {
+    Retention {
+        actions_before: now.plus_ms(-kept_for.actions_ms),
+        entries_before: now.plus_ms(-kept_for.entries_ms),
+        events_before: now.plus_ms(-kept_for.events_ms),
+        tokens_before: now,
+        promises_before: now.plus_ms(-PROMISE_RETENTION_MS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_thing_is_due_once_it_was_kept_for_its_time() {
+        let kept_for = KeptFor {
+            actions_ms: 1,
+            entries_ms: 20,
+            events_ms: 300,
+        };
+        let day_ms = 86_400_000;
+        let now = Timestamp::from_ms(100 * day_ms);
+        let retention = retention(&kept_for, now);
+        assert_eq!(retention.actions_before, now.plus_ms(-1));
+        assert_eq!(retention.entries_before, now.plus_ms(-20));
+        assert_eq!(retention.events_before, now.plus_ms(-300));
+        assert_eq!(retention.tokens_before, now);
+        let a_day_ago = Timestamp::from_ms(99 * day_ms);
+        assert_eq!(retention.promises_before, a_day_ago);
     }
 }

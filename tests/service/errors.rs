@@ -204,6 +204,22 @@ fn nothing_a_caller_says_breaks_the_service() {
 }
 
 #[test]
+fn a_protocol_that_is_not_built_is_told_from_one_nobody_knows() {
+    let (_service, caller) = start(&[]);
+    silent_device(&caller, ID);
+    let body = json!({ "payload": "on", "payloadType": "STRING", "port": 5683 });
+    let ask = |protocol: &str| caller.post(&ACTIONS.replace("LWM2M", protocol), &body);
+    for protocol in ["UDP", "COAP"] {
+        check(&ask(protocol), 400, &[("NOT_SUPPORTED_YET", "")]);
+    }
+    for protocol in ["SMTP", "lwm2m", "LWM2M%20"] {
+        check(&ask(protocol), 404, &[("NOT_FOUND", "")]);
+    }
+    let listed = caller.request("GET", REQUESTS).expect(200);
+    assert_eq!(listed["items"], json!([]), "nothing was kept");
+}
+
+#[test]
 fn an_answer_is_json_whatever_the_caller_accepts() {
     let (service, caller) = start(&[]);
     silent_device(&caller, ID);
