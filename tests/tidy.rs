@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "tidy/coverage.rs"]
+mod coverage;
 #[path = "tidy/laws.rs"]
 mod laws;
 #[path = "tidy/manifest.rs"]

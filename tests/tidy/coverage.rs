@@ -1,0 +1,157 @@
+//! Does each line of the specification have the tests that docs/seed-coverage.md names for it?
+//!
+//! A row of a table there has three cells: what the specification says, what the service does, and
+//! the tests that hold it to that, each as `file::test`, or that it is not built.
+
+use std::fs;
+
+use super::tree::{self, Source};
+
+const DOCUMENT: &str = "docs/seed-coverage.md";
+
+/// What a row says in place of tests where there is nothing to test.
+const NOT_BUILT: &str = "not built";
+
+/// The sections of the specification that the document goes through.
+const SECTIONS: [&str; 16] = [
+    "2.1", "2.2", "2.3", "3", "4.1", "4.2", "4.3", "4.4", "4.5", "4.6", "4.7", "4.8", "4.9", "5",
+    "7", "8",
+];
+
+/// A row of a table.
+#[derive(Debug, Eq, PartialEq)]
+struct Row {
+    line: usize,
+    cells: Vec<String>,
+}
+
+#[test]
+fn each_line_of_the_specification_has_the_tests_named_for_it() {
+    let text = fs::read_to_string(tree::root().join(DOCUMENT)).unwrap();
+    let rows = rows(&text);
+    assert!(rows.len() > 100, "only {} rows", rows.len());
+    let missing = rows.iter().flat_map(|row| {
+        let missing = faults(row, &is_a_test).into_iter();
+        missing.map(|fault| format!("{DOCUMENT}:{}: {fault}", row.line))
+    });
+    let missing: Vec<_> = missing.collect();
+    super::hold("each line has the tests named for it", &missing);
+}
+
+#[test]
+fn the_document_goes_through_every_section_in_order() {
+    let text = fs::read_to_string(tree::root().join(DOCUMENT)).unwrap();
+    let titles = text.lines().filter_map(|line| line.strip_prefix("## "));
+    let numbers = titles.filter_map(|title| title.split(' ').next());
+    let is_one = |number: &&str| number.starts_with(|first: char| first.is_ascii_digit());
+    let found: Vec<_> = numbers.filter(is_one).collect();
+    assert_eq!(found, SECTIONS);
+}
+
+/// What is wrong with a row.
+fn faults(row: &Row, is_a_test: &dyn Fn(&str, &str) -> bool) -> Vec<String> {
+    let [_, _, tests] = row.cells.as_slice() else {
+        return vec![format!("{} cells and not 3", row.cells.len())];
+    };
+    if row.cells.iter().any(String::is_empty) {
+        return vec!["an empty cell".to_owned()];
+    }
+    if tests.starts_with(NOT_BUILT) {
+        return Vec::new();
+    }
+    let mut faults = Vec::new();
+    let named: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
+    if named.is_empty() {
+        faults.push(format!("no test, and not said to be {NOT_BUILT}"));
+    }
+    for name in named {
+        match name.split_once("::") {
+            Some((file, test)) if is_a_test(file, test) => {}
+            _ => faults.push(format!("there is no test {name}")),
+        }
+    }
+    faults
+}
+
+/// Every row of every table, but for their heads.
+fn rows(text: &str) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (line, text) in (1..).zip(text.lines()) {
+        let Some(inside) = text.strip_prefix('|') else {
+            continue;
+        };
+        if inside.starts_with("---") {
+            rows.pop();
+            continue;
+        }
+        let inside = inside.strip_suffix('|').unwrap_or(inside);
+        let cells = inside.split(" | ").map(|cell| cell.trim().to_owned());
+        let cells = cells.collect();
+        rows.push(Row { line, cells });
+    }
+    rows
+}
+
+fn is_a_test(file: &str, name: &str) -> bool {
+    let mut sources = tree::sources().iter();
+    let source = sources.find(|source| source.path == file);
+    source.is_some_and(|source| has_test(source, name))
+}
+
+/// Whether a function of this name is there that is run as a test.
+fn has_test(source: &Source, name: &str) -> bool {
+    let functions = source.functions().into_iter();
+    let mut named = functions.filter(|function| function.name == name);
+    let lines: Vec<&str> = source.code.lines().collect();
+    named.any(|function| is_marked(&lines[..function.line - 1]))
+}
+
+/// Whether the lines above a function say that it is a test; comments are blank in code.
+fn is_marked(above: &[&str]) -> bool {
+    let above = above.iter().rev().map(|line| line.trim());
+    let mut attributes = above.take_while(|line| line.is_empty() || line.starts_with("#["));
+    attributes.any(|line| line == "#[test]" || line.ends_with("::test]"))
+}
+
+#[test]
+fn rows_are_read_without_the_heads_of_their_tables() {
+    let text = "# Title\n\
+                | says | does | tests |\n\
+                |---|---|---|\n\
+                | id | a UUID | `a.rs::b` |\n\
+                Words | and words.\n\
+                | a|b | x | not built |\n";
+    let cells = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
+    let expected = [
+        (4, cells(["id", "a UUID", "`a.rs::b`"])),
+        (6, cells(["a|b", "x", "not built"])),
+    ];
+    let expected = expected.map(|(line, cells)| Row { line, cells });
+    assert_eq!(rows(text), expected);
+}
+
+#[test]
+fn a_row_without_a_test_that_is_there_is_a_fault() {
+    let known = |file: &str, test: &str| (file, test) == ("a.rs", "b");
+    let cases = [
+        ("x | y | `a.rs::b`", 0),
+        ("x | y | `a.rs::b`, `a.rs::c`", 1),
+        ("x | y | `b.rs::b`, `b`", 2),
+        ("x | y | not built", 0),
+        ("x | y | later", 1),
+        ("x |  | `a.rs::b`", 1),
+        ("x | `a.rs::b`", 1),
+    ];
+    for (cells, expected) in cases {
+        let row = rows(&format!("| {cells} |")).remove(0);
+        assert_eq!(faults(&row, &known).len(), expected, "{cells}");
+    }
+}
+
+#[test]
+fn only_a_function_that_is_marked_is_a_test() {
+    assert!(is_marked(&["}", "", "#[test]"]));
+    assert!(is_marked(&["}", "#[actix_web::test]", "", "#[allow(x)]"]));
+    assert!(!is_marked(&["#[test]", "fn a() {}", ""]));
+    assert!(!is_marked(&["#[cfg(test)]"]));
+}
