@@ -157,11 +157,13 @@ fn forbid_others(node: &mut Value) {
         items.iter_mut().for_each(forbid_others);
     }
     let is_closed = node.get("additionalProperties").is_some();
+    // What holds for a part of an object says nothing of the others.
+    let is_whole = node["type"] == "object";
     let names = node["properties"].as_object().map(serde_json::Map::len);
     let Some(node) = node.as_object_mut() else {
         return;
     };
-    if !is_closed && names.is_some_and(|names| names > 0) {
+    if is_whole && !is_closed && names.is_some_and(|names| names > 0) {
         node.insert("additionalProperties".to_owned(), json!(false));
     }
     node.values_mut().for_each(forbid_others);

@@ -39,10 +39,12 @@ pub(in crate::api) fn create() -> Described {
         .path(
             "protocol",
             Schema::only(Protocol::Lwm2m.word()),
-            "How the device is asked. This version speaks LwM2M.",
+            "How the device is asked. This version speaks LwM2M; `UDP` and `COAP` are answered 400 \
+             `NOT_SUPPORTED_YET`.",
         )
         .header(HEADER, key(), ONCE)
         .json(lwm2m(), "What the device is to do.")
+        .faults(&["NOT_SUPPORTED_YET"])
         .answer(202, accepted(), "The request is queued.")
         .leads_to(
             202,
@@ -67,10 +69,12 @@ pub(in crate::api) fn create_many() -> Described {
         .path(
             "protocol",
             Schema::only(Protocol::Lwm2m.word()),
-            "How the devices are asked. This version speaks LwM2M.",
+            "How the devices are asked. This version speaks LwM2M; `UDP` and `COAP` are answered 400 \
+             `NOT_SUPPORTED_YET`.",
         )
         .header(HEADER, key(), ONCE)
         .json(lwm2m_of_many(), "What the devices are to do.")
+        .faults(&["REPEATED", "NOT_SUPPORTED_YET"])
         .answer(202, many(), asked)
         .refusal(409, &codes, refused);
     retried_sometimes(operation, 409)

@@ -7,6 +7,13 @@ pub(in crate::api) fn error() -> Schema {
     failed().named("Error")
 }
 
+/// The body of a failure that has no other codes than these.
+pub(in crate::api) fn error_of(codes: &[&'static str]) -> Schema {
+    let code = Schema::one_of_words(codes.to_vec());
+    let faults = Schema::of_items(Schema::of_property("code", code));
+    Schema::all_of([error(), Schema::of_property("errors", faults)])
+}
+
 /// The body of a failure that came when part of a call was granted, with what came of that part.
 pub(in crate::api) fn error_with(granted: Schema) -> Schema {
     failed().including(granted)

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::schema::Schema;
-use crate::api::error::described::error;
+use crate::api::error::described::error_of;
 
 /// JSON.
 pub(in crate::api) const JSON: &str = "application/json";
@@ -40,6 +40,8 @@ pub(in crate::api) struct Operation {
     pub(super) parameters: Vec<Parameter>,
     pub(super) body: Option<Body>,
     pub(super) answers: BTreeMap<u16, Answer>,
+    /// What may be wrong beside what may be wrong everywhere.
+    pub(super) faults: Vec<&'static str>,
     /// Credentials other than those that the access of the route says.
     pub(super) credentials: Option<Credentials>,
     /// Whether it asks anything of the store or of a device.
@@ -127,6 +129,7 @@ impl Operation {
             parameters: Vec::new(),
             body: None,
             answers: BTreeMap::new(),
+            faults: Vec::new(),
             credentials: None,
             can_fail: true,
         }
@@ -271,13 +274,18 @@ impl Operation {
     }
 
     /// With a failure in the shape of every other, and the codes it may have.
-    pub(in crate::api) fn refusal(self, status: u16, codes: &[&str], why: &str) -> Self {
-        let codes: Vec<_> = codes.iter().map(|code| format!("`{code}`")).collect();
-        let why = match codes.as_slice() {
-            [] => why.to_owned(),
-            codes => format!("{why} Codes: {}.", codes.join(", ")),
-        };
-        self.answer(status, error(), &why)
+    pub(in crate::api) fn refusal(self, status: u16, codes: &[&'static str], why: &str) -> Self {
+        let named: Vec<_> = codes.iter().map(|code| format!("`{code}`")).collect();
+        let why = format!("{why} Codes: {}.", named.join(", "));
+        self.answer(status, error_of(codes), &why)
+    }
+
+    /// With codes of a 400 that others do not have; the description says when.
+    pub(in crate::api) fn faults(self, faults: &[&'static str]) -> Self {
+        Self {
+            faults: faults.to_vec(),
+            ..self
+        }
     }
 
     /// The credentials are the id and the secret of a client.

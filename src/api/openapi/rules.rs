@@ -96,11 +96,12 @@ fn with_requests_refused(route: &Route, operation: Operation) -> Operation {
     let (asks, names) = (is_told(Place::Query), is_told(Place::Path));
     let mut operation = operation;
     if (reads || asks) && !operation.answers.contains_key(&400) {
-        let codes = if reads {
+        let mut codes = if reads {
             BODY_FAULTS.to_vec()
         } else {
             query_faults(&operation)
         };
+        codes.extend(&operation.faults);
         let why = "What was asked cannot be understood; every fault is told at once.";
         operation = operation.refusal(400, &codes, why);
     }

@@ -223,6 +223,27 @@ impl Schema {
         Self::choice("anyOf", cases)
     }
 
+    /// All of these at once.
+    pub(in crate::api) fn all_of(parts: impl IntoIterator<Item = Self>) -> Self {
+        Self::choice("allOf", parts)
+    }
+
+    /// What holds for one property, whatever else there is.
+    pub(in crate::api) fn of_property(name: &str, value: Self) -> Self {
+        Self {
+            node: Node::object().with("properties", Node::object().with(name, value.node)),
+            named: value.named,
+        }
+    }
+
+    /// What holds for each item, however many there are.
+    pub(in crate::api) fn of_items(item: Self) -> Self {
+        Self {
+            node: Node::object().with("items", item.node),
+            named: item.named,
+        }
+    }
+
     /// The value as it stands under a name of its own; the same name is the same schema.
     pub(in crate::api) fn named(self, name: &'static str) -> Self {
         let mut named = self.named;
@@ -247,6 +268,11 @@ impl Schema {
     /// With the value that holds where none is given.
     pub(in crate::api) fn default(self, value: impl Into<Node>) -> Self {
         self.with("default", value)
+    }
+
+    /// Whether the value is a whole number.
+    pub(super) fn is_number(&self) -> bool {
+        self.node.text("type") == Some("integer")
     }
 
     /// The description alone; the named ones it refers to join the others.

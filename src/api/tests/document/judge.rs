@@ -55,6 +55,9 @@ impl Judge<'_> {
             let named = self.document.pointer(to.strip_prefix('#').unwrap());
             found.extend(self.faults(named.unwrap(), value, at));
         }
+        for part in schema["allOf"].as_array().into_iter().flatten() {
+            found.extend(self.faults(part, value, at));
+        }
         found.extend(self.faults_of_items(schema, value, at));
         found.extend(self.faults_of_properties(schema, value, at));
         found
@@ -87,7 +90,7 @@ impl Judge<'_> {
                 (None, Some(others)) if others.is_object() => {
                     found.extend(self.faults(others, value, &place));
                 }
-                (None, _) if schema["properties"].is_object() => {
+                (None, _) if schema["properties"].is_object() && schema["type"] == "object" => {
                     found.push(format!("{place} is not described"));
                 }
                 (None, _) => {}
