@@ -1,4 +1,4 @@
-//! The whole HTTP API on one page: method, path, who may call, what is told of it, and what answers.
+//! The whole HTTP API on one page: method, path, who may call, what is told of it, what answers.
 //!
 //! Every route stands in `ROUTES`; nothing else is mounted.
 

@@ -69,8 +69,8 @@ pub(in crate::api) fn create_many() -> Described {
         .path(
             "protocol",
             Schema::only(Protocol::Lwm2m.word()),
-            "How the devices are asked. This version speaks LwM2M; `UDP` and `COAP` are answered 400 \
-             `NOT_SUPPORTED_YET`.",
+            "How the devices are asked. This version speaks LwM2M; `UDP` and `COAP` are answered \
+             400 `NOT_SUPPORTED_YET`.",
         )
         .header(HEADER, key(), ONCE)
         .json(lwm2m_of_many(), "What the devices are to do.")
