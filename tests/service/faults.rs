@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::errors::check;
 use crate::scene::{ID, silent_device, start};
 use crate::vocabulary::caller::{API, Caller};
-use crate::vocabulary::lwm2m::{read, when_active};
+use crate::vocabulary::lwm2m::{read, when_active, write};
 
 const ACTIONS: &str = "/management-api/v1/integrate/devices/meter-1/actions/LWM2M";
 const REQUESTS: &str = "/management-api/v1/integrate/devices/actions/requests";
@@ -46,6 +46,18 @@ fn a_wrong_property_of_an_action_request_is_named() {
     }
     let list = caller.request("GET", REQUESTS).expect(200);
     assert_eq!(list["items"], json!([]), "nothing was kept");
+}
+
+#[test]
+fn a_value_that_is_too_long_is_refused() {
+    let (_service, caller) = start(&[]);
+    silent_device(&caller, ID);
+    let ask = |bytes: usize| {
+        let body = write("/3/0/15", &"x".repeat(bytes));
+        caller.post(ACTIONS, &when_active(body))
+    };
+    ask(1_024).expect(202);
+    check(&ask(1_025), 400, &[("INVALID_VALUE", "data")]);
 }
 
 #[test]
