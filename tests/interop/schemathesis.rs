@@ -81,6 +81,11 @@ impl World {
             std::fs::write(folder.path().join(name), lines.join("\n")).unwrap();
         };
         keep("customers.txt", std::slice::from_ref(&client.customer));
+        let spare = ["spare-1", "spare-2", "spare-3"].map(|name| {
+            let body = json!({ "name": name });
+            ApiClient::make(&service, &client.customer, &body).id
+        });
+        keep("clients.txt", &spare);
         keep("devices.txt", &devices.map(str::to_owned));
         keep("requests.txt", &requests);
         keep("entries.txt", &[unreadable(&service, &caller)]);
