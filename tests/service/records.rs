@@ -1,5 +1,7 @@
 //! What does the record of an action request say, and how is the list of them asked?
 
+use std::slice;
+
 use harness::device::resource::Answer;
 use protocol::lwm2m::path::Path;
 use serde_json::{Value, json};
@@ -226,7 +228,7 @@ fn a_request_under_way_is_listed_as_in_progress_until_it_is_done() {
     let waiting = scene.caller.create_action(ID, &when_active(read("/3/0/0")));
     let caller = scene.caller.clone();
     let listed = |query: &str| page(&caller, &format!("{REQUESTS}{query}")).0;
-    assert_eq!(listed("?status=IN_PROGRESS"), [under_way.clone()]);
+    assert_eq!(listed("?status=IN_PROGRESS"), slice::from_ref(&under_way));
     assert_eq!(listed("/active"), [waiting.clone(), under_way.clone()]);
     // What a device leaves unanswered behind itself has failed.
     scene.device.deregister();
