@@ -4,7 +4,7 @@ mod judge;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -31,6 +31,15 @@ const GOLDEN: &[(&str, &str, &str, u16)] = &[
     ("failure", DEVICES, "post", 400),
     ("log_statistics", LOG_STATISTICS, "get", 200),
     ("messages", MESSAGES, "get", 200),
+];
+
+/// The golden parts of bodies, and the schemas they go by.
+const GOLDEN_PARTS: &[(&str, &str)] = &[
+    ("action_failed", "ActionRequest"),
+    ("action_scheduled", "ActionRequest"),
+    ("action_succeeded", "ActionRequest"),
+    ("log_entry", "LogEntry"),
+    ("log_entry_with_payload", "LogEntry"),
 ];
 
 const DEVICES: &str = "/management-api/v1/devices";
@@ -166,25 +175,30 @@ fn every_link_leads_to_an_operation_that_takes_what_it_gives() {
 fn every_body_with_a_golden_file_is_as_described_and_no_more() {
     let document = shown();
     for (name, path, method, status) in GOLDEN {
-        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-        let body = fs::read_to_string(golden.join(format!("{name}.json"))).unwrap();
-        let body: Value = serde_json::from_str(&body).unwrap();
         let answer = &document["paths"][path][method]["responses"][status.to_string()];
         let schema = &answer["content"]["application/json"]["schema"];
-        assert_eq!(faults(&document, schema, &body), [""; 0], "{name}");
+        assert_eq!(faults(&document, schema, &golden(name)), [""; 0], "{name}");
     }
 }
 
 #[test]
-fn an_entry_of_the_log_is_as_described_and_no_more() {
+fn every_part_with_a_golden_file_is_as_described_and_no_more() {
     let document = shown();
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    for entry in ["log_entry", "log_entry_with_payload"] {
-        let body = fs::read_to_string(golden.join(format!("{entry}.json"))).unwrap();
-        let body: Value = serde_json::from_str(&body).unwrap();
-        let schema = json!({"$ref": "#/components/schemas/LogEntry"});
-        assert_eq!(faults(&document, &schema, &body), [""; 0], "{entry}");
+    for (name, schema) in GOLDEN_PARTS {
+        let schema = json!({ "$ref": format!("#/components/schemas/{schema}") });
+        assert_eq!(faults(&document, &schema, &golden(name)), [""; 0], "{name}");
     }
+}
+
+#[test]
+fn no_golden_file_is_left_out() {
+    let files = fs::read_dir(golden_folder()).unwrap();
+    let files = files.map(|file| file.unwrap().path());
+    let names = files.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
+    let names: BTreeSet<_> = names.collect();
+    let bodies = GOLDEN.iter().map(|(name, ..)| (*name).to_owned());
+    let parts = GOLDEN_PARTS.iter().map(|(name, _)| (*name).to_owned());
+    assert_eq!(names, bodies.chain(parts).collect());
 }
 
 #[test]
@@ -213,6 +227,15 @@ async fn the_document_is_served_to_anybody() {
 
 fn shown() -> Value {
     serde_json::to_value(document(ROUTES, "signalbox")).unwrap()
+}
+
+fn golden(name: &str) -> Value {
+    let body = fs::read_to_string(golden_folder().join(format!("{name}.json"))).unwrap();
+    serde_json::from_str(&body).unwrap()
+}
+
+fn golden_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
 fn described<'a>(document: &'a Value, route: &Route) -> &'a Value {
