@@ -87,6 +87,26 @@ fn an_attempt_is_counted_when_it_leaves_and_not_before() {
 }
 
 #[test]
+fn an_answer_to_another_request_is_not_the_activity_a_next_attempt_waits_for() {
+    let mut scene = Scene::new();
+    let later = Answer::Code(Code::SERVICE_UNAVAILABLE);
+    scene.device.answer_with(ZONE, later);
+    let body = with(read("/3/0/15"), "sendAttempts", 2);
+    let put_off = scene.caller.create_action(ID, &body);
+    scene.device.hear_asked(ZONE);
+    for _ in 0..3 {
+        let other = scene.caller.perform(ID, &read("/3/0/0"));
+        assert_eq!(outcome(&other), ("SUCCEEDED", "205"), "{other}");
+        let waiting = scene.caller.action(&put_off);
+        assert_eq!(attempts(&waiting), ("IN_PROGRESS", 2, 1));
+    }
+    scene.device.answer_with(ZONE, Answer::Piggybacked);
+    scene.device.update();
+    let done = scene.caller.final_action(&put_off);
+    assert_eq!(attempts(&done), ("SUCCEEDED", 2, 0), "{done}");
+}
+
+#[test]
 fn every_other_failure_the_device_answers_with_is_final_at_once() {
     let scene = Scene::new();
     let codes = [

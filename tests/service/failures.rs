@@ -230,20 +230,23 @@ fn only_so_many_requests_for_now_wait_for_a_device() {
 
 #[test]
 fn a_request_that_is_not_done_in_time_fails() {
-    let (_service, caller) = start(&[]);
-    silent_device(&caller, ID);
-    let body = with(when_active(read("/3/0/0")), "expiresIn", 1);
-    let id = caller.create_action(ID, &body);
-    let action = caller.final_action(&id);
-    assert_eq!(action["status"], "FAILED", "{action}");
-    let why = action["resultData"]["errorMessage"]
-        .as_str()
-        .unwrap_or_default();
-    assert!(why.contains("expired"), "{action}");
-    assert_eq!(
-        caller.log_messages(),
-        ["DeviceController[ActionRequestExpired]"]
-    );
+    let patient = when_active(read("/3/0/0"));
+    let cases = [
+        (vec![], with(patient.clone(), "expiresIn", 1)),
+        (vec![("SIGNALBOX_ACTION_EXPIRY_S", "1")], patient),
+    ];
+    for (settings, body) in cases {
+        let (_service, caller) = start(&settings);
+        silent_device(&caller, ID);
+        let action = caller.perform(ID, &body);
+        assert_eq!(action["status"], "FAILED", "{action}");
+        let why = action["resultData"]["errorMessage"].as_str();
+        assert!(why.is_some_and(|why| why.contains("expired")), "{action}");
+        assert_eq!(
+            caller.log_messages(),
+            ["DeviceController[ActionRequestExpired]"]
+        );
+    }
 }
 
 fn impatient() -> Scene {
