@@ -11,7 +11,7 @@ use engine::registry::homes::Homes;
 use tracing::warn;
 
 use crate::devices::Devices;
-use crate::home::HomeParts;
+use crate::home::{HomeParts, Muster, Place};
 use crate::logging::Logging;
 use crate::registry::{Deafen, Finish, Leave, Meet, Registry};
 
@@ -28,11 +28,17 @@ impl Arbiters {
     pub fn start(parts: HomeParts, sockets: Vec<UdpSocket>, logging: &Addr<Logging>) -> Self {
         let homes = Homes::among(sockets.len());
         let arbiters: Vec<Arbiter> = sockets.iter().map(|_| Arbiter::new()).collect();
+        let muster = Arc::new(Muster::of(sockets.len()));
         let registries: Arc<[Addr<Registry>]> = homes
             .arbiters()
             .zip(sockets.into_iter().zip(&arbiters))
             .map(|(here, (socket, arbiter))| {
-                let place = (here, homes);
+                let muster = Arc::clone(&muster);
+                let place = Place {
+                    here,
+                    homes,
+                    muster,
+                };
                 Registry::start_on(arbiter, place, parts.clone(), socket, logging.clone())
             })
             .collect();

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use actix::Addr;
 use engine::change::Owner;
@@ -12,6 +13,7 @@ use engine::device::objects::ObjectLists;
 use engine::effect::Speech;
 use engine::ids::{DeviceKey, Shard};
 use engine::peer::Peer;
+use engine::registry::Return;
 use engine::registry::homes::{ArbiterId, Homes};
 use engine::registry::peers::Said;
 use engine::registry::router::Router;
@@ -39,6 +41,8 @@ pub(crate) struct Home {
     pub(crate) here: ArbiterId,
     /// The keys of the devices that are at home here.
     pub(crate) keys: RangeInclusive<DeviceKey>,
+    /// Whether all devices are back since the start.
+    pub(crate) muster: Arc<Muster>,
     /// Which arbiter a datagram is for.
     pub(crate) router: RefCell<Router>,
     /// The lists of objects that devices of this arbiter have in common.
@@ -52,12 +56,18 @@ pub(crate) struct Home {
 impl Home {
     pub(crate) fn new(
         parts: HomeParts,
-        (here, homes): (ArbiterId, Homes),
+        place: Place,
         socket: Socket,
         registry: Addr<Registry>,
     ) -> Rc<Self> {
-        let meters = Rc::new(Meters::of(here));
+        let meters = Rc::new(Meters::of(place.here));
+        let Place {
+            here,
+            homes,
+            muster,
+        } = place;
         Rc::new(Self {
+            muster,
             clock: parts.clock,
             store: parts.store,
             rules: parts.rules,
@@ -102,6 +112,40 @@ impl Home {
         said: &mut Said,
     ) {
         self.router.borrow_mut().rebind(device, from, to, said);
+    }
+}
+
+/// Where an arbiter stands among the others.
+pub(crate) struct Place {
+    /// Which it is.
+    pub(crate) here: ArbiterId,
+    /// Who is at home where.
+    pub(crate) homes: Homes,
+    /// What all of them know of the start.
+    pub(crate) muster: Arc<Muster>,
+}
+
+/// How many arbiters still bring devices back since the start: one of them may have the device
+/// that nobody knows.
+pub(crate) struct Muster(AtomicUsize);
+
+impl Muster {
+    /// So many arbiters are about to begin.
+    pub(crate) fn of(arbiters: usize) -> Self {
+        Self(AtomicUsize::new(arbiters))
+    }
+
+    /// The devices of one more arbiter are back.
+    pub(crate) fn note_complete(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether all devices are back.
+    pub(crate) fn of_devices(&self) -> Return {
+        match self.0.load(Ordering::Relaxed) {
+            0 => Return::Complete,
+            1.. => Return::UnderWay,
+        }
     }
 }
 

@@ -18,7 +18,6 @@ use engine::ids::{DeviceKey, Endpoint};
 use engine::location::Location;
 use engine::peer::Peer;
 use engine::registry::form::Form;
-use engine::registry::homes::{ArbiterId, Homes};
 use engine::registry::router::{Route, Router};
 use engine::registry::{self, Fate, Panics, Sorted};
 use store::{Pressure, Unavailable};
@@ -27,7 +26,7 @@ use tracing::{Span, debug, error, trace};
 use crate::deadlines::{Alarm, Rang};
 use crate::device::{Asked, Input};
 use crate::devices::Unserved;
-use crate::home::{Home, HomeParts};
+use crate::home::{Home, HomeParts, Place};
 use crate::logging::Logging;
 use crate::meters::waiting::Waiting;
 use crate::meters::{PUBLISH_EVERY, Reading};
@@ -79,7 +78,7 @@ impl Registry {
     /// Starts a registry on an arbiter, with the socket its devices send to.
     pub(crate) fn start_on(
         arbiter: &Arbiter,
-        place: (ArbiterId, Homes),
+        place: Place,
         parts: HomeParts,
         socket: StdSocket,
         logging: Addr<Logging>,
@@ -166,7 +165,8 @@ impl Registry {
                 self.neighbours.forward(home, parcel);
             }
             Route::Nobody(datagram) => {
-                self.dispatch(datagram.peer, registry::unknown_peer(&datagram), ctx);
+                let told = registry::unknown_peer(&datagram, self.home.muster.of_devices());
+                self.dispatch(datagram.peer, told, ctx);
             }
         }
     }

@@ -56,6 +56,18 @@ pub const TIMELINE_MAX: usize = 128;
 /// registers. One more is refused: the request fails.
 pub const OBSERVATIONS_MAX: usize = 64;
 
+/// Notifications of one observation that are taken within [`PACE_MS`]: twenty a second, more than
+/// devices send that are not told to pause in between. Further ones are neither told nor
+/// acknowledged, so that what a device writes has a bound; a confirmable one comes again.
+pub const NOTIFICATIONS_MAX: u16 = 1_200;
+
+/// The stretch of time in which the notifications of an observation are counted.
+pub const PACE_MS: i64 = 60_000;
+
+/// Bytes of a device that cannot be read are kept at most this often: they are large, are kept for
+/// long, and the next ones say no more.
+pub const UNREADABLE_LOG_MS: i64 = 60_000;
+
 /// Resources of one device whose last value is known: many times what devices offer, and a bound on
 /// what a device that makes paths up can have kept. The values of further ones are in the history
 /// alone.

@@ -123,11 +123,13 @@ pub enum News {
     Stale,
     /// It cannot be read, or says that there will be no other.
     Unusable,
+    /// It came behind more than are taken in a while.
+    Excessive,
 }
 
 impl News {
     /// Every worth.
-    pub const ALL: [Self; 3] = [Self::Told, Self::Stale, Self::Unusable];
+    pub const ALL: [Self; 4] = [Self::Told, Self::Stale, Self::Unusable, Self::Excessive];
 }
 
 /// What a message of a device was taken for.

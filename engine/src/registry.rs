@@ -106,12 +106,23 @@ pub fn unknown_location(datagram: &Datagram) -> Sorted {
     )
 }
 
-/// What to say to a peer that is no registered device.
-pub fn unknown_peer(datagram: &Datagram) -> Sorted {
+/// Whether every device that is to be brought back since the start is back.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Return {
+    /// Some may still be away.
+    UnderWay,
+    /// All are back.
+    Complete,
+}
+
+/// What to say to a peer that is no registered device, as far as is known.
+pub fn unknown_peer(datagram: &Datagram, of_devices: Return) -> Sorted {
     let message = &datagram.message;
     let answer = match (message.kind, message.code) {
         (Kind::Acknowledgement | Kind::Reset, _) => None,
         (Kind::Confirmable, Code::EMPTY) => Some(Message::reset(message.message_id)),
+        // A Reset would end an observation that is held. A confirmable notification is repeated.
+        (_, code) if code.is_response() && of_devices == Return::UnderWay => None,
         // A notification nobody asked for: a Reset makes the device stop.
         (_, code) if code.is_response() => Some(Message::reset(message.message_id)),
         (_, _) if message.uri_path().next().is_none() => respond(message, Code::UNAUTHORIZED),

@@ -22,8 +22,8 @@ use engine::ids::{ActionId, DeviceKey, Endpoint};
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::profile::Profile;
-use engine::registry::Sorted;
 use engine::registry::homes::{ArbiterId, Homes};
+use engine::registry::{Return, Sorted};
 use harness::chance::Chance;
 
 pub(crate) use acts::{Act, End, Loss, Occasion, PassedOver, Saves, Whose};
@@ -83,6 +83,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) now: Timestamp,
     pub(crate) chance: &'a mut Chance,
     pub(crate) store: Pressure,
+    /// Whether all devices are back since the start, wherever they are at home.
+    pub(crate) of_devices: Return,
     /// The last number that was given to anything.
     pub(crate) numbers: &'a mut u64,
     pub(crate) acts: &'a mut Vec<Act>,

@@ -12,6 +12,7 @@ use std::process::Command;
 
 use engine::moment::Timestamp;
 use engine::peer::Peer;
+use engine::registry::Return;
 use engine::registry::homes::ArbiterId;
 use harness::chance::Chance;
 use harness::device::event::Output;
@@ -244,6 +245,7 @@ impl World {
     fn serve(&mut self, at: ArbiterId, turn: impl FnOnce(&mut Arbiter, &mut Turn<'_>)) {
         let mut acts = std::mem::take(&mut self.acts);
         let is_full = self.now_ms < self.disk.full_until_ms;
+        let starting = self.service.arbiters().any(Arbiter::is_starting);
         turn(
             self.service.arbiter_mut(at),
             &mut Turn {
@@ -253,6 +255,11 @@ impl World {
                     Pressure::Full
                 } else {
                     Pressure::Open
+                },
+                of_devices: if starting {
+                    Return::UnderWay
+                } else {
+                    Return::Complete
                 },
                 numbers: &mut self.numbers,
                 acts: &mut acts,

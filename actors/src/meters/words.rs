@@ -52,8 +52,12 @@ pub(super) const ENDINGS: [&str; Ending::ALL.len()] = {
 };
 
 /// What notifications are worth.
-pub(super) const NEWS: [&str; News::ALL.len()] =
-    [news(News::ALL[0]), news(News::ALL[1]), news(News::ALL[2])];
+pub(super) const NEWS: [&str; News::ALL.len()] = [
+    news(News::ALL[0]),
+    news(News::ALL[1]),
+    news(News::ALL[2]),
+    news(News::ALL[3]),
+];
 
 /// What can be asked of a device, and by which protocol.
 pub(super) const ASKED: [(Protocol, Operation); 5] = [
@@ -105,6 +109,7 @@ pub(crate) const fn news(news: News) -> &'static str {
         News::Told => "told",
         News::Stale => "stale",
         News::Unusable => "unusable",
+        News::Excessive => "excessive",
     }
 }
 

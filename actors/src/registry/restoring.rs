@@ -161,6 +161,7 @@ impl Registry {
 
     fn end_start(&mut self) {
         if let Some(starting) = self.starting.take() {
+            self.home.muster.note_complete();
             let restored = starting.restored;
             let took_ms = self.home.clock.now().since_ms(starting.begun_at);
             info!(

@@ -20,6 +20,7 @@ pub(super) struct Busy {
     /// Requests restored from the store were not looked at yet.
     pub(super) unsettled: bool,
     pub(super) rejection_logged_at: Option<Timestamp>,
+    pub(super) unreadable_logged_at: Option<Timestamp>,
     /// Until when something is remembered that the store does not know and somebody may rely on.
     pub(super) lingers_until: Option<Timestamp>,
 }
@@ -60,6 +61,7 @@ impl Busy {
     pub(super) fn end_lingering(&mut self, now: Timestamp) {
         if self.lingers_until.take_if(|until| *until <= now).is_some() {
             self.rejection_logged_at = None;
+            self.unreadable_logged_at = None;
         }
     }
 

@@ -20,10 +20,10 @@ use crate::admin_log::entry::{Entry, Seen};
 use crate::datagram::Datagram;
 use crate::device::Device;
 use crate::device::queue::{Failure, Unfit};
-use crate::device::record::{OBSERVATION_TOKEN_BYTES, Observation, ObservationState};
+use crate::device::record::{OBSERVATION_TOKEN_BYTES, Observation, ObservationState, Pace};
 use crate::effect::{Effect, Effects};
 use crate::event::Cause;
-use crate::limits::OBSERVATIONS_MAX;
+use crate::limits::{OBSERVATIONS_MAX, UNREADABLE_LOG_MS};
 use crate::moment::{Moment, Timestamp};
 use crate::occurrence::{Heard, News, What};
 
@@ -56,6 +56,10 @@ impl Device {
             out.note(None, What::Notified(News::Unusable));
             self.lose_held(m, path, why, out);
             self.reject(m, datagram, out);
+            return Heard::Notification;
+        }
+        if !self.keeps_pace(path, m.now()) {
+            out.note(None, What::Notified(News::Excessive));
             return Heard::Notification;
         }
         self.note_uplink(m.now());
@@ -122,6 +126,7 @@ impl Device {
             begun_at: m.now(),
             state: ObservationState::Held,
             newest: Some(Newest::new(sequence, m.now().as_ms())),
+            pace: Pace::default(),
         };
         let others = std::mem::take(&mut self.record.observations).into_iter();
         let others = others.filter(|other| other.path != path);
@@ -171,8 +176,9 @@ impl Device {
         }
     }
 
-    /// The device forgot what is observed of it: it registers anew, or is gone.
-    pub(super) fn owe_observations(&mut self) {
+    /// The device forgot what is observed of it: it registers anew, or is gone; or it moved, and what
+    /// it told meanwhile from where nobody knew it was rejected. Says whether anything is observed.
+    pub(super) fn owe_observations(&mut self) -> bool {
         for observation in &mut self.record.observations {
             observation.state = ObservationState::Owed;
             observation.newest = None;
@@ -180,6 +186,7 @@ impl Device {
         if let Some(busy) = &mut self.busy {
             busy.owed.clear();
         }
+        !self.record.observations.is_empty()
     }
 
     /// The device was heard: what it forgot is asked for again, unless it is just being asked.
@@ -286,13 +293,36 @@ impl Device {
                 News::Told
             }
             Err(why) => {
-                let why = format!("a notification of {path} cannot be read: {why}");
-                let seen = self.seen_last();
-                let entry = Entry::undecodable_payload(m, seen, &why, &message.payload);
-                out.push(Effect::Log(Box::new(entry)));
+                self.keep_unreadable(m, path, &why, &message.payload, out);
                 News::Unusable
             }
         }
+    }
+
+    /// Keeps bytes that cannot be read, but not each time: a device must not fill the log.
+    fn keep_unreadable(
+        &mut self,
+        m: &mut Moment,
+        path: Path,
+        why: &str,
+        bytes: &[u8],
+        out: &mut Effects,
+    ) {
+        let logged_at = &mut self.busy.get_or_insert_default().unreadable_logged_at;
+        if logged_at.is_some_and(|at| m.now().since_ms(at) < UNREADABLE_LOG_MS) {
+            return;
+        }
+        *logged_at = Some(m.now());
+        self.linger(m.now().plus_ms(UNREADABLE_LOG_MS));
+        let why = format!("a notification of {path} cannot be read: {why}");
+        let entry = Entry::undecodable_payload(m, self.seen_last(), &why, bytes);
+        out.push(Effect::Log(Box::new(entry)));
+    }
+
+    /// Whether one more notification of a path is taken by now.
+    fn keeps_pace(&mut self, path: Path, now: Timestamp) -> bool {
+        let observation = self.observation_mut(path);
+        observation.is_some_and(|observation| observation.pace.take(now))
     }
 
     /// Whether a notification is newer than those before it, which it is from now on.

@@ -111,6 +111,7 @@ impl Device {
         };
         let now = m.now();
         let from = self.bound_peer();
+        let moved = from != Some(datagram.peer) && self.owe_observations();
         self.move_to(datagram.peer);
         self.note_uplink(now);
         let changed = self
@@ -123,7 +124,7 @@ impl Device {
                 changed
             });
         self.objects_unshared |= changed;
-        if changed || self.record_is_stale(now) {
+        if changed || moved || self.record_is_stale(now) {
             self.save_record(now, out);
         }
         self.rebind(from, out);

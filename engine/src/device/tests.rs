@@ -11,6 +11,7 @@ mod notifying;
 mod observing;
 mod observing_again;
 mod occurring;
+mod pacing;
 mod promising;
 mod queue_mode;
 mod readings;

@@ -7,7 +7,7 @@ use protocol::coap::option;
 use protocol::coap::token::Token;
 
 use super::{AfterPanic, Fate, Panics, Sorted, overloaded, sort};
-use super::{unknown_endpoint, unknown_location, unknown_peer};
+use super::{Return, unknown_endpoint, unknown_location, unknown_peer};
 use crate::datagram::Datagram;
 use crate::ids::{CustomerId, DeviceId, DeviceKey};
 use crate::limits::{PANIC_WINDOW_MS, PANICS_MAX};
@@ -154,7 +154,7 @@ fn an_answer_with_an_unknown_critical_option_still_reaches_its_device() {
 fn those_who_belong_to_nobody_are_told_so() {
     let token = Token::new(&[1]).unwrap();
     let notification = Message::separate(Kind::NonConfirmable, Code::CONTENT, ID, token);
-    let cases: [(Tell, Message, &str); 11] = [
+    let cases: [(Tell, Message, &str); 14] = [
         (
             unknown_endpoint,
             request(Code::POST, &["rd"]),
@@ -170,34 +170,37 @@ fn those_who_belong_to_nobody_are_told_so() {
             request(Code::POST, &["rd", "x"]),
             "ACK 4.04 to 7, UnknownLocation",
         ),
+        (stranger, Message::ping(ID), "RST 0.00 to 7, UnknownPeer"),
         (
-            unknown_peer,
+            stranger,
+            Message::acknowledgement(ID),
+            "ignored, UnknownPeer",
+        ),
+        (stranger, Message::reset(ID), "ignored, UnknownPeer"),
+        (stranger, notification.clone(), "RST 0.00 to 7, UnknownPeer"),
+        (not_known_yet, notification.clone(), "ignored, UnknownPeer"),
+        (
+            not_known_yet,
             Message::ping(ID),
             "RST 0.00 to 7, UnknownPeer",
         ),
         (
-            unknown_peer,
-            Message::acknowledgement(ID),
-            "ignored, UnknownPeer",
-        ),
-        (unknown_peer, Message::reset(ID), "ignored, UnknownPeer"),
-        (
-            unknown_peer,
-            notification.clone(),
-            "RST 0.00 to 7, UnknownPeer",
-        ),
-        (
-            unknown_peer,
+            not_known_yet,
             request(Code::POST, &[]),
             "ACK 4.01 to 7, UnknownPeer",
         ),
         (
-            unknown_peer,
+            stranger,
+            request(Code::POST, &[]),
+            "ACK 4.01 to 7, UnknownPeer",
+        ),
+        (
+            stranger,
             request(Code::POST, &["dp"]),
             "ACK 4.04 to 7, UnknownPeer",
         ),
         (
-            unknown_peer,
+            stranger,
             non(request(Code::POST, &["dp"])),
             "ignored, UnknownPeer",
         ),
@@ -309,4 +312,12 @@ fn head(message: &Message) -> String {
         Kind::Reset => "RST",
     };
     format!("{kind} {}", message.code)
+}
+
+fn stranger(datagram: &Datagram) -> Sorted {
+    unknown_peer(datagram, Return::Complete)
+}
+
+fn not_known_yet(datagram: &Datagram) -> Sorted {
+    unknown_peer(datagram, Return::UnderWay)
 }

@@ -6,10 +6,12 @@ use engine::admin_log::entry::{AboutDevice, Category, Entry, Subject};
 use engine::change::{Add, Counter, Expect, Name, Owner};
 use engine::change::{Batch, Change};
 use engine::customer::{AccessToken, Client, Customer, Scopes, SecretDigest};
-use engine::device::record::{DeviceRecord, Observation, ObservationState, Registration};
+use engine::device::record::{DeviceRecord, Observation, ObservationState, Pace, Registration};
 use engine::effect::Effects;
+use engine::event::{Event, Happening, Lifecycle};
 use engine::ids::{
-    ActionId, ClientId, CustomerId, DeviceId, Endpoint, EntryId, Iccid, Imsi, Msisdn, TraceId,
+    ActionId, ClientId, CustomerId, DeviceId, Endpoint, EntryId, EventId, Iccid, Imsi, Msisdn,
+    TraceId,
 };
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
@@ -119,6 +121,7 @@ fn observation(second: i64, state: ObservationState) -> Observation {
         begun_at: at(second),
         state,
         newest: None,
+        pace: Pace::default(),
     }
 }
 
@@ -265,5 +268,17 @@ pub fn entry(device: &Profile, second: i64, chance: u64) -> Entry {
             ip: None,
         }),
         payload: None,
+    }
+}
+
+/// An event of a device, which registered at a second.
+pub fn event(device: &Profile, second: i64, chance: u64) -> Event {
+    let mut m = moment(second, chance);
+    Event {
+        id: EventId::new(m.uuid()),
+        customer: device.customer.clone(),
+        device: device.key(),
+        at: m.now(),
+        happening: Happening::Lifecycle(Lifecycle::Registered),
     }
 }

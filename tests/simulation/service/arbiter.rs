@@ -145,7 +145,7 @@ impl Arbiter {
                 post.parcels.push((number, parcel));
             }
             Route::Nobody(datagram) => {
-                let told = registry::unknown_peer(&datagram);
+                let told = registry::unknown_peer(&datagram, turn.of_devices);
                 self.dispatch(number, datagram.peer, told, turn);
             }
         }

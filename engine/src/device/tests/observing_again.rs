@@ -38,6 +38,25 @@ fn a_device_that_registers_anew_is_asked_again_under_a_new_token() {
 }
 
 #[test]
+fn a_device_that_moved_is_asked_again() {
+    const ELSEWHERE: &str = "10.0.0.1:1024";
+    let mut bench = Bench::observed();
+    let update = bench.updating(&[], "");
+    let expected = all([vec![
+        "save record: registered until 86460000, seen at 60000 from 10.0.0.1:1024, /3/0/9 Owed"
+            .to_owned(),
+        format!("rebind {HOME} -> {ELSEWHERE}"),
+        format!("send {ELSEWHERE}: ACK 2.04 to 102"),
+        format!("send {ELSEWHERE}: {ASKED}"),
+    ]]);
+    assert_eq!(bench.at(MINUTE).hears(ELSEWHERE, &update), expected);
+    let mut unobserved = Bench::registered();
+    let update = unobserved.updating(&[], "");
+    let effects = unobserved.at(MINUTE).hears(ELSEWHERE, &update);
+    assert_eq!(effects.len(), 2, "nothing is saved: {effects:?}");
+}
+
+#[test]
 fn a_device_is_asked_again_one_by_one_and_after_what_waits_for_it() {
     let mut bench = Bench::observed();
     bench.begin_observing(CLOCK);
