@@ -75,7 +75,7 @@ fn an_acknowledged_request_waits_for_its_response_and_is_not_repeated() {
     );
     assert_eq!(
         exchange.handle(9_000, &empty_ack()),
-        Reception::Acknowledged
+        Reception::NotMine
     );
     assert_eq!(schedule(&mut exchange), [(94_500, NOT_ANSWERED)]);
 }
@@ -161,6 +161,15 @@ fn responses_find_their_request() {
         "separate, non",
         get(),
         &[(ack(), Acknowledged), (non(), ANSWERED)],
+    );
+    check(
+        "acknowledged twice",
+        get(),
+        &[
+            (ack(), Acknowledged),
+            (ack(), NotMine),
+            (con(), ANSWERED_APART),
+        ],
     );
     check(
         "before its ack",

@@ -41,6 +41,20 @@ pub enum What {
     GaveUp,
 }
 
+impl What {
+    /// Whether the attempt began before it and goes on after it.
+    fn is_in_the_middle(self) -> bool {
+        match self {
+            Self::DatagramRepeated | Self::Acknowledged => true,
+            Self::AttemptBegun(_)
+            | Self::DatagramSent
+            | Self::Answered(_)
+            | Self::Rejected
+            | Self::GaveUp => false,
+        }
+    }
+}
+
 impl Timeline {
     /// The timeline that was kept.
     pub fn restored(happened: Vec<Happened>) -> Self {
@@ -48,9 +62,9 @@ impl Timeline {
     }
 
     /// Notes what happened. At the bound what is in the middle of an attempt is not noted any
-    /// more: who sets so many repetitions does not miss one.
+    /// more: who sets so many repetitions does not miss one. Attempts have a bound of their own.
     pub fn note(&mut self, at: Timestamp, what: What) {
-        if self.0.len() < TIMELINE_MAX {
+        if self.0.len() < TIMELINE_MAX || !what.is_in_the_middle() {
             self.0.push(Happened { at, what });
         }
     }
@@ -66,15 +80,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_timeline_is_in_the_order_of_what_happened_and_ends_at_its_bound() {
+    fn a_timeline_is_in_the_order_of_what_happened_and_misses_no_end() {
         let mut timeline = Timeline::default();
         timeline.note(Timestamp::from_ms(1), What::AttemptBegun(1));
         timeline.note(Timestamp::from_ms(1), What::DatagramSent);
         for ms in 0..500 {
             timeline.note(Timestamp::from_ms(ms), What::DatagramRepeated);
         }
+        timeline.note(Timestamp::from_ms(500), What::GaveUp);
         let happened = timeline.as_slice();
-        assert_eq!(happened.len(), TIMELINE_MAX);
+        assert_eq!(happened.len(), TIMELINE_MAX + 1);
         assert_eq!(happened.first().unwrap().what, What::AttemptBegun(1));
+        assert_eq!(
+            happened.last().unwrap().what,
+            What::GaveUp,
+            "an end is noted"
+        );
     }
 }

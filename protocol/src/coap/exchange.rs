@@ -67,7 +67,7 @@ pub struct Exchange {
 pub enum Reception {
     /// It belongs to something else.
     NotMine,
-    /// The request has arrived; its response comes in a message of its own.
+    /// The request has arrived; its response comes in a message of its own. Said once.
     Acknowledged,
     /// It is the response. The exchange is over.
     Answered {
@@ -143,10 +143,7 @@ impl Exchange {
                 self.end();
                 Reception::Reset
             }
-            Kind::Acknowledgement if message.code == Code::EMPTY => {
-                self.acknowledge(now_ms);
-                Reception::Acknowledged
-            }
+            Kind::Acknowledgement if message.code == Code::EMPTY => self.acknowledge(now_ms),
             Kind::Confirmable => self.answer(message, Some(message.message_id)),
             Kind::Acknowledgement | Kind::NonConfirmable => self.answer(message, None),
         }
@@ -179,10 +176,15 @@ impl Exchange {
         }
     }
 
-    fn acknowledge(&mut self, now_ms: i64) {
-        if matches!(self.state, State::Transmitting(_)) {
-            self.state = State::Awaiting;
-            self.next_timeout_ms = now_ms.saturating_add(self.response_timeout_ms.into());
+    // A repeated acknowledgement says nothing new.
+    fn acknowledge(&mut self, now_ms: i64) -> Reception {
+        match self.state {
+            State::Transmitting(_) => {
+                self.state = State::Awaiting;
+                self.next_timeout_ms = now_ms.saturating_add(self.response_timeout_ms.into());
+                Reception::Acknowledged
+            }
+            State::Awaiting | State::Over => Reception::NotMine,
         }
     }
 
