@@ -46,7 +46,7 @@ pub struct Ground<'a> {
 /// Something that must hold.
 type Law = fn(&Ground<'_>);
 
-const LAWS: [(&str, Law); 42] = [
+const LAWS: [(&str, Law); 43] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -193,6 +193,10 @@ const LAWS: [(&str, Law); 42] = [
     (
         "events go when they are too old and with their device",
         events::go_when_they_are_too_old_and_with_their_device,
+    ),
+    (
+        "a device never sees what one said that had its key",
+        events::are_not_inherited,
     ),
     (
         "an earlier epoch is fenced off",

@@ -67,6 +67,7 @@ enum Table {
     EntryCount = 36,
     DeviceInLog = 37,
     DevicesCounted = 38,
+    RemovedHistory = 39,
 }
 
 /// A key under construction.
@@ -356,6 +357,7 @@ mod tests {
             action::final_actions(),
             log::by_age(),
             log::removed(),
+            event::removed(),
         ];
         let keys = [
             customer(&acme),
@@ -366,6 +368,7 @@ mod tests {
             action::pending(device, ActionId::from_bytes([0xff; 16])),
             action::final_action(ActionId::from_bytes([0xff; 16])),
             log::removed_of(&acme),
+            event::removed_of(device),
         ];
         for key in &keys {
             assert!(

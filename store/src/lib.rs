@@ -73,7 +73,7 @@ pub enum Pressure {
 /// How much a sweep removed and whether it stopped at its bound.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Swept {
-    /// Requests, entries, tokens and promises removed.
+    /// Requests, entries, events, tokens and promises removed.
     pub removed: u64,
     /// Whether there is more to remove.
     pub more: bool,
@@ -218,7 +218,7 @@ pub trait Store: Send + Sync {
     /// The last known values of a device, by path.
     fn values_of(&self, device: DeviceKey) -> Answer<Vec<KnownValue>>;
 
-    /// Removes what is too old, and what is left of removed customers: at most `max` things, and
-    /// at most as many as an engine can remove without holding up commits.
+    /// Removes what is too old, and what is left of removed customers and devices: at most `max`
+    /// things, and at most as many as an engine can remove without holding up commits.
     fn sweep(&self, retention: Retention, max: u32) -> Answer<Swept>;
 }

@@ -3,13 +3,13 @@
 use engine::action::Protocol;
 use engine::change::Change;
 use engine::event::{Cause, Event, Happening, Lifecycle, Telemetry};
-use engine::ids::{ActionId, EventId};
+use engine::ids::ActionId;
 use engine::limits::VALUES_MAX;
 use engine::profile::Profile;
 use engine::query::KnownValue;
 use engine::{ObjectLink, Path, Value};
 
-use super::given::{acme, at, batch, device, known, moment};
+use super::given::{self, acme, at, batch, device, forgotten, known};
 use super::{Ground, commit, wait};
 use crate::{Retention, Store};
 
@@ -114,7 +114,57 @@ pub(super) fn go_when_they_are_too_old_and_with_their_device(ground: &Ground<'_>
     assert_eq!(commit(&*store, batch(vec![removal])), Ok(()));
     assert_eq!((left(&one), left(&other)), ((0, 0), (1, values().len())));
     let swept = wait(store.sweep(due, 100)).expect("a sweep");
+    assert_eq!(swept.removed, 1, "what it said last");
+    let swept = wait(store.sweep(due, 100)).expect("a sweep");
     assert_eq!(swept.removed, 0, "nothing of it is left to be swept");
+}
+
+pub(super) fn are_not_inherited(ground: &Ground<'_>) {
+    let store = ground.open();
+    let (one, other) = two_devices(&*store);
+    for second in 1..=20 {
+        append(&*store, &registered(&one, second));
+        append(&*store, &registered(&other, second));
+    }
+    let history = |device: &Profile, before| {
+        let events = wait(store.events_of(device.key(), before, 100));
+        events.expect("events")
+    };
+    let old = history(&one, None);
+    let [newest, oldest] = [0, 19].map(|place: usize| Some(old[place].id));
+    let remake = |said: &[Event]| {
+        assert_eq!(commit(&*store, forgotten(&one)), Ok(()));
+        assert_eq!(history(&one, None), []);
+        assert_eq!(commit(&*store, known(&one)), Ok(()));
+        for event in said {
+            append(&*store, event);
+        }
+    };
+    remake(&[registered(&one, 30)]);
+    assert_eq!(history(&one, None).len(), 1);
+    // Removed again before anything was swept, and again with nothing said in between.
+    remake(&[]);
+    let fresh = [40, 41].map(|second| registered(&one, second));
+    remake(&fresh);
+    let [first, second] = fresh;
+    let fresh = [second, first.clone()];
+    let mut removed = 0;
+    while removed < 21 {
+        assert_eq!(history(&one, None), fresh);
+        assert_eq!(history(&one, Some(fresh[0].id)), fresh[1..]);
+        for old in [newest, oldest, Some(first.id)] {
+            assert_eq!(history(&one, old), []);
+        }
+        let swept = wait(store.sweep(Retention::NOTHING, 8)).expect("a sweep");
+        assert!(swept.removed > 0 && swept.removed <= 8);
+        removed += swept.removed;
+    }
+    let swept = wait(store.sweep(Retention::NOTHING, 8)).expect("a sweep");
+    assert_eq!((removed, swept.removed, swept.more), (21, 0, false));
+    drop(store);
+    let store = ground.open();
+    let left = |device: &Profile| wait(store.events_of(device.key(), None, 100)).expect("events");
+    assert_eq!((left(&one), left(&other).len()), (fresh.to_vec(), 20));
 }
 
 fn two_devices(store: &dyn Store) -> (Profile, Profile) {
@@ -131,17 +181,13 @@ fn append(store: &dyn Store, event: &Event) {
 }
 
 fn registered(device: &Profile, second: i64) -> Event {
-    event(device, second, Happening::Lifecycle(Lifecycle::Registered))
+    given::event(device, second, 5)
 }
 
 fn event(device: &Profile, second: i64, happening: Happening) -> Event {
-    let mut m = moment(second, 5);
     Event {
-        id: EventId::new(m.uuid()),
-        customer: device.customer.clone(),
-        device: device.key(),
-        at: m.now(),
         happening,
+        ..registered(device, second)
     }
 }
 

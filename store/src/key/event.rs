@@ -35,6 +35,22 @@ pub(crate) fn event_from_age(age: &[u8]) -> Option<Key> {
     Some(self::event(device, EventId::from_bytes(*event)))
 }
 
+/// Behind which event the history of a removed device is at an end.
+pub(crate) fn removed_of(device: DeviceKey) -> Key {
+    append(removed(), device.as_bytes())
+}
+
+/// What the keys of the histories of removed devices begin with.
+pub(crate) fn removed() -> Key {
+    Builder::of(Table::RemovedHistory).end()
+}
+
+/// A removed device, from the key that marks its history removed.
+pub(crate) fn device_of_removed(mark: &[u8]) -> Option<DeviceKey> {
+    let device = rest_of(mark, &removed()).try_into().ok()?;
+    Some(DeviceKey::from_bytes(device))
+}
+
 /// The last known value of a path of a device.
 pub(crate) fn value(device: DeviceKey, path: Path) -> Key {
     append(values_of(device), &path.to_bytes())
@@ -70,5 +86,7 @@ mod tests {
         assert_eq!(event_from_age(&age[..20]), None);
         let path = Path::resource(3303, 0, 5700);
         assert_eq!(path_of_value(&value(device, path), device), Some(path));
+        assert_eq!(device_of_removed(&removed_of(device)), Some(device));
+        assert_eq!(device_of_removed(&removed()), None);
     }
 }

@@ -1,6 +1,7 @@
-//! How are single numbers and keys kept: counts, epochs, a name's bearer, an end of a log?
+//! How are single numbers and keys kept: counts, epochs, a name's bearer, an end of a log or a
+//! history?
 
-use engine::ids::{DeviceKey, EntryId};
+use engine::ids::{DeviceKey, EntryId, EventId};
 
 use super::{Unreadable, check_version};
 
@@ -44,6 +45,16 @@ pub(crate) fn write_last_entry(id: EntryId) -> [u8; 17] {
 /// Reads the last entry of a log.
 pub(crate) fn read_last_entry(value: &[u8]) -> Result<EntryId, Unreadable> {
     exactly(value).map(EntryId::from_bytes)
+}
+
+/// Writes the last event of a history.
+pub(crate) fn write_last_event(id: EventId) -> [u8; 17] {
+    behind_version(*id.as_bytes())
+}
+
+/// Reads the last event of a history.
+pub(crate) fn read_last_event(value: &[u8]) -> Result<EventId, Unreadable> {
+    exactly(value).map(EventId::from_bytes)
 }
 
 fn behind_version<const N: usize, const M: usize>(bytes: [u8; N]) -> [u8; M] {

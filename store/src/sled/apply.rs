@@ -188,21 +188,29 @@ fn remove_device(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault>
     listing::remove(&profile, rows)?;
     rows.erase(key::device::device(device))?;
     rows.erase(key::device::record(device))?;
-    remove_events(device, rows)?;
+    remove_values(device, rows)?;
+    end_history(device, rows)?;
     remove_actions(&profile.customer, device, rows)
 }
 
-/// Removes what a device said and what is known of it.
-fn remove_events(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault> {
-    for key in rows.keys(&key::event::of_device(device), usize::MAX)? {
-        let id = key::last_id(&key).ok_or(Unreadable::Damaged("the key of an event"))?;
-        rows.remove(key::event::by_age_of(device, EventId::from_bytes(id)));
-        rows.erase(key)?;
-    }
+/// Removes what is known of a device. It is bounded, and so part of the batch.
+fn remove_values(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault> {
     for key in rows.keys(&key::event::values_of(device), usize::MAX)? {
         rows.erase(key)?;
     }
     rows.remove(key::event::values_counted(device));
+    Ok(())
+}
+
+/// Marks what a device said as removed: it may be millions of rows, and no other commit is to wait
+/// for them. A device that later has the same key begins behind it.
+fn end_history(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    let Some(key) = rows.last_key(&key::event::of_device(device))? else {
+        return Ok(());
+    };
+    let id = key::last_id(&key).ok_or(Unreadable::Damaged("the key of an event"))?;
+    let row = number::write_last_event(EventId::from_bytes(id));
+    rows.put(IVec::from(key::event::removed_of(device)), IVec::from(&row));
     Ok(())
 }
 

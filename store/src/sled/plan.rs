@@ -75,7 +75,8 @@ pub(super) enum Step {
     CountEntry(Box<Counted>),
     /// Counts a row that is not there yet.
     CountNew(IVec),
-    /// Removes a device with its names, record and action requests.
+    /// Removes a device with its names, record, values and action requests, and marks what it said
+    /// removed.
     RemoveDevice(DeviceKey),
     /// Removes an API client with its tokens.
     RemoveClient(ClientId),
@@ -135,6 +136,9 @@ impl Step {
     fn bytes(&self) -> usize {
         /// What a step costs besides its rows.
         const STEP: usize = 64;
+        /// What the removal of a device counts as, so that the rows of a few dozen of them, values
+        /// and requests, make a group.
+        const DEVICE: usize = 64 * 1_024;
         STEP + match self {
             Self::Put(key, row) => key.len() + row.len(),
             Self::Replace(key, value) => key.len() + value.bytes(),
@@ -148,7 +152,8 @@ impl Step {
                 key.len()
             }
             Self::CountEntry(counted) => counted.bytes(),
-            Self::RemoveDevice(_) | Self::RemoveClient(_) | Self::RemoveCustomer(_) => 0,
+            Self::RemoveDevice(_) => DEVICE,
+            Self::RemoveClient(_) | Self::RemoveCustomer(_) => 0,
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What is removed for its age, and what is left of removed customers?
+//! What is removed for its age, and what is left of removed customers and devices?
 
 use engine::action::Action;
 use engine::admin_log::entry::Entry;
-use engine::ids::{ActionId, EntryId};
+use engine::ids::{ActionId, EntryId, EventId};
 use sled::IVec;
 use tokio::sync::oneshot;
 
@@ -46,6 +46,7 @@ pub(super) fn sweep(
     left -= sweep_entries(retention, left, rows)?;
     left -= sweep_events(retention, left, rows)?;
     left -= sweep_removed_logs(left, rows)?;
+    left -= sweep_removed_histories(left, rows)?;
     let removed = u64::try_from(max - left).expect("a bounded count");
     Ok(Swept {
         removed,
@@ -164,6 +165,37 @@ fn sweep_removed_log(mark: IVec, max: usize, rows: &mut Overlay<'_>) -> Result<u
         rows.remove(mark);
     }
     Ok(removed)
+}
+
+fn sweep_removed_histories(max: usize, rows: &mut Overlay<'_>) -> Result<usize, Fault> {
+    let mut removed = 0;
+    for mark in rows.keys(&key::event::removed(), max)? {
+        removed += sweep_removed_history(mark, max - removed, rows)?;
+        if removed == max {
+            break;
+        }
+    }
+    Ok(removed)
+}
+
+fn sweep_removed_history(mark: IVec, max: usize, rows: &mut Overlay<'_>) -> Result<usize, Fault> {
+    let device = key::event::device_of_removed(&mark);
+    let device = device.ok_or(Unreadable::Damaged("the mark of a history"))?;
+    let Some(row) = rows.row(&mark)? else {
+        return Ok(0);
+    };
+    let first = key::event::of_device(device);
+    let end = key::behind(key::event::event(device, number::read_last_event(&row)?));
+    let events = rows.keys_between(&first, &end, max)?;
+    for event in &events {
+        let id = key::last_id(event).ok_or(Unreadable::Damaged("the key of an event"))?;
+        rows.remove(key::event::by_age_of(device, EventId::from_bytes(id)));
+        rows.erase(event.clone())?;
+    }
+    if events.len() < max {
+        rows.remove(mark);
+    }
+    Ok(events.len())
 }
 
 /// The first key behind the last entry of a kind that a removed log may have.

@@ -12,8 +12,8 @@ use engine::setting::{SettingName, SettingState};
 
 use super::*;
 use crate::conformance::given::{
-    acme, action, at, batch, client, created, customer, device, entry, forgotten, known, links,
-    moved, record, saved, token,
+    acme, action, at, batch, client, created, customer, device, entry, event, forgotten, known,
+    links, moved, record, saved, token,
 };
 use crate::conformance::wait;
 
@@ -147,6 +147,8 @@ fn what_was_removed_and_swept_leaves_no_row() {
             commit(&store, batch(vec![Change::AppendEntry(Box::new(entry))]));
         }
         commit(&store, created(&action(&meter, 10, 4)));
+        let event = event(&meter, 10, 5);
+        commit(&store, batch(vec![Change::AppendEvent(Box::new(event))]));
     }
     commit(
         &store,
@@ -181,7 +183,7 @@ fn what_was_removed_and_swept_leaves_no_row() {
     commit(&store, batch(vec![Change::RemoveCustomer(acme())]));
     assert_eq!(
         wait(store.sweep(Retention::NOTHING, 100)).map(|swept| swept.removed),
-        Ok(2)
+        Ok(2 + 2)
     );
     drop(store);
 

@@ -9,22 +9,28 @@ use super::{load, rows_of};
 use crate::key;
 use crate::record::Unreadable;
 use crate::record::event::read_event;
+use crate::record::number::read_last_event;
 use crate::record::value::read_known;
 use crate::sled::fault::Fault;
 
 /// What a device said, newest first, at most so much; only what is older than an event, where one
-/// is given.
+/// is given. What a device said that had the same key is nobody's.
 pub(in crate::sled) fn events_of(
     db: &Db,
     device: DeviceKey,
     before: Option<EventId>,
     max: u32,
 ) -> Result<Vec<Event>, Fault> {
-    let first = key::event::of_device(device);
+    let all = key::event::of_device(device);
     let end = match before {
         Some(before) => key::event::event(device, before),
-        None => key::behind(first.clone()),
+        None => key::behind(all.clone()),
     };
+    let first = match load(db, &key::event::removed_of(device), read_last_event)? {
+        Some(last) => key::behind(key::event::event(device, last)),
+        None => all,
+    };
+    let end = end.max(first.clone());
     let mut events = Vec::new();
     let max = usize::try_from(max).unwrap_or(usize::MAX);
     let keys = db
