@@ -21,6 +21,7 @@ mod exchange;
 pub mod identity;
 pub mod objects;
 mod observation;
+mod pace;
 pub mod queue;
 pub mod record;
 mod registering;
@@ -50,6 +51,7 @@ use crate::peer::Peer;
 use busy::Busy;
 use identity::Identity;
 use objects::ObjectLists;
+use pace::Pace;
 use queue::Pending;
 use record::{DeviceRecord, Registration, Restored};
 use snapshot::{Presence, Snapshot};
@@ -123,6 +125,8 @@ pub struct Device {
     /// What it is at; an idle device is at nothing.
     busy: Option<Box<Busy>>,
     next_message_id: u16,
+    /// How much of what it says was taken lately.
+    pace: Pace,
     /// The list of its objects may be a copy of its own.
     objects_unshared: bool,
 }
@@ -156,6 +160,7 @@ impl Device {
             recent: Recent::default(),
             busy: (!pending.is_empty()).then(|| Box::new(Busy::restored(pending))),
             next_message_id: u16::try_from(m.next_u32() >> 16).expect("shifted to 16 bits"),
+            pace: Pace::default(),
             objects_unshared: true,
             record,
             rules,

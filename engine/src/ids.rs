@@ -26,13 +26,16 @@ pub enum InvalidId {
     /// The text has a character its kind does not allow.
     #[error("must not contain {0:?}")]
     Character(char),
+    /// The text means something else where the API writes such an id into a path.
+    #[error("must not be {0:?}, which means something else in a path")]
+    Reserved(&'static str),
     /// The text is not a UUID.
     #[error("must be a UUID")]
     NotUuid,
 }
 
 macro_rules! text_id {
-    ($(#[$doc:meta])* $name:ident, $max:expr, $allowed:expr) => {
+    ($(#[$doc:meta])* $name:ident, $max:expr, $allowed:expr, $reserved:expr) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
         pub struct $name(Box<str>);
@@ -41,10 +44,14 @@ macro_rules! text_id {
             /// The most bytes of such an id.
             pub const LENGTH_MAX: usize = $max;
 
+            /// The texts that would be such an id and are none.
+            pub const RESERVED: &[&str] = $reserved;
+
             /// Reads the id from text; the error says what is wrong with it.
             pub fn parse(text: &str) -> Result<Self, InvalidId> {
                 let allowed: fn(char) -> bool = $allowed;
                 check_text(text, Self::LENGTH_MAX, allowed)?;
+                check_reserved(text, Self::RESERVED)?;
                 Ok(Self(text.into()))
             }
 
@@ -64,33 +71,39 @@ macro_rules! text_id {
 
 text_id! {
     /// Names a customer, service-wide.
-    CustomerId, 64, is_plain
+    CustomerId, 64, is_plain, &DOTS
 }
 text_id! {
     /// Names a device within its customer; by default its ICCID.
-    DeviceId, 128, is_name
+    DeviceId, 128, is_name, &IN_PATHS_OF_DEVICES
 }
 text_id! {
     /// The identifier of a SIM (ITU-T E.118), service-wide; where a customer gives none, the
-    /// device id stands for it, so whatever may name a device may stand here.
-    Iccid, 128, is_name
+    /// device id stands for it, so whatever may name a device may stand here, and nothing else.
+    Iccid, 128, is_name, &IN_PATHS_OF_DEVICES
 }
 text_id! {
     /// The International Mobile Subscriber Identity (3GPP TS 23.003), service-wide.
-    Imsi, 15, |c| c.is_ascii_digit()
+    Imsi, 15, |c| c.is_ascii_digit(), &[]
 }
 text_id! {
     /// The telephone number of a SIM (ITU-T E.164), digits without the plus sign.
-    Msisdn, 15, |c| c.is_ascii_digit()
+    Msisdn, 15, |c| c.is_ascii_digit(), &[]
 }
 text_id! {
     /// The endpoint client name of an LwM2M device (LwM2M Core 1.2 section 6.2.1).
-    Endpoint, 255, |c| !c.is_control()
+    Endpoint, 255, |c| !c.is_control(), &[]
 }
 text_id! {
     /// Names an API client of a customer.
-    ClientId, 64, is_plain
+    ClientId, 64, is_plain, &DOTS
 }
+
+/// Segments of a path that clients of HTTP take out before they call (RFC 3986 section 5.2.4).
+const DOTS: [&str; 2] = [".", ".."];
+
+/// What stands beside the devices in the paths of the API, so that no device can be called so.
+const IN_PATHS_OF_DEVICES: [&str; 3] = [".", "..", "import"];
 
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
@@ -110,6 +123,13 @@ fn check_text(text: &str, max: usize, allowed: fn(char) -> bool) -> Result<(), I
     }
     match text.chars().find(|c| !allowed(*c)) {
         Some(c) => Err(InvalidId::Character(c)),
+        None => Ok(()),
+    }
+}
+
+fn check_reserved(text: &str, reserved: &[&'static str]) -> Result<(), InvalidId> {
+    match reserved.iter().find(|it| **it == text) {
+        Some(reserved) => Err(InvalidId::Reserved(reserved)),
         None => Ok(()),
     }
 }
@@ -291,5 +311,23 @@ mod tests {
         );
         assert_eq!(ActionId::parse("17"), Err(InvalidId::NotUuid));
         assert!(DeviceId::parse("urn:imei:356938035643809").is_ok());
+    }
+
+    #[test]
+    fn an_id_that_means_something_else_in_a_path_names_nothing() {
+        for text in [".", ".."] {
+            let reserved = InvalidId::Reserved(text);
+            assert_eq!(CustomerId::parse(text), Err(reserved.clone()));
+            assert_eq!(ClientId::parse(text), Err(reserved.clone()));
+            assert_eq!(DeviceId::parse(text), Err(reserved.clone()));
+            assert_eq!(Iccid::parse(text), Err(reserved));
+        }
+        let reserved = InvalidId::Reserved("import");
+        assert_eq!(DeviceId::parse("import"), Err(reserved.clone()));
+        assert_eq!(Iccid::parse("import"), Err(reserved));
+        assert!(CustomerId::parse("import").is_ok());
+        for text in ["...", ".a", "a..", "imports", "IMPORT"] {
+            assert!(DeviceId::parse(text).is_ok(), "{text}");
+        }
     }
 }

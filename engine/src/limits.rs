@@ -56,13 +56,17 @@ pub const TIMELINE_MAX: usize = 128;
 /// registers. One more is refused: the request fails.
 pub const OBSERVATIONS_MAX: usize = 64;
 
-/// Notifications of one observation that are taken within [`PACE_MS`]: twenty a second, more than
-/// devices send that are not told to pause in between. Further ones are neither told nor
-/// acknowledged, so that what a device writes has a bound; a confirmable one comes again.
-pub const NOTIFICATIONS_MAX: u16 = 1_200;
+/// Values a device may tell in [`PACE_S`]: two hundred a second, more than devices tell that are
+/// not told to pause in between. What comes behind is neither told nor acknowledged, so that what
+/// a device can have written has a bound; a confirmable message comes again.
+pub const PACE_MAX: u16 = 12_000;
 
-/// The stretch of time in which the notifications of an observation are counted.
-pub const PACE_MS: i64 = 60_000;
+/// The stretch of time in which what a device tells is counted, in seconds.
+pub const PACE_S: u32 = 60;
+
+/// What a registration counts as, in values: two a second are taken. One behind that is answered
+/// 5.03 with Max-Age.
+pub const REGISTRATION_PACE: u16 = 100;
 
 /// Bytes of a device that cannot be read are kept at most this often: they are large, are kept for
 /// long, and the next ones say no more.
@@ -72,6 +76,11 @@ pub const UNREADABLE_LOG_MS: i64 = 60_000;
 /// what a device that makes paths up can have kept. The values of further ones are in the history
 /// alone.
 pub const VALUES_MAX: u32 = 4_096;
+
+/// The bytes of a text or an opaque value that is kept as the last known one: the values of a
+/// device are shown at once, and so are 4 MiB at most. A longer one is in the history alone, and
+/// of its path no value is known then, for the one before it would be out of date.
+pub const VALUE_BYTES_MAX: usize = 1_024;
 
 /// Lists of objects that the devices of an arbiter share: far more kinds of devices than a fleet
 /// has. The devices of one more kind each keep a list of their own.

@@ -87,12 +87,13 @@ impl Device {
         }
     }
 
+    /// Whether the device can be asked something now. It cannot where it may not be any more: its
+    /// customer gave it another address, and by now somebody else may have the old one.
     fn is_free(&self, now: Timestamp) -> bool {
-        let is_at_nothing = self
-            .busy
-            .as_ref()
-            .is_some_and(|busy| busy.attempt.is_none());
-        is_at_nothing && self.presence(now) == Presence::Awake
+        let busy = self.busy.as_ref();
+        let is_at_nothing = busy.is_some_and(|busy| busy.attempt.is_none());
+        let is_there = self.bound_peer().is_some_and(|peer| self.may_speak(peer));
+        is_at_nothing && is_there && self.presence(now) == Presence::Awake
     }
 
     /// Where the request stands whose turn it is.

@@ -96,7 +96,7 @@ impl Device {
         Self::send(datagram.peer, &response, out);
     }
 
-    fn respond(&mut self, request: &Message, code: Code) -> Message {
+    pub(super) fn respond(&mut self, request: &Message, code: Code) -> Message {
         let id = self.take_message_id();
         let response = Message::response_to(request, code, id);
         match &self.record.registration {

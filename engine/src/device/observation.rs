@@ -20,7 +20,7 @@ use crate::admin_log::entry::{Entry, Seen};
 use crate::datagram::Datagram;
 use crate::device::Device;
 use crate::device::queue::{Failure, Unfit};
-use crate::device::record::{OBSERVATION_TOKEN_BYTES, Observation, ObservationState, Pace};
+use crate::device::record::{OBSERVATION_TOKEN_BYTES, Observation, ObservationState};
 use crate::effect::{Effect, Effects};
 use crate::event::Cause;
 use crate::limits::{OBSERVATIONS_MAX, UNREADABLE_LOG_MS};
@@ -58,7 +58,9 @@ impl Device {
             self.reject(m, datagram, out);
             return Heard::Notification;
         }
-        if !self.keeps_pace(path, m.now()) {
+        if !self.pace.take(m.now(), 1) {
+            // The device may take it that nobody listens, and forget.
+            self.owe_observation(path);
             out.note(None, What::Notified(News::Excessive));
             return Heard::Notification;
         }
@@ -126,7 +128,6 @@ impl Device {
             begun_at: m.now(),
             state: ObservationState::Held,
             newest: Some(Newest::new(sequence, m.now().as_ms())),
-            pace: Pace::default(),
         };
         let others = std::mem::take(&mut self.record.observations).into_iter();
         let others = others.filter(|other| other.path != path);
@@ -187,6 +188,14 @@ impl Device {
             busy.owed.clear();
         }
         !self.record.observations.is_empty()
+    }
+
+    /// The device may have forgotten one observation. It costs no write to know.
+    fn owe_observation(&mut self, path: Path) {
+        if let Some(observation) = self.observation_mut(path) {
+            observation.state = ObservationState::Owed;
+            observation.newest = None;
+        }
     }
 
     /// The device was heard: what it forgot is asked for again, unless it is just being asked.
@@ -289,6 +298,8 @@ impl Device {
     ) -> News {
         match self.values_in(path, message) {
             Ok(values) => {
+                let further = u16::try_from(values.len()).unwrap_or(u16::MAX);
+                self.pace.take(m.now(), further.saturating_sub(1));
                 self.tell_values(m, Cause::Observation(path), values, out);
                 News::Told
             }
@@ -309,7 +320,7 @@ impl Device {
         out: &mut Effects,
     ) {
         let logged_at = &mut self.busy.get_or_insert_default().unreadable_logged_at;
-        if logged_at.is_some_and(|at| m.now().since_ms(at) < UNREADABLE_LOG_MS) {
+        if logged_at.is_some_and(|at| (0..UNREADABLE_LOG_MS).contains(&m.now().since_ms(at))) {
             return;
         }
         *logged_at = Some(m.now());
@@ -317,12 +328,6 @@ impl Device {
         let why = format!("a notification of {path} cannot be read: {why}");
         let entry = Entry::undecodable_payload(m, self.seen_last(), &why, bytes);
         out.push(Effect::Log(Box::new(entry)));
-    }
-
-    /// Whether one more notification of a path is taken by now.
-    fn keeps_pace(&mut self, path: Path, now: Timestamp) -> bool {
-        let observation = self.observation_mut(path);
-        observation.is_some_and(|observation| observation.pace.take(now))
     }
 
     /// Whether a notification is newer than those before it, which it is from now on.

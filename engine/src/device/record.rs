@@ -10,7 +10,6 @@ use protocol::lwm2m::version::EnablerVersion;
 
 use crate::action::Action;
 use crate::ids::ActionId;
-use crate::limits::{NOTIFICATIONS_MAX, PACE_MS};
 use crate::moment::Timestamp;
 use crate::peer::Peer;
 use crate::profile::Profile;
@@ -67,30 +66,6 @@ pub struct Observation {
     /// Its newest notification since the service started; an older one is told apart by it. It is
     /// not kept, because it must not cost a write.
     pub newest: Option<Newest>,
-    /// How often it was told lately; not kept either.
-    pub pace: Pace,
-}
-
-/// How often an observation was told in the stretch of time under way.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Pace {
-    began_at: Timestamp,
-    told: u16,
-}
-
-impl Pace {
-    /// Takes one more, if there is room for it.
-    pub fn take(&mut self, now: Timestamp) -> bool {
-        if now.since_ms(self.began_at) >= PACE_MS || now < self.began_at {
-            *self = Self {
-                began_at: now,
-                told: 0,
-            };
-        }
-        let is_room = self.told < NOTIFICATIONS_MAX;
-        self.told += u16::from(is_room);
-        is_room
-    }
 }
 
 /// Random bytes in the token of an observation: as in any other request of the service.

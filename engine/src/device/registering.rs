@@ -13,7 +13,10 @@ use crate::device::record::Registration;
 use crate::device::{Device, NameTrust};
 use crate::effect::{Effect, Effects};
 use crate::event::Lifecycle;
-use crate::limits::{FAREWELL_MS, LIFETIME_S_MAX, PRESENCE_SAVE_MS, REJECTION_LOG_MS};
+use crate::limits::{
+    FAREWELL_MS, LIFETIME_S_MAX, OVERLOAD_MAX_AGE_S, PRESENCE_SAVE_MS, REGISTRATION_PACE,
+    REJECTION_LOG_MS,
+};
 use crate::location::Location;
 use crate::moment::{Moment, Timestamp};
 use crate::occurrence::Ending;
@@ -63,6 +66,9 @@ impl Device {
             return self.forbid(m, datagram, why, out);
         }
         let now = m.now();
+        if !self.pace.take(now, REGISTRATION_PACE) {
+            return self.put_off(datagram, out);
+        }
         let from = self.bound_peer();
         self.move_to(datagram.peer);
         self.objects_unshared = true;
@@ -192,7 +198,7 @@ impl Device {
 
     /// Whether a peer may speak for the registration. A device that has an address has to come from
     /// it, even if it was given that address after it registered.
-    fn may_speak(&self, peer: Peer) -> bool {
+    pub(super) fn may_speak(&self, peer: Peer) -> bool {
         let is_where_it_was = self.record.peer == Some(peer);
         (is_where_it_was && self.identity.ip().is_none()) || self.admit(peer).is_ok()
     }
@@ -212,13 +218,20 @@ impl Device {
     /// Answers 4.03 and logs it, but not each time: strangers must not fill the log.
     fn forbid(&mut self, m: &mut Moment, datagram: &Datagram, why: &str, out: &mut Effects) {
         let logged_at = &mut self.busy.get_or_insert_default().rejection_logged_at;
-        if logged_at.is_none_or(|at| m.now().since_ms(at) >= REJECTION_LOG_MS) {
+        if logged_at.is_none_or(|at| !(0..REJECTION_LOG_MS).contains(&m.now().since_ms(at))) {
             *logged_at = Some(m.now());
             self.linger(m.now().plus_ms(REJECTION_LOG_MS));
             let entry = Entry::registration_rejected(m, self.seen(datagram.peer), why);
             out.push(Effect::Log(Box::new(entry)));
         }
         self.answer(m, datagram, Code::FORBIDDEN, out);
+    }
+
+    /// Answers that the device comes too often. It is not remembered: it may try again.
+    fn put_off(&mut self, datagram: &Datagram, out: &mut Effects) {
+        let answer = self.respond(&datagram.message, Code::SERVICE_UNAVAILABLE);
+        let answer = answer.with_max_age(OVERLOAD_MAX_AGE_S);
+        Self::send(datagram.peer, &answer, out);
     }
 
     /// Message ids belong to an address: at a new one, nothing was heard yet.

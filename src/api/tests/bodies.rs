@@ -11,7 +11,7 @@ use engine::action::{
 use engine::admin_log::daily::{Date, DayAmount, Statistics};
 use engine::admin_log::entry::{Entry, Seen};
 use engine::device::identity::Identity;
-use engine::device::record::{Observation, ObservationState, Pace, Registration};
+use engine::device::record::{Observation, ObservationState, Registration};
 use engine::device::snapshot::{Presence, Snapshot};
 use engine::directory::device::{NewDevice, draft_device};
 use engine::event::{Cause, Event, Happening, Lifecycle, Telemetry};
@@ -313,7 +313,6 @@ fn observation() -> Observation {
         begun_at: NOON,
         state: ObservationState::Held,
         newest: None,
-        pace: Pace::default(),
     }
 }
 

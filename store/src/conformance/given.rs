@@ -6,7 +6,7 @@ use engine::admin_log::entry::{AboutDevice, Category, Entry, Subject};
 use engine::change::{Add, Counter, Expect, Name, Owner};
 use engine::change::{Batch, Change};
 use engine::customer::{AccessToken, Client, Customer, Scopes, SecretDigest};
-use engine::device::record::{DeviceRecord, Observation, ObservationState, Pace, Registration};
+use engine::device::record::{DeviceRecord, Observation, ObservationState, Registration};
 use engine::effect::Effects;
 use engine::event::{Event, Happening, Lifecycle};
 use engine::ids::{
@@ -121,7 +121,6 @@ fn observation(second: i64, state: ObservationState) -> Observation {
         begun_at: at(second),
         state,
         newest: None,
-        pace: Pace::default(),
     }
 }
 

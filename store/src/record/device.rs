@@ -3,9 +3,7 @@
 use std::net::SocketAddr;
 
 use engine::Path;
-use engine::device::record::{
-    DeviceRecord, OBSERVATION_TOKEN_BYTES, Observation, Pace, Registration,
-};
+use engine::device::record::{DeviceRecord, OBSERVATION_TOKEN_BYTES, Observation, Registration};
 use engine::ids::ActionId;
 use engine::moment::Timestamp;
 use engine::peer::{Peer, Via};
@@ -210,7 +208,6 @@ fn read_observation(kept: ObservationV1) -> Result<Observation, Unreadable> {
         begun_at: Timestamp::from_ms(kept.begun_at_ms),
         state: code::observation_state(kept.state)?,
         newest: None,
-        pace: Pace::default(),
     })
 }
 

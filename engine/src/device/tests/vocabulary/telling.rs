@@ -126,6 +126,7 @@ impl Names {
         } else if message.code != Code::EMPTY {
             words.push(message.code.to_string());
         }
+        words.extend(message.max_age().map(|age| format!("max-age {age}")));
         if message.location_path().next().is_some() {
             let location = path(message.location_path());
             words.push(format!("L{}", name(&mut self.locations, location)));
@@ -170,6 +171,7 @@ fn is_told(number: u16) -> bool {
     [
         option::URI_PATH,
         option::OBSERVE,
+        option::MAX_AGE,
         option::ACCEPT,
         option::CONTENT_FORMAT,
         option::LOCATION_PATH,
