@@ -94,8 +94,8 @@ pub const OVERLOAD_MAX_AGE_S: u32 = 10;
 pub const CLIENTS_MAX: usize = 100;
 
 /// Names looked at in search of devices by how their names begin. To look at one costs some
-/// microseconds, so a search takes a tenth of a second at most. One that finds more names is
-/// refused: whoever asks is to say more of the name.
+/// microseconds, so a search takes a tenth of a second at most. A customer with more devices whose
+/// search finds more names is refused: whoever asks is to say more of the name.
 pub const NAMES_SEARCHED_MAX: usize = 20_000;
 
 /// A panicking device actor is restored this many times in [`PANIC_WINDOW_MS`], then parked.

@@ -1,5 +1,7 @@
 //! Are the devices found that a customer asks for, whatever they have done meanwhile?
 
+use std::ops::Range;
+
 use protocol::coap::code::Code;
 use serde_json::{Value, json};
 
@@ -124,14 +126,12 @@ fn a_filtered_list_is_turned_page_by_page() {
 
 #[test]
 fn a_search_that_finds_too_much_is_refused_and_says_so() {
-    let (_service, caller) = start(&[]);
-    // Device id, ICCID and endpoint name of each: more than twenty thousand names.
-    let lines = (0..6_700).map(|number| format!("{{\"deviceId\":\"meter-{number:05}\"}}\n"));
-    let import = caller.authorized("POST", &format!("{API}/devices/import"));
-    let import = import.text("application/x-ndjson", &lines.collect::<String>());
-    let told = import.send(caller.address()).expect(200);
-    assert_eq!(told["created"], 6_700, "{told}");
-    let path = format!("{API}/devices?q=meter");
+    let (service, caller) = start(&[]);
+    import_meters(&caller, 0..20_000);
+    let path = format!("{API}/devices?q=meter&pageSize=1");
+    let all = caller.request("GET", &path).expect(200);
+    assert_eq!(all["pageAmount"], 20_000, "{all}");
+    import_meters(&caller, 20_000..20_001);
     let refused = caller.request("GET", &path).expect(400);
     assert_eq!(error_codes(&refused), ["TOO_BROAD"], "{refused}");
     assert_eq!(refused["errors"][0]["field"], "q", "{refused}");
@@ -139,6 +139,19 @@ fn a_search_that_finds_too_much_is_refused_and_says_so() {
     let more = caller.request("GET", &more).expect(200);
     assert_eq!(more["pageAmount"], 1_000, "{more}");
     assert_eq!(found(&caller, "q=meter-0669").len(), 10);
+    // Few devices are found among however many names of others.
+    let stranger = Caller::of_new_customer(&service, "Umbrella");
+    silent_device(&stranger, "meter-theirs");
+    assert_eq!(found(&stranger, "q=meter"), ["meter-theirs"]);
+}
+
+fn import_meters(caller: &Caller, numbers: Range<usize>) {
+    let count = numbers.len();
+    let lines = numbers.map(|number| format!("{{\"deviceId\":\"meter-{number:05}\"}}\n"));
+    let import = caller.authorized("POST", &format!("{API}/devices/import"));
+    let import = import.text("application/x-ndjson", &lines.collect::<String>());
+    let told = import.send(caller.address()).expect(200);
+    assert_eq!(told["created"], count, "{told}");
 }
 
 fn registered(caller: &Caller, wanted: bool) -> Vec<String> {

@@ -36,9 +36,10 @@ pub(in crate::api) fn list() -> Operation {
     let text = format!(
         "The devices of the customer, by `deviceId`. Filters that are given together all have to \
          fit.\n\n`q` finds the devices whose `deviceId`, `iccid`, `imsi`, `msisdn` or `endpoint` \
-         begins so, letter for letter: `Meter` does not find `meter-7`. These names are unique in \
-         the whole service: a search looks at those of every customer, and at {NAMES_SEARCHED_MAX} \
-         at most. Where more begin so the answer is 400 `TOO_BROAD`: give more of the name."
+         begins so, letter for letter: `Meter` does not find `meter-7`. With {NAMES_SEARCHED_MAX} \
+         devices or fewer that the filters fit every search is answered. With more, one that \
+         meets more than {NAMES_SEARCHED_MAX} names that begin so, those of other customers \
+         among them, is answered 400 `TOO_BROAD`: give more of the name."
     );
     let operation = Operation::new("listDevices", Tag::Devices, "List devices")
         .description(text)

@@ -44,23 +44,42 @@ pub(super) fn agrees_with_model(ground: &Ground<'_>) {
 
 pub(super) fn search_is_bounded(ground: &Ground<'_>) {
     let store = ground.open();
-    // The names of another customer are looked at as well: they are unique service-wide.
-    let other = customer("globex").id;
+    let globex = customer("globex").id;
     let count = u64::try_from(NAMES_SEARCHED_MAX).expect("a small bound");
     for first in (1..=count).step_by(1_000) {
         let made = (first..first + 1_000).map(|number| Change::PutDevice {
             was: None,
-            profile: Box::new(device(&other, number)),
+            profile: Box::new(device(&globex, number)),
         });
         assert_eq!(commit(&*store, batch(made.collect())), Ok(()));
     }
+    // Other names that begin so do not matter to a customer of few devices, nor to few of many.
     let meter = device(&acme(), count + 1);
-    let found = |beginning: &str| search(&*store, beginning, DeviceFilter::all_of(acme()));
-    assert_eq!(found("urn:dev:"), Ok(vec![]));
     assert_eq!(commit(&*store, known(&meter)), Ok(()));
-    assert_eq!(found("urn:dev:"), Err(TooBroad));
-    assert_eq!(found("meter-"), Ok(vec![meter.clone()]));
-    assert_eq!(found(meter.endpoint.as_str()), Ok(vec![meter]));
+    let every = |customer: &CustomerId| DeviceFilter::all_of(customer.clone());
+    let found = |beginning: &str| search(&*store, beginning, every(&acme()));
+    for beginning in ["urn:dev:", "8988303", "90140", "88", "meter-"] {
+        assert_eq!(found(beginning), Ok(vec![meter.clone()]), "{beginning}");
+    }
+    assert_eq!(found(meter.endpoint.as_str()), Ok(vec![meter.clone()]));
+    assert_eq!(found("urn:imei:"), Ok(vec![]));
+    let all = search(&*store, "urn:dev:", every(&globex)).map(|some| some.len());
+    assert_eq!(all, Ok(100));
+    let last = device(&globex, count + 2);
+    assert_eq!(commit(&*store, known(&last)), Ok(()));
+    assert_eq!(search(&*store, "urn:dev:", every(&globex)), Err(TooBroad));
+    assert_eq!(found("urn:dev:"), Ok(vec![meter]));
+    let heard = DeviceFilter {
+        heard_over: Some(Protocol::Lwm2m),
+        ..every(&globex)
+    };
+    assert_eq!(search(&*store, "urn:dev:", heard.clone()), Ok(vec![]));
+    let recorded = Change::PutRecord {
+        device: last.key(),
+        record: Box::new(record(10, "</3/0>")),
+    };
+    assert_eq!(commit(&*store, batch(vec![recorded])), Ok(()));
+    assert_eq!(search(&*store, "urn:dev:", heard), Ok(vec![last]));
 }
 
 pub(super) fn profiles_are_compared_and_set(ground: &Ground<'_>) {

@@ -3,13 +3,14 @@
 //! Devices are listed by their ids among those with the same traits. A list over several traits
 //! merges as many ranges, so that its cost grows with what is skipped and shown and not with what
 //! exists; its total is a sum of counts. Devices are searched by how their names begin: by id among
-//! the customer's own, by other names among all there are, for those are unique service-wide.
+//! the customer's own, by other names among all there are, for those are unique service-wide. Where
+//! more names begin so than the customer has devices, its devices are looked at instead.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 
 use engine::change::Counter;
-use engine::ids::{CustomerId, DeviceKey};
+use engine::ids::{CustomerId, DeviceKey, Imsi, Msisdn};
 use engine::limits::NAMES_SEARCHED_MAX;
 use engine::profile::Profile;
 use engine::query::devices::{DeviceFilter, TooBroad};
@@ -58,23 +59,17 @@ pub(in crate::sled) fn devices_named(
     filter: &DeviceFilter,
     page: PageWanted,
 ) -> Result<Result<Page<Profile>, TooBroad>, Fault> {
-    let mut search = Search::default();
+    let mut own = 0;
     for traits in wanted(filter) {
-        let mut range = Range::of(db, &filter.customer, traits, beginning);
-        while let Some((id, bearer)) = range.next()? {
-            if let Err(broad) = search.count_one() {
-                return Ok(Err(broad));
-            }
-            search.find(read_bearer(&bearer)?, id);
-        }
+        own += count(db, &key::device::counted(&filter.customer, traits))?;
     }
-    for names in key::device::names_beginning(beginning) {
-        for bearer in rows_of(db, &names).values() {
-            if let Err(broad) = search.count_one() {
-                return Ok(Err(broad));
-            }
-            search.look_at(db, read_bearer(&bearer?)?, filter)?;
+    let own = usize::try_from(own).unwrap_or(usize::MAX);
+    let mut search = Search::of(own.min(NAMES_SEARCHED_MAX));
+    if let Err(broad) = search.look_at_names(db, beginning, filter)? {
+        if own > NAMES_SEARCHED_MAX {
+            return Ok(Err(broad));
         }
+        search = Search::among_own(db, beginning, filter)?;
     }
     search.page(db, page).map(Ok)
 }
@@ -142,22 +137,69 @@ fn page_of_devices(mut ranges: Vec<Range>, page: PageWanted) -> Result<Vec<Devic
 }
 
 /// A search under way.
-#[derive(Default)]
 struct Search {
     /// The devices found, by their ids.
     device_by_id: BTreeMap<IVec, DeviceKey>,
     /// Who was looked at: by default all names of a device are the same.
     seen: HashSet<DeviceKey>,
-    looked_at: usize,
+    names_left: usize,
 }
 
 impl Search {
+    /// A search that looks at so many names.
+    fn of(names_max: usize) -> Self {
+        Self {
+            device_by_id: BTreeMap::new(),
+            seen: HashSet::new(),
+            names_left: names_max,
+        }
+    }
+
+    /// What is found when every device of the customer that passes the filter is looked at.
+    fn among_own(db: &Db, beginning: &str, filter: &DeviceFilter) -> Result<Self, Fault> {
+        let mut search = Self::of(0);
+        for traits in wanted(filter) {
+            let mut range = Range::of(db, &filter.customer, traits, "");
+            while let Some((id, bearer)) = range.next()? {
+                let device = read_bearer(&bearer)?;
+                if profile(db, device)?.is_some_and(|it| has_name(&it, beginning)) {
+                    search.find(device, id);
+                }
+            }
+        }
+        Ok(search)
+    }
+
+    /// Looks at every name that begins so, the customer's own ids first, unless that is too many.
+    fn look_at_names(
+        &mut self,
+        db: &Db,
+        beginning: &str,
+        filter: &DeviceFilter,
+    ) -> Result<Result<(), TooBroad>, Fault> {
+        for traits in wanted(filter) {
+            let mut range = Range::of(db, &filter.customer, traits, beginning);
+            while let Some((id, bearer)) = range.next()? {
+                if let Err(broad) = self.count_one() {
+                    return Ok(Err(broad));
+                }
+                self.find(read_bearer(&bearer)?, id);
+            }
+        }
+        for names in key::device::names_beginning(beginning) {
+            for bearer in rows_of(db, &names).values() {
+                if let Err(broad) = self.count_one() {
+                    return Ok(Err(broad));
+                }
+                self.look_at(db, read_bearer(&bearer?)?, filter)?;
+            }
+        }
+        Ok(Ok(()))
+    }
+
     /// Looks at one name more, unless that is too many.
     fn count_one(&mut self) -> Result<(), TooBroad> {
-        if self.looked_at >= NAMES_SEARCHED_MAX {
-            return Err(TooBroad);
-        }
-        self.looked_at += 1;
+        self.names_left = self.names_left.checked_sub(1).ok_or(TooBroad)?;
         Ok(())
     }
 
@@ -196,4 +238,21 @@ impl Search {
 fn traits_of(db: &Db, device: DeviceKey) -> Result<Traits, Fault> {
     let traits = load(db, &key::device::record(device), read_traits)?;
     Ok(traits.unwrap_or_default())
+}
+
+/// Whether a device has a name that begins so.
+fn has_name(profile: &Profile, beginning: &str) -> bool {
+    let Profile {
+        device,
+        iccid,
+        imsi,
+        msisdn,
+        endpoint,
+        ..
+    } = profile;
+    let names = [device.as_str(), iccid.as_str(), endpoint.as_str()];
+    let imsi = imsi.as_ref().map(Imsi::as_str);
+    let msisdn = msisdn.as_ref().map(Msisdn::as_str);
+    let mut names = names.into_iter().chain(imsi).chain(msisdn);
+    names.any(|name| name.starts_with(beginning))
 }
