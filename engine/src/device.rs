@@ -282,12 +282,13 @@ impl Device {
 
     /// Notes that the device was heard: whatever waits for it may go out.
     fn note_uplink(&mut self, now: Timestamp) {
-        self.record.last_seen_at = Some(now);
         self.note_awake(now);
         self.release_pending();
     }
 
+    /// Notes that the device is there; an answer says no more than that.
     fn note_awake(&mut self, now: Timestamp) {
+        self.record.last_seen_at = Some(now);
         self.awake_until = now.plus_ms(self.rules.limits.awake_window_ms);
     }
 

@@ -25,7 +25,7 @@ fn an_observation_begins_with_the_first_value_as_result() {
     assert_eq!(effects, expected);
     let expected = all([
         told("/3/0/9=87 for #1"),
-        observing(0, &["/3/0/9 Held"]),
+        observing(S, &["/3/0/9 Held"]),
         ended("#1", Succeeded, READ),
     ]);
     assert_eq!(bench.at(S).agree(10, "87"), expected);

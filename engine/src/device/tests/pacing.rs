@@ -2,7 +2,7 @@
 
 use protocol::coap::message::Kind;
 
-use super::vocabulary::{BATTERY, Bench, HOME, Lines, MINUTE, S, logged, sent, told};
+use super::vocabulary::{BATTERY, Bench, HOME, Lines, MINUTE, S, logged, told};
 
 #[test]
 fn more_than_is_taken_in_a_minute_is_neither_told_nor_acknowledged() {
