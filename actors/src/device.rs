@@ -29,6 +29,10 @@ use crate::meters::census::Counted;
 use crate::registry::{Ended, Ending};
 use crate::told::{self, Told};
 
+/// Inputs that may wait for a device, also while it is brought back: as many callers as a customer's programs are likely to have
+/// ask for one device at once. More are refused as too busy; the network repeats a datagram.
+pub(crate) const INPUTS_MAX: usize = 64;
+
 /// What a device is told or asked.
 #[derive(Debug)]
 pub(crate) enum Input {
@@ -335,7 +339,8 @@ impl DeviceActor {
 impl Actor for DeviceActor {
     type Context = Context<Self>;
 
-    fn started(&mut self, _: &mut Context<Self>) {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.set_mailbox_capacity(INPUTS_MAX);
         if let Some(peer) = self.device.bound_peer() {
             let key = self.device.key();
             self.home.rebind(key, None, Some(peer), &mut self.said);

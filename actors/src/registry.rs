@@ -198,8 +198,11 @@ impl Registry {
     /// Finds the device that bears an endpoint name.
     fn look_up(&mut self, endpoint: Endpoint, datagram: Datagram, ctx: &mut Context<Self>) {
         self.lookups += 1;
-        let bearer = self.home.store.bearer(Name::Endpoint(endpoint));
+        let bearer = self.home.store.bearer(Name::Endpoint(endpoint.clone()));
         ctx.spawn(bearer.into_actor(self).map(move |found, registry, ctx| {
+            if let Ok(None) = found {
+                debug!(%endpoint, peer = %datagram.peer, "nobody bears the name of a registration");
+            }
             registry.found(found, datagram, registry::unknown_endpoint, ctx);
         }));
     }

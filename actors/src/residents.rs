@@ -7,10 +7,7 @@ use std::hint::black_box;
 use actix::Addr;
 use engine::ids::DeviceKey;
 
-use crate::device::{DeviceActor, Input};
-
-/// Inputs that may wait while a device is brought back; more are dropped, as a full mailbox does.
-const WAITING_MAX: usize = 16;
+use crate::device::{DeviceActor, INPUTS_MAX, Input};
 
 /// A device of this arbiter.
 pub(crate) enum Resident {
@@ -39,7 +36,7 @@ impl Resident {
     pub(crate) fn hand(&mut self, input: Input) -> Result<(), Crowded> {
         match self {
             Self::Live(live) => live.hand(input),
-            Self::Restoring(waiting) if waiting.len() < WAITING_MAX => {
+            Self::Restoring(waiting) if waiting.len() < INPUTS_MAX => {
                 waiting.push(input);
                 Ok(())
             }

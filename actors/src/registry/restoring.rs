@@ -30,6 +30,10 @@ const RESTORED_PER_TURN: u32 = 256;
 /// How soon a failing store is asked again.
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
+/// How long after the last page every device that was on it has said where it is: an actor says so
+/// when it starts, which is its arbiter's next turn.
+const SETTLED_AFTER: Duration = Duration::from_secs(1);
+
 /// How often the operator is told how far the start has come.
 const PROGRESS_EVERY_MS: i64 = 2_000;
 
@@ -132,7 +136,7 @@ impl Registry {
                 self.tell_progress(next);
                 self.restore_from(next, ctx);
             }
-            None => self.end_start(),
+            None => self.end_start(ctx),
         }
     }
 
@@ -159,9 +163,12 @@ impl Registry {
         }
     }
 
-    fn end_start(&mut self) {
+    fn end_start(&mut self, ctx: &mut Context<Self>) {
         if let Some(starting) = self.starting.take() {
-            self.home.muster.note_complete();
+            // The last of them have yet to say where they are.
+            ctx.run_later(SETTLED_AFTER, |registry, _| {
+                registry.home.muster.note_complete()
+            });
             let restored = starting.restored;
             let took_ms = self.home.clock.now().since_ms(starting.begun_at);
             info!(
