@@ -14,8 +14,9 @@ pub(in crate::api) fn list() -> Operation {
 
 /// PATCH.
 pub(in crate::api) fn change() -> Operation {
-    let text = "`LWM2M_PASSIVE_REPORTING`: whether the service reads a device whenever it \
-                registers or updates its registration. Off until it is switched on.";
+    let text = "`LWM2M_PASSIVE_REPORTING`: whether the service is to read a device whenever it \
+                registers or updates its registration. Off until it is switched on. This version \
+                keeps the setting and does not read yet; to be told values, observe them.";
     let body = Schema::closed().must(
         "state",
         Schema::word::<SettingState>(),
