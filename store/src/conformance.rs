@@ -46,7 +46,7 @@ pub struct Ground<'a> {
 /// Something that must hold.
 type Law = fn(&Ground<'_>);
 
-const LAWS: [(&str, Law); 43] = [
+const LAWS: [(&str, Law); 44] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -189,6 +189,10 @@ const LAWS: [(&str, Law); 43] = [
     (
         "events leave no more values than a device may have",
         events::leave_no_more_values_than_a_device_may_have,
+    ),
+    (
+        "a value that is too long leaves none that is known",
+        events::leave_no_value_that_is_too_long,
     ),
     (
         "events go when they are too old and with their device",

@@ -3,7 +3,7 @@
 use engine::action::Protocol;
 use engine::device::record::ObservationState;
 use engine::device::snapshot::Presence;
-use engine::limits::LIFETIME_S_MAX;
+use engine::limits::{LIFETIME_S_MAX, VALUE_BYTES_MAX, VALUES_MAX};
 
 use crate::api::action::described::action;
 use crate::api::messages::described::{message, value};
@@ -36,7 +36,10 @@ pub(in crate::api) fn inspector() -> Schema {
         .must(
             "values",
             Schema::list(known_value()),
-            "The last known value of each resource, by path.",
+            &format!(
+                "The last known value of each resource, by path: {VALUES_MAX} at most. A resource \
+                 whose last text or opaque value has more than {VALUE_BYTES_MAX} bytes is missing."
+            ),
         )
         .must(
             "recentMessages",

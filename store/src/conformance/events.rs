@@ -4,7 +4,7 @@ use engine::action::Protocol;
 use engine::change::Change;
 use engine::event::{Cause, Event, Happening, Lifecycle, Telemetry};
 use engine::ids::ActionId;
-use engine::limits::VALUES_MAX;
+use engine::limits::{VALUE_BYTES_MAX, VALUES_MAX};
 use engine::profile::Profile;
 use engine::query::KnownValue;
 use engine::{ObjectLink, Path, Value};
@@ -89,6 +89,62 @@ pub(super) fn leave_no_more_values_than_a_device_may_have(ground: &Ground<'_>) {
     assert_eq!(kept[1].value, Value::Integer(1));
 }
 
+pub(super) fn leave_no_value_that_is_too_long(ground: &Ground<'_>) {
+    let store = ground.open();
+    let (device, _) = two_devices(&*store);
+    let mut told = Vec::new();
+    let mut tell = |second, values: Vec<(Path, Value)>| {
+        let telling = telemetry(Cause::Action(ActionId::from_bytes([7; 16])), values);
+        let event = event(&device, second, Happening::Telemetry(telling));
+        append(&*store, &event);
+        told.insert(0, event);
+    };
+    let known = || {
+        let values = wait(store.values_of(device.key())).expect("values");
+        let known = |known: KnownValue| (known.path, known.value);
+        values.into_iter().map(known).collect::<Vec<_>>()
+    };
+    let path = |id| Path::resource(3303, 0, id);
+    let long = VALUE_BYTES_MAX + 1;
+    let [text, link] = [long, 5 * long].map(|bytes| "x".repeat(bytes));
+    let too_long = [
+        (path(0), Value::String(text)),
+        (path(1), Value::CoreLink(link)),
+        (path(2), Value::Opaque(vec![0; 60_000])),
+    ];
+    let longest = [
+        (path(0), Value::String("x".repeat(VALUE_BYTES_MAX))),
+        (path(1), Value::CoreLink("x".repeat(VALUE_BYTES_MAX))),
+        (path(2), Value::Opaque(vec![0; VALUE_BYTES_MAX])),
+    ];
+    let other = (path(3), Value::Integer(1));
+    tell(1, too_long.to_vec());
+    assert_eq!(known(), []);
+    tell(
+        2,
+        [longest.as_slice(), std::slice::from_ref(&other)].concat(),
+    );
+    assert_eq!(known()[..3], longest);
+    // Too long again, and one of them twice: they go, and are counted out once.
+    tell(3, [&too_long, &too_long[..1]].concat());
+    assert_eq!(known(), [other]);
+    // Each that went left its room.
+    let max = u16::try_from(VALUES_MAX).expect("a bound below 65,536");
+    let values = |id| (path(id), Value::Integer(2));
+    tell(4, (10..10 + max).map(values).collect());
+    assert_eq!(known().len(), usize::from(max));
+    tell(5, vec![(path(10), Value::Opaque(vec![0; long]))]);
+    tell(
+        6,
+        vec![(path(0), Value::Integer(3)), (path(1), Value::Integer(3))],
+    );
+    assert_eq!(known().len(), usize::from(max));
+    assert_eq!(known()[0], (path(0), Value::Integer(3)));
+    assert_eq!(known()[1], (path(3), Value::Integer(1)));
+    let read = wait(store.events_of(device.key(), None, 9));
+    assert_eq!(read, Ok(told), "the history has all of it");
+}
+
 pub(super) fn go_when_they_are_too_old_and_with_their_device(ground: &Ground<'_>) {
     let store = ground.open();
     let (one, other) = two_devices(&*store);
@@ -104,15 +160,16 @@ pub(super) fn go_when_they_are_too_old_and_with_their_device(ground: &Ground<'_>
     };
     let swept = wait(store.sweep(due, 100)).expect("a sweep");
     assert_eq!((swept.removed, swept.more), (4, false));
+    let kept = values().len() - 1; // One of them is too long.
     let left = |device: &Profile| {
         let events = wait(store.events_of(device.key(), None, 9)).expect("events");
         let values = wait(store.values_of(device.key())).expect("values");
         (events.len(), values.len())
     };
-    assert_eq!(left(&one), (1, values().len()), "the last values stay");
+    assert_eq!(left(&one), (1, kept), "the last values stay");
     let removal = Change::RemoveDevice(one.key());
     assert_eq!(commit(&*store, batch(vec![removal])), Ok(()));
-    assert_eq!((left(&one), left(&other)), ((0, 0), (1, values().len())));
+    assert_eq!((left(&one), left(&other)), ((0, 0), (1, kept)));
     let swept = wait(store.sweep(due, 100)).expect("a sweep");
     assert_eq!(swept.removed, 1, "what it said last");
     let swept = wait(store.sweep(due, 100)).expect("a sweep");

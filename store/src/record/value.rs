@@ -1,5 +1,6 @@
 //! How is a value of a resource kept, with its path and alone?
 
+use engine::limits::VALUE_BYTES_MAX;
 use engine::moment::Timestamp;
 use engine::query::KnownValue;
 use engine::{ObjectLink, Path, Value};
@@ -50,6 +51,20 @@ enum ValueV1 {
     Time(#[n(0)] i64),
     #[n(8)]
     UnsignedInteger(#[n(0)] u64),
+}
+
+/// Whether a value is short enough to be kept as a last known one.
+pub(crate) fn is_short(value: &Value) -> bool {
+    match value {
+        Value::CoreLink(text) | Value::String(text) => text.len() <= VALUE_BYTES_MAX,
+        Value::Opaque(bytes) => bytes.len() <= VALUE_BYTES_MAX,
+        Value::Boolean(_)
+        | Value::Float(_)
+        | Value::Integer(_)
+        | Value::ObjectLink(_)
+        | Value::Time(_)
+        | Value::UnsignedInteger(_) => true,
+    }
 }
 
 /// Writes a last known value.

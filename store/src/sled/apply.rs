@@ -147,6 +147,11 @@ fn take(step: Step, rows: &mut Overlay<'_>) -> Result<(), Fault> {
             key,
             value,
         } => put_known(counted, key, value, rows)?,
+        Step::RemoveKnown { counted, key } => {
+            if rows.erase(key)? {
+                rows.add(counted, -1)?;
+            }
+        }
         Step::Remove(key) => rows.remove(key),
         Step::Add(key, delta) => rows.add(key, delta)?,
         Step::CountEntry(counted) => counted.enter(rows)?,

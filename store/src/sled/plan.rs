@@ -69,6 +69,13 @@ pub(super) enum Step {
         /// What is put.
         value: Value,
     },
+    /// Removes a last known value, if there is one.
+    RemoveKnown {
+        /// Where the values of the device are counted.
+        counted: IVec,
+        /// Where it lies.
+        key: IVec,
+    },
     /// Counts.
     Add(IVec, i64),
     /// Counts an entry of the log, and the device it is about.
@@ -148,6 +155,7 @@ impl Step {
                 key,
                 value,
             } => counted.len() + key.len() + value.bytes(),
+            Self::RemoveKnown { counted, key } => counted.len() + key.len(),
             Self::Mark(key) | Self::Remove(key) | Self::Add(key, _) | Self::CountNew(key) => {
                 key.len()
             }
@@ -338,12 +346,18 @@ impl Steps {
     fn put_values(&mut self, event: &Event, told: &Telemetry) {
         for (path, value) in &told.values {
             let key = key::event::value(event.device, *path);
-            let value = Value::cut(&key, &record::value::write_known(event.at, value));
             let counted = key::event::values_counted(event.device).into();
-            self.0.push(Step::PutKnown {
-                counted,
-                key: key.into(),
-                value,
+            self.0.push(if record::value::is_short(value) {
+                let value = Value::cut(&key, &record::value::write_known(event.at, value));
+                let key = key.into();
+                Step::PutKnown {
+                    counted,
+                    key,
+                    value,
+                }
+            } else {
+                let key = key.into();
+                Step::RemoveKnown { counted, key }
             });
         }
     }
