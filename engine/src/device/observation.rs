@@ -177,8 +177,9 @@ impl Device {
         }
     }
 
-    /// The device forgot what is observed of it: it registers anew, or is gone; or it moved, and what
-    /// it told meanwhile from where nobody knew it was rejected. Says whether anything is observed.
+    /// The device forgot what is observed of it: it registers anew, or is gone; or it moved, and
+    /// what it told meanwhile from where nobody knew it was rejected. Says whether anything is
+    /// observed.
     pub(super) fn owe_observations(&mut self) -> bool {
         for observation in &mut self.record.observations {
             observation.state = ObservationState::Owed;

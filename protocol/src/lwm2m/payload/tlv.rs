@@ -25,9 +25,9 @@ use crate::lwm2m::model::{self, Instances};
 use crate::lwm2m::path::{Level, Path};
 use crate::lwm2m::value::{DataType, Value};
 
-/// Bounds the values of one payload: several times what a real device tells at once, low enough that
-/// to keep them all takes no longer than a commit, and that a payload of empty entries, two bytes
-/// each, does not grow to many times its size. A longer one is refused.
+/// Bounds the values of one payload: several times what a real device tells at once, low enough
+/// that to keep them all takes no longer than a commit, and that a payload of empty entries, two
+/// bytes each, does not grow to many times its size. A longer one is refused.
 pub const VALUES_MAX: usize = 512;
 
 /// Tells why bytes are not the TLV that was asked for.
