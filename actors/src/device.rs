@@ -30,7 +30,8 @@ use crate::registry::{Ended, Ending};
 use crate::told::{self, Told};
 
 /// Inputs that may wait for a device, also while it is brought back: as many callers as a
-/// customer's programs are likely to have ask for one device at once. More are refused as too busy; the network repeats a datagram.
+/// customer's programs are likely to have ask for one device at once. More are refused as too
+/// busy; the network repeats a datagram.
 pub(crate) const INPUTS_MAX: usize = 64;
 
 /// What a device is told or asked.

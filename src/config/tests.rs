@@ -8,7 +8,7 @@ use super::{Config, Faults, Layers, Row, Source, rows};
 const FILE: &str = "signalbox.toml";
 
 #[test]
-fn the_names_of_the_contract_are_settings() {
+fn the_documented_names_are_settings() {
     let known: Vec<String> = rows().map(Row::variable).collect();
     let names = [
         "HTTP",
