@@ -99,10 +99,19 @@ fn bounds(schema: &Node) -> Option<String> {
         Some("ipv6") => Some("IPv6".to_owned()),
         _ => None,
     };
-    format
+    let plain = format
         .or_else(|| range("minimum", "maximum", ""))
         .or_else(|| range("minLength", "maxLength", " characters"))
-        .or_else(|| range("minItems", "maxItems", " items"))
+        .or_else(|| range("minItems", "maxItems", " items"));
+    let others = schema.find("not").and_then(|it| it.find("enum"));
+    let others: Vec<_> = others.map(Node::items).unwrap_or_default().iter().collect();
+    let others = others.into_iter().filter_map(Node::as_text);
+    let others = others.collect::<Vec<_>>().join(" or ");
+    match (plain, others.is_empty()) {
+        (plain, true) => plain,
+        (None, false) => Some(format!("not {others}")),
+        (Some(plain), false) => Some(format!("{plain}, not {others}")),
+    }
 }
 
 fn rows(html: &mut Html, schema: &Node, before: &str) {

@@ -86,6 +86,12 @@ impl Schema {
         Self::of_type("boolean")
     }
 
+    /// Any of them but these.
+    pub(in crate::api) fn but(self, words: &[&str]) -> Self {
+        let words = Node::object().with("enum", words.to_vec());
+        self.with("not", words)
+    }
+
     /// A list of such values.
     pub(in crate::api) fn list(item: Self) -> Self {
         let mut list = Self::of_type("array");

@@ -30,6 +30,9 @@ impl Judge<'_> {
         if let Some(words) = schema["enum"].as_array() {
             expect(words.contains(value), &schema["enum"]);
         }
+        if let Some(others) = schema["not"]["enum"].as_array() {
+            expect(!others.contains(value), &schema["not"]);
+        }
         if let Some(number) = value.as_f64() {
             let (min, max) = (schema["minimum"].as_f64(), schema["maximum"].as_f64());
             expect(min.is_none_or(|min| number >= min), &schema["minimum"]);
@@ -132,6 +135,7 @@ mod tests {
                 "b": {"type": ["string", "null"], "maxLength": 2},
                 "c": {"type": "array", "items": {"enum": ["x", "y"]}},
                 "d": {"oneOf": [{"const": 1}, {"type": "boolean"}]},
+                "f": {"not": {"enum": ["import"]}},
             },
         });
         let good = json!({"a": 1, "b": null, "c": ["x"], "d": true});
@@ -144,6 +148,7 @@ mod tests {
             json!({"a": 1, "c": ["z"]}),
             json!({"a": 1, "d": 2}),
             json!({"a": 1, "e": 1}),
+            json!({"a": 1, "f": "import"}),
         ] {
             assert_eq!(faults(&Value::Null, &schema, &bad).len(), 1, "{bad}");
         }
