@@ -29,6 +29,11 @@ const BUSY_RETRY_S: u32 = 1;
 /// When to come again after the store failed: somebody has to look at it first.
 const STORE_RETRY_S: u32 = 5;
 
+/// Faults that an answer tells one by one: more than people read, and more than the devices that
+/// one call may name. Of the others it says how many there are, so that no body is answered by a
+/// much longer one.
+const FAULTS_MAX: usize = 100;
+
 /// Why a call is not granted.
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
@@ -73,8 +78,15 @@ impl Fault {
 }
 
 impl Failure {
-    /// What was asked cannot be understood or is out of range; every fault at once.
-    pub(super) fn invalid(faults: Vec<Fault>) -> Self {
+    /// What was asked cannot be understood or is out of range; every fault at once, or the first
+    /// of very many.
+    pub(super) fn invalid(mut faults: Vec<Fault>) -> Self {
+        let more = faults.len().saturating_sub(FAULTS_MAX);
+        if more > 0 {
+            faults.truncate(FAULTS_MAX);
+            let message = format!("faults that are not listed: {more}");
+            faults.push(Fault::new("MORE_FAULTS", message));
+        }
         Self::new(StatusCode::BAD_REQUEST, faults)
     }
 

@@ -5,6 +5,7 @@
 //! fault too. `null` counts as absent, except where a thing is amended.
 
 mod amending;
+pub(super) mod properties;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,6 +14,7 @@ use std::ops::RangeInclusive;
 use serde_json::{Number, Value};
 
 use super::error::{Failure, Fault};
+use properties::{Properties, unread};
 
 /// The longest name people give a thing, in characters: it fits a line.
 pub(super) const LABEL_CHARACTERS_MAX: usize = 128;
@@ -52,6 +54,14 @@ impl Wrong {
         }
     }
 
+    /// It was not given, and what else was given needs it.
+    pub(super) fn required(message: impl fmt::Display) -> Self {
+        Self {
+            code: "REQUIRED",
+            message: message.to_string(),
+        }
+    }
+
     /// It was given more than once.
     pub(super) fn repeated() -> Self {
         Self::repeated_item("must be given once")
@@ -78,40 +88,27 @@ impl<E: fmt::Display> From<E> for Wrong {
 impl Fields {
     /// The properties of a JSON object.
     pub(super) fn of_json(bytes: &[u8]) -> Result<Self, Failure> {
-        match serde_json::from_slice(bytes) {
-            Ok(Value::Object(properties)) => {
-                let (nulls, given): (BTreeMap<_, _>, _) = properties
-                    .into_iter()
-                    .partition(|(_, value)| value.is_null());
-                Ok(Self {
-                    given,
-                    nulls: nulls.into_keys().collect(),
-                    origin: Origin::Body,
-                    faults: Vec::new(),
-                })
+        let Properties(properties) = serde_json::from_slice(bytes).map_err(unread)?;
+        let mut fields = Self::of(Origin::Body);
+        for (name, value) in properties {
+            if fields.given.contains_key(&name) || fields.nulls.contains(&name) {
+                fields.repeated(&name);
+            } else if value.is_null() {
+                fields.nulls.insert(name);
+            } else {
+                fields.given.insert(name, value);
             }
-            Ok(_) => Err(Failure::malformed("the body must be a JSON object")),
-            Err(error) => Err(Failure::malformed(format!("the body is not JSON: {error}"))),
         }
+        Ok(fields)
     }
 
     /// The parameters of a query.
     pub(super) fn of_query(pairs: Vec<(String, String)>) -> Self {
-        let mut fields = Self {
-            given: BTreeMap::new(),
-            nulls: BTreeSet::new(),
-            origin: Origin::Query,
-            faults: Vec::new(),
-        };
+        let mut fields = Self::of(Origin::Query);
         for (name, value) in pairs {
-            if fields
-                .given
-                .insert(name.clone(), Value::String(value))
-                .is_some()
-            {
-                fields
-                    .faults
-                    .push(Fault::of("REPEATED", &name, "must be given once"));
+            let value = Value::String(value);
+            if fields.given.insert(name.clone(), value).is_some() {
+                fields.repeated(&name);
             }
         }
         fields
@@ -122,9 +119,7 @@ impl Fields {
         let texts = texts.map(|(name, text)| (name.to_owned(), Value::String(text.to_owned())));
         Self {
             given: texts.collect(),
-            nulls: BTreeSet::new(),
-            origin: Origin::Body,
-            faults: Vec::new(),
+            ..Self::of(Origin::Body)
         }
     }
 
@@ -268,6 +263,20 @@ impl Fields {
             Some(read) if self.faults.is_empty() => Ok(read),
             _ => Err(Failure::invalid(self.faults)),
         }
+    }
+
+    fn of(origin: Origin) -> Self {
+        Self {
+            given: BTreeMap::new(),
+            nulls: BTreeSet::new(),
+            origin,
+            faults: Vec::new(),
+        }
+    }
+
+    fn repeated(&mut self, name: &str) {
+        let Wrong { code, message } = Wrong::repeated();
+        self.faults.push(Fault::of(code, name, message));
     }
 
     fn wrong_type(&mut self, name: &str, wanted: &str) {

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use engine::customer::{Client, SecretDigest, TOKEN_LIFETIME_S};
 use engine::directory::customer::issue_token;
@@ -20,6 +20,7 @@ use super::Api;
 use super::access::credentials;
 use super::body::Raw;
 use super::error::{Failure, Fault, bad_credentials};
+use super::fields::properties::{Properties, unread};
 use super::secret::{draw, same};
 use super::words::scope_words;
 
@@ -64,16 +65,23 @@ struct Asked {
 
 impl Asked {
     /// Reads the Authorization header and the body; parameters it does not know are ignored (RFC
-    /// 6749 section 3.2).
+    /// 6749 section 3.2), and those it knows come once.
     fn read(headers: &HeaderMap, raw: &Raw) -> Result<Self, Failure> {
         let mut asked = Self::default();
+        let mut faults = Vec::new();
         for (name, value) in pairs(raw)? {
-            match name.as_str() {
-                "grant_type" => asked.grant = Some(value),
-                "client_id" => asked.id = Some(value),
-                "client_secret" => asked.secret = Some(value),
-                _ => {}
+            let known = match name.as_str() {
+                "grant_type" => &mut asked.grant,
+                "client_id" => &mut asked.id,
+                "client_secret" => &mut asked.secret,
+                _ => continue,
+            };
+            if known.replace(value).is_some() {
+                faults.push(Fault::of("REPEATED", &name, "must be given once"));
             }
+        }
+        if !faults.is_empty() {
+            return Err(Failure::invalid(faults));
         }
         if let Some(basic) = credentials(headers, "Basic") {
             let (id, secret) = basic_pair(basic).unzip();
@@ -108,11 +116,10 @@ fn pairs(raw: &Raw) -> Result<Vec<(String, String)>, Failure> {
                 .map(web::Query::into_inner)
                 .ok_or_else(|| Failure::malformed("not form-encoded"))
         }
-        "application/json" => match serde_json::from_slice(&raw.bytes) {
-            Ok(Value::Object(properties)) => texts(properties),
-            Ok(_) => Err(Failure::malformed("the body must be a JSON object")),
-            Err(error) => Err(Failure::malformed(format!("the body is not JSON: {error}"))),
-        },
+        "application/json" => {
+            let Properties(properties) = serde_json::from_slice(&raw.bytes).map_err(unread)?;
+            texts(properties)
+        }
         _ if raw.bytes.is_empty() => Ok(Vec::new()),
         _ => Err(Failure::unsupported_media(
             "application/json or application/x-www-form-urlencoded",
@@ -121,7 +128,7 @@ fn pairs(raw: &Raw) -> Result<Vec<(String, String)>, Failure> {
 }
 
 /// The texts among properties; those that are asked for have to be texts.
-fn texts(properties: Map<String, Value>) -> Result<Vec<(String, String)>, Failure> {
+fn texts(properties: Vec<(String, Value)>) -> Result<Vec<(String, String)>, Failure> {
     let (mut texts, mut faults) = (Vec::new(), Vec::new());
     for (name, value) in properties {
         match value {

@@ -74,7 +74,7 @@ pub(in crate::api) fn create_many() -> Described {
         )
         .header(HEADER, key(), ONCE)
         .json(lwm2m_of_many(), "What the devices are to do.")
-        .faults(&["REPEATED", "NOT_SUPPORTED_YET"])
+        .faults(&["NOT_SUPPORTED_YET"])
         .answer(202, many(), asked)
         .refusal(409, &codes, refused);
     retried_sometimes(operation, 409)

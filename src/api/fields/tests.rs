@@ -102,6 +102,40 @@ fn only_a_json_object_is_a_body() {
 }
 
 #[test]
+fn a_property_given_twice_is_a_fault() {
+    let twice = [
+        r#"{"name": "a", "name": "b"}"#,
+        r#"{"name": "a", "name": "a"}"#,
+        r#"{"name": null, "name": "a"}"#,
+        r#"{"name": "a", "n\u0061me": null}"#,
+    ];
+    for text in twice {
+        let mut fields = Fields::of_json(text.as_bytes()).unwrap();
+        fields.optional("name", label);
+        let told = told(fields.finish(Some(())).unwrap_err());
+        let repeated = json!([
+            {"code": "REPEATED", "message": "must be given once", "field": "name"},
+        ]);
+        assert_eq!(told, repeated, "{text}");
+    }
+}
+
+#[test]
+fn a_call_with_very_many_faults_is_told_the_first_and_how_many_more_there_are() {
+    let many = |count: usize| {
+        let unknown = (0..count).map(|number| (format!("p{number:05}"), json!(1)));
+        let fields = body(Value::Object(unknown.collect()));
+        told(fields.finish(Some(())).unwrap_err())
+    };
+    assert_eq!(many(100).as_array().unwrap().len(), 100);
+    let told = many(50_000);
+    assert_eq!(told.as_array().unwrap().len(), 101);
+    assert_eq!(told[99]["field"], "p00099");
+    let more = json!({"code": "MORE_FAULTS", "message": "faults that are not listed: 49900"});
+    assert_eq!(told[100], more);
+}
+
+#[test]
 fn a_name_fits_a_line() {
     assert!(label("Meter 7, cellar").is_ok());
     for text in ["", "  ", "a\nb", &"x".repeat(129)] {

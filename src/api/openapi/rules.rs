@@ -24,13 +24,15 @@ pub(super) const OPERATOR_TOKEN: &str = "operatorToken";
 pub(super) const CLIENT_SECRET: &str = "clientSecret";
 
 /// What may be wrong with a body.
-const BODY_FAULTS: [&str; 6] = [
+const BODY_FAULTS: [&str; 8] = [
     "MALFORMED_BODY",
     "REQUIRED",
     "WRONG_TYPE",
     "OUT_OF_RANGE",
     "INVALID_VALUE",
     "UNKNOWN_PROPERTY",
+    "REPEATED",
+    "MORE_FAULTS",
 ];
 
 /// The operation of a route with all that holds for its kind.
@@ -131,7 +133,12 @@ fn query_faults(operation: &Operation) -> Vec<&'static str> {
             .iter()
             .filter(|it| it.place == Place::Query)
     };
-    let mut codes = vec!["INVALID_VALUE", "REPEATED", "UNKNOWN_PARAMETER"];
+    let mut codes = vec![
+        "INVALID_VALUE",
+        "REPEATED",
+        "UNKNOWN_PARAMETER",
+        "MORE_FAULTS",
+    ];
     if asked().any(|parameter| parameter.need == Need::Required) {
         codes.insert(0, "REQUIRED");
     }

@@ -39,6 +39,7 @@ fn issue_as(id: &'static str) -> Operation {
             &[
                 "MALFORMED_BODY",
                 "REQUIRED",
+                "REPEATED",
                 "WRONG_TYPE",
                 "UNSUPPORTED_GRANT_TYPE",
             ],

@@ -32,6 +32,19 @@ async fn what_is_shown_in_json_has_to_be_text() {
 }
 
 #[actix_web::test]
+async fn what_is_shown_twice_is_refused() {
+    let world = World::new();
+    let json = r#"{"grant_type": "a", "client_id": "b", "client_id": "c", "x": "d", "x": "e"}"#;
+    let form = "grant_type=a&client_id=b&client_id=c&x=d&x=e";
+    for (media_type, body) in [(JSON, json), (FORM, form)] {
+        let answer = world.call(ask(PATHS[0], media_type, body)).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+        let told = ("REPEATED".to_owned(), "client_id".to_owned());
+        assert_eq!(answer.faults(), [told], "{media_type}");
+    }
+}
+
+#[actix_web::test]
 async fn a_client_shows_its_secret_in_any_of_the_known_ways() {
     let world = World::new();
     let acme = world.customer("acme", &["all"]).await;
