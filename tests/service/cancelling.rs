@@ -73,6 +73,8 @@ fn a_request_for_now_that_waits_for_its_device_cannot_be_cancelled() {
     let waiting = scene.caller.create_action(ID, &write("/3/0/15", "now"));
     let refused = scene.caller.cancel_action(&waiting).expect(409);
     assert_eq!(error_codes(&refused), ["REQUEST_NOT_SCHEDULED"]);
+    let why = "only a scheduled request can be taken back; this one is in progress";
+    assert_eq!(refused["errors"][0]["message"], why);
     assert_eq!(cancel_all(&scene.caller, ID).expect(200), json!([]));
     scene.device.update();
     assert_eq!(outcome(&scene.caller.final_action(&waiting)).0, "SUCCEEDED");

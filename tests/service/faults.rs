@@ -79,14 +79,14 @@ fn every_fault_of_an_action_request_is_told_at_once() {
         (
             json!({ "action": "write", "expiresIn": 604_801 }),
             &[
-                ("INVALID_VALUE", "data"),
                 ("OUT_OF_RANGE", "expiresIn"),
+                ("REQUIRED", "data"),
                 ("REQUIRED", "resourceAddress"),
             ],
         ),
         (
             json!({ "action": "write", "resourceAddress": "/3/0/15" }),
-            &[("INVALID_VALUE", "data")],
+            &[("REQUIRED", "data")],
         ),
         (
             json!({ "action": "execute", "resourceAddress": "/3/0" }),
@@ -94,10 +94,7 @@ fn every_fault_of_an_action_request_is_told_at_once() {
         ),
         (
             json!({ "action": "write", "resourceAddress": "/3" }),
-            &[
-                ("INVALID_VALUE", "data"),
-                ("INVALID_VALUE", "resourceAddress"),
-            ],
+            &[("INVALID_VALUE", "resourceAddress"), ("REQUIRED", "data")],
         ),
         (
             json!({ "action": "jump", "sendAttempts": 9, "colour": "red" }),
@@ -118,8 +115,17 @@ fn every_fault_of_an_action_request_is_told_at_once() {
 fn every_fault_of_a_device_or_its_key_is_told_with_its_field() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
-    let devices: [(Value, Faults); 4] = [
+    let devices: [(Value, Faults); 7] = [
         (json!({}), &[("REQUIRED", "deviceId")]),
+        (
+            json!({ "deviceId": ".." }),
+            &[("INVALID_VALUE", "deviceId")],
+        ),
+        (
+            json!({ "deviceId": "import" }),
+            &[("INVALID_VALUE", "deviceId")],
+        ),
+        (json!({ "iccid": "import" }), &[("INVALID_VALUE", "iccid")]),
         (json!({ "deviceId": "" }), &[("INVALID_VALUE", "deviceId")]),
         (json!({ "deviceId": 7 }), &[("WRONG_TYPE", "deviceId")]),
         (

@@ -45,10 +45,10 @@ pub struct Cancelled {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum CancelRefusal {
     /// The device has no such request waiting.
-    #[error("the request is not waiting for the device")]
+    #[error("only a scheduled request can be taken back; this one is final")]
     NotPending,
-    /// It is already being sent.
-    #[error("the request is already being sent")]
+    /// It is in progress, whether or not anything of it was sent.
+    #[error("only a scheduled request can be taken back; this one is in progress")]
     NotScheduled,
 }
 
@@ -121,6 +121,7 @@ impl Device {
             out.keep_promise(Promise {
                 once,
                 device: action.device,
+                number: self.identity.number(),
                 action: action.id,
                 at: m.now(),
             });

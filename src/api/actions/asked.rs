@@ -78,7 +78,7 @@ fn lwm2m_request(fields: &mut Fields) -> Option<Lwm2mRequest> {
     };
     draft.read().unwrap_or_else(|faults| {
         for fault in faults {
-            fields.fault(field_of(fault), fault);
+            fields.fault(field_of(fault), wrong(fault));
         }
         None
     })
@@ -88,6 +88,17 @@ fn field_of(fault: RequestFault) -> &'static str {
     match fault.part() {
         Part::Address => "resourceAddress",
         Part::Data => "data",
+    }
+}
+
+fn wrong(fault: RequestFault) -> Wrong {
+    match fault {
+        RequestFault::DataMissing => Wrong::required(fault),
+        RequestFault::Address(_)
+        | RequestFault::NoResource
+        | RequestFault::ResourceInstance
+        | RequestFault::DataUnwanted
+        | RequestFault::DataTooLong { .. } => fault.into(),
     }
 }
 
