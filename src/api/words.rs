@@ -159,6 +159,9 @@ const EVERY_SCOPE: &str = "all";
 
 /// The scopes a list of words stands for.
 pub(super) fn read_scopes(words: &[String]) -> Result<Scopes, String> {
+    if words.is_empty() {
+        return Err("must have at least one item".to_owned());
+    }
     words
         .iter()
         .try_fold(Scopes::NONE, |scopes, word| match word.as_str() {
@@ -238,6 +241,10 @@ mod tests {
         assert_eq!(read_scopes(&with_all), Ok(Scopes::ALL));
         assert_eq!(scope_words(Scopes::ALL), ["all"]);
         assert!(read_scopes(&["logs:write".to_owned()]).is_err());
+        assert!(
+            read_scopes(&[]).is_err(),
+            "who may do nothing needs no secret"
+        );
     }
 
     fn check<T: Word + std::fmt::Debug>(cases: &[T]) {

@@ -46,7 +46,7 @@ fn new_client() -> Schema {
         .must("name", names::label(), "What people call it.")
         .may(
             "scopes",
-            scopes(),
+            scopes().at_least_one(),
             "What it may do; everything where nothing is said.",
         )
         .named("NewClient")
