@@ -39,6 +39,7 @@ mod zone;
 
 use std::sync::Arc;
 
+use actix_web::http::Method;
 use actix_web::middleware::from_fn;
 use actix_web::{HttpResponse, web};
 
@@ -144,7 +145,9 @@ pub fn configure(app: &mut web::ServiceConfig, state: State) {
     for path in paths() {
         let mut resource = web::resource(path);
         for route in ROUTES.iter().filter(|route| route.path == path) {
-            resource = resource.route(mounted(route));
+            for method in methods(route) {
+                resource = resource.route(mounted(route, method));
+            }
         }
         app.service(resource.default_service(other_method(path)));
     }
@@ -162,23 +165,31 @@ fn paths() -> Vec<&'static str> {
     paths
 }
 
-fn mounted(route: &'static Route) -> actix_web::Route {
+/// The methods by which a route is called: what can be read is told the HEAD of, too (RFC 9110
+/// section 9.1), and the server leaves the body of that answer out.
+fn methods(route: &Route) -> Vec<Method> {
+    match route.method {
+        Method::GET => vec![Method::GET, Method::HEAD],
+        ref other => vec![other.clone()],
+    }
+}
+
+fn mounted(route: &'static Route, method: Method) -> actix_web::Route {
     let door = Door {
         access: route.access,
         route: route.path,
     };
-    let answered = (route.answer)(web::method(route.method.clone()));
+    let answered = (route.answer)(web::method(method));
     answered.wrap(from_fn(move |request, next| {
         call::serve(door, request, next)
     }))
 }
 
 fn other_method(path: &'static str) -> actix_web::Route {
-    let methods = ROUTES
-        .iter()
-        .filter(|route| route.path == path)
-        .map(|it| it.method.as_str());
-    let allowed = methods.collect::<Vec<_>>().join(", ");
+    let routes = ROUTES.iter().filter(|route| route.path == path);
+    let known: Vec<_> = routes.flat_map(methods).collect();
+    let known: Vec<_> = known.iter().map(Method::as_str).collect();
+    let allowed = known.join(", ");
     let refuse = move || {
         let failure = Failure::method_not_allowed(&allowed);
         async move { Err::<HttpResponse, _>(failure) }

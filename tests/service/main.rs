@@ -19,6 +19,7 @@ mod errors;
 mod failures;
 mod faults;
 mod finding;
+mod heads;
 mod history;
 mod idempotency;
 mod identity;

@@ -60,7 +60,9 @@ impl Request {
         stream.write_all(text.as_bytes())?;
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer)?;
-        Response::read(&answer).ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
+        let is_head = self.head.starts_with("HEAD ");
+        let response = Response::read(&answer).filter(|it| is_head || it.is_whole());
+        response.ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
     }
 
     /// Sends the beginning of it and goes away.
@@ -78,7 +80,7 @@ impl Request {
 }
 
 impl Response {
-    /// The whole answer, or None if the connection broke before its end.
+    /// The answer, or None if the connection broke in its head.
     fn read(bytes: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(bytes);
         let (head, body) = text.split_once("\r\n\r\n")?;
@@ -92,11 +94,14 @@ impl Response {
             response.header("transfer-encoding").is_none(),
             "bodies here have a length"
         );
-        let length = response
-            .header("content-length")
-            .map(|length| length.parse().unwrap());
-        let is_whole = length.is_none_or(|length: usize| length == response.body.len());
-        is_whole.then_some(response)
+        Some(response)
+    }
+
+    /// Whether the connection broke after the end of the body.
+    fn is_whole(&self) -> bool {
+        let length = self.header("content-length");
+        let length = length.map(|length| length.parse().unwrap());
+        length.is_none_or(|length: usize| length == self.body.len())
     }
 
     /// A header's value.

@@ -13,7 +13,7 @@ use crate::api::tests::world::{Credentials, OPERATOR, World};
 use crate::api::words::Word;
 use crate::config::Config;
 
-const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /// Takes lines in place of a body in JSON, and has bounds of its own.
 const IMPORT: &str = "/management-api/v1/devices/import";
@@ -25,7 +25,10 @@ async fn a_method_that_a_path_has_not_is_told_those_it_has() {
         let known: Vec<_> = ROUTES
             .iter()
             .filter(|route| route.path == path)
-            .map(|route| route.method.as_str())
+            .flat_map(|route| match route.method.as_str() {
+                "GET" => vec!["GET", "HEAD"],
+                other => vec![other],
+            })
             .collect();
         for method in METHODS.iter().filter(|method| !known.contains(method)) {
             let answer = world.call(World::request(method, &named(path))).await;
@@ -38,6 +41,24 @@ async fn a_method_that_a_path_has_not_is_told_those_it_has() {
             assert_eq!(answer.header("allow"), Some(allowed.as_str()), "{path}");
             assert_eq!(answer.faults()[0].0, "METHOD_NOT_ALLOWED");
         }
+    }
+}
+
+#[actix_web::test]
+async fn whatever_can_be_read_can_be_asked_for_its_head() {
+    let world = World::new();
+    let acme = world.customer("acme", &["all"]).await;
+    // No device is at home in this world to be inspected.
+    let is_there = |route: &&Route| !route.path.ends_with("/{device}");
+    let read = ROUTES.iter().filter(|route| route.method == "GET");
+    for route in read.filter(is_there) {
+        let whole = world.call(request(route, &acme)).await;
+        let head = request(route, &acme).method(actix_web::http::Method::HEAD);
+        let head = world.call(head).await;
+        assert_eq!(head.status, whole.status, "{}", route.path);
+        assert_ne!(head.status, StatusCode::METHOD_NOT_ALLOWED);
+        let media = whole.header("content-type");
+        assert_eq!(head.header("content-type"), media, "{}", route.path);
     }
 }
 
