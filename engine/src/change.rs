@@ -71,6 +71,8 @@ pub enum Expect {
         key: OnceKey,
         /// The device.
         device: DeviceKey,
+        /// The number of the device.
+        number: u64,
     },
 }
 

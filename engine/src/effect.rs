@@ -80,9 +80,17 @@ impl Effects {
 
     /// Keeps what a call was promised, unless it was promised something before.
     pub fn keep_promise(&mut self, promise: Promise) {
-        let Promise { once, device, .. } = promise;
-        let key = once.key;
-        self.push(Effect::Expect(Expect::Unpromised { key, device }));
+        let Promise {
+            once,
+            device,
+            number,
+            ..
+        } = promise;
+        self.push(Effect::Expect(Expect::Unpromised {
+            key: once.key,
+            device,
+            number,
+        }));
         self.push(Effect::Save(Change::KeepPromise(promise)));
     }
 

@@ -2,7 +2,8 @@
 //! (`Idempotency-Key`)?
 //!
 //! A row for each device that was promised a request under a key lives and dies with the request's
-//! own row: in one batch. A call that was refused promised nothing and leaves nothing.
+//! own row: in one batch. A call that was refused promised nothing and leaves nothing. What was
+//! promised for a device is nothing to one that is made anew with its id.
 
 use sha2::{Digest, Sha256};
 
@@ -92,6 +93,8 @@ pub struct Promise {
     pub once: Once,
     /// The device.
     pub device: DeviceKey,
+    /// The number of the device, because another one may come to have its key.
+    pub number: u64,
     /// The request that was made for it.
     pub action: ActionId,
     /// When.

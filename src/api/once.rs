@@ -15,6 +15,7 @@ use tracing::Instrument as _;
 
 use engine::ids::{ActionId, DeviceKey};
 use engine::promise::{Fingerprint, KeyText, Once, OnceKey, Promise};
+use store::Store;
 
 use super::Api;
 use super::access::Caller;
@@ -122,6 +123,7 @@ where
         if promises.iter().any(|promise| promise.once != once) {
             return Err(Failure::key_reused());
         }
+        let promises = held(&*store, promises).await?;
         let once = Some(once);
         act(Known { once, promises }).await
     };
@@ -129,6 +131,18 @@ where
     let acting = actix_web::rt::spawn(acting.in_current_span());
     let broken = |panicked| Err(Failure::internal(panicked));
     acting.await.unwrap_or_else(broken)
+}
+
+/// The promises whose device is there: one that was made anew with its id was promised nothing.
+async fn held(store: &dyn Store, promises: Vec<Promise>) -> Result<Vec<Promise>, Failure> {
+    let mut held = Vec::with_capacity(promises.len());
+    for promise in promises {
+        let profile = store.profile(promise.device).await?;
+        if profile.is_some_and(|it| it.number == promise.number) {
+            held.push(promise);
+        }
+    }
+    Ok(held)
 }
 
 /// The named calls under way.

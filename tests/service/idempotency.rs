@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::errors::check;
 use crate::scene::{ID, page, silent_device, start, with};
-use crate::vocabulary::caller::{Caller, text};
+use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::http::Response;
 use crate::vocabulary::lwm2m::{outcome, read, when_active, write};
@@ -95,6 +95,35 @@ fn a_key_of_one_customer_is_nothing_to_another() {
     let theirs = named(&stranger, "k", &path, &body).expect(202);
     assert_ne!(ours["id"], theirs["id"]);
     assert_eq!((ids(&caller).len(), ids(&stranger).len()), (1, 1));
+}
+
+#[test]
+fn what_a_device_was_promised_goes_with_it() {
+    let (_service, caller) = start(&[]);
+    for device in [ID, "other"] {
+        silent_device(&caller, device);
+    }
+    let one = when_active(read("/3/0/0"));
+    let many = with(one.clone(), "deviceIds", json!([ID, "other"]));
+    let ask_one = || named(&caller, "one", ONE, &one);
+    let ask_many = || named(&caller, "many", MANY, &many).expect(202);
+    let (first, first_of_many) = (ask_one().expect(202), ask_many());
+    let forgotten = caller.request("DELETE", &format!("{API}/devices/{ID}"));
+    assert_eq!(forgotten.status, 204);
+    assert_eq!(ask_one().status, 404);
+    silent_device(&caller, ID);
+    let (again, again_of_many) = (ask_one().expect(202), ask_many());
+    assert_ne!(again["id"], first["id"], "the device was made anew");
+    assert_eq!(ask_one().expect(202), again);
+    assert_eq!(ask_many(), again_of_many);
+    let [asked, asked_again] = [&first_of_many, &again_of_many]
+        .map(|answer| text(&answer["acceptedRequests"][0]["requestId"]));
+    assert_ne!(asked, asked_again);
+    let of_other = |answer: &Value| answer["acceptedRequests"][1].clone();
+    assert_eq!(of_other(&again_of_many), of_other(&first_of_many));
+    let open = ids(&caller);
+    assert!(open.contains(&text(&again["id"])) && open.contains(&asked_again));
+    assert_eq!(open.len(), 3);
 }
 
 #[test]

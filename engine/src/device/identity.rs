@@ -35,6 +35,7 @@ pub struct Identity {
     imsi: Span,
     endpoint: Span,
     ip: Option<IpAddr>,
+    number: u64,
 }
 
 impl Identity {
@@ -49,6 +50,7 @@ impl Identity {
             imsi: Span::pack(imsi, &mut texts),
             customer: Span::pack(profile.customer.as_str(), &mut texts),
             ip: profile.ip,
+            number: profile.number,
             texts: texts.into(),
         }
     }
@@ -84,17 +86,22 @@ impl Identity {
         self.ip
     }
 
+    /// The number that tells it from another device of its id.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     fn text(&self, span: Span) -> &str {
-        let start = usize::from(span.start);
+        let start = usize::from(u16::from_be_bytes(span.start));
         let end = start + usize::from(span.length);
         self.texts.get(start..end).expect("a span was packed")
     }
 }
 
-/// Where a name stands among the texts.
+/// Where a name stands among the texts, in three bytes: an identity has five.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Span {
-    start: u16,
+    start: [u8; 2],
     length: u8,
 }
 
@@ -105,7 +112,9 @@ impl Span {
             texts.len() - text.len()
         });
         Self {
-            start: u16::try_from(start).expect("five names have less than 65,536 bytes"),
+            start: u16::try_from(start)
+                .expect("five names have less than 65,536 bytes")
+                .to_be_bytes(),
             length: u8::try_from(text.len()).expect("a name has 255 bytes at most"),
         }
     }
@@ -165,6 +174,7 @@ mod tests {
         assert_eq!(packed.imsi(), profile.imsi);
         assert_eq!(packed.endpoint(), profile.endpoint.as_str());
         assert_eq!(packed.ip(), profile.ip);
+        assert_eq!(packed.number(), profile.number);
     }
 
     fn profile(customer: &str, device: &str, iccid: &str, endpoint: &str) -> Profile {

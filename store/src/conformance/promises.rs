@@ -39,9 +39,15 @@ pub(super) fn once_for_each_device(ground: &Ground<'_>) {
     assert_eq!(commit(&*store, keeping(again)), Err(CommitError::Conflict));
     let elsewhere = promised(once("one"), &meters[1], 20);
     assert_eq!(commit(&*store, keeping(elsewhere)), Ok(()));
+    let anew = Promise {
+        number: first.number + 7,
+        ..promised(once("one"), &meters[0], 30)
+    };
+    assert_eq!(commit(&*store, keeping(anew)), Ok(()), "made anew");
     let kept = told_of(&*store, first.once);
-    assert_eq!(kept.len(), 2);
-    assert!(kept.contains(&first) && kept.contains(&elsewhere));
+    assert_eq!(kept.len(), 3);
+    let each = [&first, &elsewhere, &anew];
+    assert!(each.iter().all(|promise| kept.contains(promise)));
 }
 
 pub(super) fn go_when_they_are_old(ground: &Ground<'_>) {
@@ -68,31 +74,41 @@ pub(super) fn go_when_they_are_old(ground: &Ground<'_>) {
     assert_eq!(commit(&*store, keeping(again)), Ok(()));
 }
 
-fn told_of(store: &dyn Store, once: Once) -> Vec<Promise> {
+pub(super) fn told_of(store: &dyn Store, once: Once) -> Vec<Promise> {
     wait(store.promises_under(once.key)).expect("an answer")
 }
 
-fn once(name: &str) -> Once {
+pub(super) fn once(name: &str) -> Once {
     Once {
         key: OnceKey::of(4_711, &KeyText::parse(name).expect("a key")),
         call: Fingerprint::of(&[name.as_bytes()]),
     }
 }
 
-fn promised(once: Once, device: &Profile, second: i64) -> Promise {
+pub(super) fn promised(once: Once, device: &Profile, second: i64) -> Promise {
     Promise {
         once,
         device: device.key(),
+        number: device.number,
         action: action(device, second, device.number).id,
         at: at(second),
     }
 }
 
 fn keeping(promise: Promise) -> Batch {
-    let Promise { once, device, .. } = promise;
+    let Promise {
+        once,
+        device,
+        number,
+        ..
+    } = promise;
     let key = once.key;
     Batch {
-        expects: vec![Expect::Unpromised { key, device }],
+        expects: vec![Expect::Unpromised {
+            key,
+            device,
+            number,
+        }],
         ..batch(vec![Change::KeepPromise(promise)])
     }
 }

@@ -6,9 +6,9 @@ use engine::promise::OnceKey;
 
 use super::{Builder, Key, Table, append, last_id, rest_of};
 
-/// What was promised for a device under a key.
-pub(crate) fn promise(key: OnceKey, device: DeviceKey) -> Key {
-    append(promises_under(key), device.as_bytes())
+/// What was promised under a key for a device of a number.
+pub(crate) fn promise(key: OnceKey, device: DeviceKey, number: u64) -> Key {
+    numbered(promises_under(key), device, number)
 }
 
 /// What the keys of all that was promised under a key begin with.
@@ -17,8 +17,9 @@ pub(crate) fn promises_under(key: OnceKey) -> Key {
 }
 
 /// That something was promised at an instant.
-pub(crate) fn promise_by_age(at: Timestamp, key: OnceKey, device: DeviceKey) -> Key {
-    append(append(promised_from(at), key.as_bytes()), device.as_bytes())
+pub(crate) fn promise_by_age(at: Timestamp, key: OnceKey, device: DeviceKey, number: u64) -> Key {
+    let of_key = append(promised_from(at), key.as_bytes());
+    numbered(of_key, device, number)
 }
 
 /// Where what was promised at an instant or later begins.
@@ -39,7 +40,13 @@ pub(crate) fn promise_from_age(age: &[u8]) -> Key {
         .end()
 }
 
-/// The device a promise is about, from its key.
-pub(crate) fn device_of(promise: &[u8]) -> Option<DeviceKey> {
-    last_id(promise).map(DeviceKey::from_bytes)
+/// The device a promise is about and its number, from its key.
+pub(crate) fn device_of(promise: &[u8]) -> Option<(DeviceKey, u64)> {
+    let (before, number) = promise.split_last_chunk()?;
+    let device = last_id(before).map(DeviceKey::from_bytes)?;
+    Some((device, u64::from_be_bytes(*number)))
+}
+
+fn numbered(prefix: Key, device: DeviceKey, number: u64) -> Key {
+    append(append(prefix, device.as_bytes()), &number.to_be_bytes())
 }

@@ -1,6 +1,6 @@
 //! How is kept what a call was promised for a device?
 //!
-//! The key says under which key and for which device.
+//! The key says under which key, for which device and of which number.
 
 use engine::ids::{ActionId, DeviceKey};
 use engine::moment::Timestamp;
@@ -33,10 +33,10 @@ pub(crate) fn write_promise(promise: &Promise) -> Vec<u8> {
     write(VERSION, &record)
 }
 
-/// Reads a promise for a device under a key.
+/// Reads a promise under a key for a device of a number.
 pub(crate) fn read_promise(
     key: OnceKey,
-    device: DeviceKey,
+    (device, number): (DeviceKey, u64),
     value: &[u8],
 ) -> Result<Promise, Unreadable> {
     let record: PromiseV1 = read(VERSION, value)?;
@@ -44,6 +44,7 @@ pub(crate) fn read_promise(
     Ok(Promise {
         once: Once { key, call },
         device,
+        number,
         action: ActionId::from_bytes(record.action.into()),
         at: Timestamp::from_ms(record.at_ms),
     })

@@ -132,9 +132,11 @@ impl Check {
                 record::profile::write_profile(profile),
             ),
             Expect::Status { action, is } => Self::Status(key::action::action(*action), *is),
-            Expect::Unpromised { key, device } => {
-                Self::Absent(key::promise::promise(*key, *device))
-            }
+            Expect::Unpromised {
+                key,
+                device,
+                number,
+            } => Self::Absent(key::promise::promise(*key, *device, *number)),
         }
     }
 }
@@ -311,13 +313,18 @@ impl Steps {
 
     fn keep_promise(&mut self, promise: &Promise) {
         let Promise {
-            once, device, at, ..
+            once,
+            device,
+            number,
+            at,
+            ..
         } = *promise;
         self.put(
-            key::promise::promise(once.key, device),
+            key::promise::promise(once.key, device, number),
             &record::promise::write_promise(promise),
         );
-        self.put(key::promise::promise_by_age(at, once.key, device), &[]);
+        let by_age = key::promise::promise_by_age(at, once.key, device, number);
+        self.put(by_age, &[]);
     }
 
     fn append_entry(&mut self, entry: &Entry) {
