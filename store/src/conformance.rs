@@ -46,7 +46,7 @@ pub struct Ground<'a> {
 /// Something that must hold.
 type Law = fn(&Ground<'_>);
 
-const LAWS: [(&str, Law); 44] = [
+const LAWS: [(&str, Law); 45] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -213,6 +213,10 @@ const LAWS: [(&str, Law); 44] = [
     (
         "a sweep stops at its bound and goes on later",
         sweeping::stops_at_its_bound,
+    ),
+    (
+        "a sweep takes of every kind, however much there is of others",
+        sweeping::takes_of_every_kind,
     ),
 ];
 

@@ -3,11 +3,14 @@
 use engine::action::{Action, Status};
 use engine::change::Change;
 use engine::customer::SecretDigest;
+use engine::ids::CustomerId;
 
 use super::given::{
-    acme, action, at, client, created, customer, device, entry, known, moved, saved, token,
+    acme, action, at, client, created, customer, device, entry, event, forgotten, known, moved,
+    saved, token,
 };
 use super::lists::{everything, whole_log};
+use super::promises::{once, promised, told_of};
 use super::{Ground, commit, put, wait};
 use crate::{Retention, Store, Swept};
 
@@ -113,6 +116,72 @@ pub(super) fn stops_at_its_bound(ground: &Ground<'_>) {
     );
     assert_eq!(everything(&*store, &acme()), (vec![], 0));
     assert_eq!(whole_log(&*store, &acme()), (vec![], 0));
+}
+
+pub(super) fn takes_of_every_kind(ground: &Ground<'_>) {
+    let store = ground.open();
+    let (meter, gone) = (device(&acme(), 1), device(&acme(), 2));
+    let script = client(&acme(), "script");
+    for device in [&meter, &gone] {
+        assert_eq!(commit(&*store, known(device)), Ok(()));
+    }
+    put(&*store, vec![Change::PutClient(script.clone())]);
+    let token_of = |number: u64| token(&script, &number.to_string(), at(10));
+    let once_of = |number: u64| once(&number.to_string());
+    for number in 0..20 {
+        let done = moved(&action(&meter, 10, number), Status::Succeeded);
+        assert_eq!(commit(&*store, created(&done)), Ok(()));
+        let changes = vec![
+            Change::PutToken(token_of(number)),
+            Change::KeepPromise(promised(once_of(number), &meter, 10)),
+            Change::AppendEntry(Box::new(entry(&meter, 10, number))),
+            Change::AppendEvent(Box::new(event(&meter, 10, number))),
+            Change::AppendEvent(Box::new(event(&gone, 500, number))),
+            Change::AppendEntry(Box::new(entry(&device(&gone_too(), 3), 500, number))),
+        ];
+        put(&*store, changes);
+    }
+    assert_eq!(commit(&*store, forgotten(&gone)), Ok(()));
+    put(&*store, vec![Change::RemoveCustomer(gone_too())]);
+
+    let left = || {
+        let has_token = |number: &u64| {
+            let digest = token_of(*number).digest;
+            wait(store.token(digest)).expect("an answer").is_some()
+        };
+        let has_promise = |number: &u64| !told_of(&*store, once_of(*number)).is_empty();
+        [
+            (0..20).filter(has_token).count(),
+            (0..20).filter(has_promise).count(),
+            everything(&*store, &acme()).0.len(),
+            whole_log(&*store, &acme()).0.len(),
+            wait(store.events_of(meter.key(), None, 20))
+                .expect("an answer")
+                .len(),
+        ]
+    };
+    assert_eq!(left(), [20; 5]);
+    let due = Retention {
+        events_before: at(100),
+        ..RETENTION()
+    };
+    let swept = wait(store.sweep(due, 35)).expect("a sweep");
+    assert_eq!((swept.removed, swept.more), (35, true));
+    assert!(left().iter().all(|left| *left < 20), "{:?}", left());
+    let mut removed = 35;
+    loop {
+        let swept = wait(store.sweep(due, 35)).expect("a sweep");
+        removed += swept.removed;
+        if !swept.more {
+            break;
+        }
+    }
+    assert_eq!((removed, left()), (7 * 20, [0; 5]));
+}
+
+/// A customer that is removed.
+fn gone_too() -> CustomerId {
+    customer("globex").id
 }
 
 fn finish(store: &dyn Store, request: &Action) -> Action {

@@ -53,6 +53,8 @@ pub(super) struct Committer {
     gauge: Arc<Gauge>,
     jobs: Receiver<Job>,
     epochs: Epochs,
+    /// The rows that commits wrote since the last sweep, if that left something to be swept.
+    written: Option<usize>,
 }
 
 /// A batch and where the verdict on it goes.
@@ -135,6 +137,7 @@ impl Committer {
             gauge,
             jobs,
             epochs,
+            written: None,
         }
     }
 
@@ -241,11 +244,14 @@ impl Committer {
                 span.in_scope(|| apply::apply(plan, &mut self.epochs, &mut rows))
             })
             .collect::<Result<_, _>>()?;
+        if let Some(written) = &mut self.written {
+            *written = written.saturating_add(rows.len());
+        }
         self.persist(rows)?;
         Ok(verdicts)
     }
 
-    fn sweep(&self, wanted: SweepWanted) {
+    fn sweep(&mut self, wanted: SweepWanted) {
         let SweepWanted {
             retention,
             max,
@@ -279,13 +285,17 @@ impl Committer {
         })
     }
 
-    fn remove_old(&self, retention: &Retention, max: u32) -> Result<Swept, Unavailable> {
+    fn remove_old(&mut self, retention: &Retention, max: u32) -> Result<Swept, Unavailable> {
         if !self.may_tidy() {
             return Err(Unavailable);
         }
         let mut rows = Overlay::new(&self.db);
-        let swept = sweep::sweep(retention, max, &mut rows)
+        let written = self.written.take().unwrap_or_default();
+        let swept = sweep::sweep(retention, max, written, &mut rows)
             .and_then(|swept| self.persist(rows).map(|()| swept));
+        if swept.as_ref().is_ok_and(|swept| swept.more) {
+            self.written = Some(0);
+        }
         swept.map_err(|fault| {
             self.fail(&fault);
             Unavailable

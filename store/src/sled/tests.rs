@@ -7,7 +7,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::action::Status;
+use engine::admin_log::entry::Entry;
+use engine::admin_log::payload::Payload;
 use engine::change::Change;
+use engine::moment::Timestamp;
 use engine::setting::{SettingName, SettingState};
 
 use super::*;
@@ -197,23 +200,62 @@ fn a_sweep_of_everything_leaves_room_for_commits_between_its_parts() {
     let home = tempfile::tempdir().unwrap();
     let store = SledStore::open(Options::at(home.path())).unwrap();
     let meter = device(&acme(), 1);
-    let most = sweep::SWEEP_MAX as u64;
-    let entries = (0..3 * most).map(|chance| entry(&meter, 10, chance));
-    let append = |entry| Change::AppendEntry(Box::new(entry));
-    commit(&store, batch(entries.map(append).collect()));
-
-    let everything = Retention {
-        entries_before: at(100),
-        ..Retention::NOTHING
+    // An event is two rows.
+    let [most, least] = [sweep::ROWS_MAX, sweep::ROWS].map(|rows| rows as u64 / 2);
+    let say = |second, number| {
+        let events = (0..number).map(|chance| event(&meter, second, chance));
+        let append = |event| Change::AppendEvent(Box::new(event));
+        commit(&store, batch(events.map(append).collect()));
     };
-    for part in 1..=3 {
-        let swept = wait(store.sweep(everything, u32::MAX)).unwrap();
-        assert_eq!((swept.removed, swept.more), (most, true), "part {part}");
-        commit(&store, request(part));
+    // Where nothing comes, or was not followed by a sweep that left something, little goes.
+    say(10, 3 * least);
+    for (part, removed) in [least, least].into_iter().enumerate() {
+        let swept = wait(store.sweep(EVERYTHING, u32::MAX)).unwrap();
+        assert_eq!((swept.removed, swept.more), (removed, true), "part {part}");
+        commit(&store, request(part as u64));
     }
-    let swept = wait(store.sweep(everything, u32::MAX));
-    assert_eq!(swept, Ok(Swept::default()));
+    // Else as much goes as has come, if that is not too much.
+    for (second, come, removed) in [(20, 2 * least, 2 * least), (30, 2 * most, most)] {
+        say(second, come);
+        let swept = wait(store.sweep(EVERYTHING, u32::MAX)).unwrap();
+        assert!((removed..removed + 9).contains(&swept.removed), "{swept:?}");
+    }
+    let mut swept = Swept {
+        removed: 0,
+        more: true,
+    };
+    while swept.more {
+        swept = wait(store.sweep(EVERYTHING, u32::MAX)).unwrap();
+        assert!(swept.removed <= least);
+    }
+    assert_eq!(wait(store.events_of(meter.key(), None, 1)), Ok(vec![]));
 }
+
+#[test]
+fn fewer_things_are_swept_at_once_where_each_is_more_rows() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SledStore::open(Options::at(home.path())).unwrap();
+    let meter = device(&acme(), 1);
+    let long = |chance| Entry {
+        payload: Some(Payload::Whole([0; 60_000].into())),
+        ..entry(&meter, 10, chance)
+    };
+    let append = |chance| Change::AppendEntry(Box::new(long(chance)));
+    commit(&store, batch((0..60).map(append).collect()));
+    // Each is three rows and fifteen of its payload; those that count it are the same for all.
+    for removed in [29, 29, 2] {
+        let swept = wait(store.sweep(EVERYTHING, u32::MAX)).unwrap();
+        assert_eq!((swept.removed, swept.more), (removed, removed == 29));
+    }
+}
+
+const EVERYTHING: Retention = Retention {
+    actions_before: Timestamp::from_ms(i64::MAX),
+    entries_before: Timestamp::from_ms(i64::MAX),
+    events_before: Timestamp::from_ms(i64::MAX),
+    tokens_before: Timestamp::from_ms(i64::MAX),
+    promises_before: Timestamp::from_ms(i64::MAX),
+};
 
 fn commit(store: &SledStore, batch: Batch) {
     assert_eq!(wait(store.commit(batch)), Ok(()));

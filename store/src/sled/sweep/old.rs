@@ -1,0 +1,137 @@
+//! What is removed for its age?
+
+use engine::action::Action;
+use engine::admin_log::entry::Entry;
+use engine::ids::ActionId;
+
+use super::room::{Removed, Room};
+use crate::Retention;
+use crate::key;
+use crate::record::{self, Unreadable};
+use crate::sled::apply::{Indexed, remove_action, remove_updates};
+use crate::sled::counting::Counted;
+use crate::sled::fault::Fault;
+use crate::sled::kv;
+use crate::sled::overlay::Overlay;
+
+/// Removes access tokens.
+pub(super) fn tokens(
+    retention: &Retention,
+    room: Room,
+    rows: &mut Overlay<'_>,
+) -> Result<Removed, Fault> {
+    let first = key::token::by_expiry();
+    let end = key::token::expiring_from(retention.tokens_before);
+    room.clear(&first, &end, rows, |expiring, rows| {
+        let token = key::token::token_from_expiry(&expiring);
+        if let Some(value) = kv::load(rows, &token)? {
+            let kept = record::customer::read_token(&value)?;
+            rows.remove(key::token::token_of(&kept.client, &kept.digest));
+        }
+        rows.remove(token);
+        rows.remove(expiring);
+        Ok(())
+    })
+}
+
+/// Removes what calls were promised.
+pub(super) fn promises(
+    retention: &Retention,
+    room: Room,
+    rows: &mut Overlay<'_>,
+) -> Result<Removed, Fault> {
+    let first = key::promise::by_age();
+    let end = key::promise::promised_from(retention.promises_before);
+    room.clear(&first, &end, rows, |by_age, rows| {
+        rows.remove(key::promise::promise_from_age(&by_age));
+        rows.remove(by_age);
+        Ok(())
+    })
+}
+
+/// Removes final action requests.
+pub(super) fn actions(
+    retention: &Retention,
+    room: Room,
+    rows: &mut Overlay<'_>,
+) -> Result<Removed, Fault> {
+    let first = key::action::final_actions();
+    let end = key::ids_from(first.clone(), retention.actions_before);
+    room.clear(&first, &end, rows, |final_action, rows| {
+        let id = key::last_id(&final_action).ok_or(Unreadable::Damaged("an index of actions"))?;
+        match load_action(ActionId::from_bytes(id), rows)? {
+            Some(action) => {
+                remove_updates(rows, &indexed(&action), action.updated_at);
+                remove_action(rows, &indexed(&action))?;
+            }
+            None => rows.remove(final_action),
+        }
+        Ok(())
+    })
+}
+
+/// Removes entries of the administration log.
+pub(super) fn entries(
+    retention: &Retention,
+    room: Room,
+    rows: &mut Overlay<'_>,
+) -> Result<Removed, Fault> {
+    let first = key::log::by_age();
+    let end = key::ids_from(first.clone(), retention.entries_before);
+    room.clear(&first, &end, rows, |by_age, rows| {
+        let entry = key::log::entry_from_age(&by_age);
+        remove_entry(&entry.ok_or(Unreadable::Damaged("an index of logs"))?, rows)?;
+        rows.remove(by_age);
+        Ok(())
+    })
+}
+
+/// Removes what devices said.
+pub(super) fn events(
+    retention: &Retention,
+    room: Room,
+    rows: &mut Overlay<'_>,
+) -> Result<Removed, Fault> {
+    let first = key::event::by_age();
+    let end = key::ids_from(first.clone(), retention.events_before);
+    room.clear(&first, &end, rows, |by_age, rows| {
+        let event = key::event::event_from_age(&by_age);
+        rows.erase(event.ok_or(Unreadable::Damaged("an index of events"))?)?;
+        rows.remove(by_age);
+        Ok(())
+    })
+}
+
+/// Removes an entry with the rows that lead to it, and counts it out.
+pub(super) fn remove_entry(key: &[u8], rows: &mut Overlay<'_>) -> Result<(), Fault> {
+    let Some(value) = kv::load(rows, key)? else {
+        return Ok(());
+    };
+    let entry: Entry = record::entry::read_entry(&value)?;
+    if let Some(about) = &entry.about {
+        rows.remove(key::log::entry_of_iccid(&entry, &about.iccid));
+    }
+    rows.remove(key::log::entry_by_age(&entry));
+    if entry.payload.is_some() {
+        rows.erase(key::log::payload(&entry.customer, entry.id))?;
+    }
+    rows.erase(key)?;
+    Counted::of(&entry).leave(rows)
+}
+
+fn load_action(id: ActionId, rows: &Overlay<'_>) -> Result<Option<Action>, Fault> {
+    match kv::load(rows, &key::action::action(id))? {
+        Some(value) => Ok(Some(record::action::read_action(&value)?)),
+        None => Ok(None),
+    }
+}
+
+fn indexed(action: &Action) -> Indexed<'_> {
+    Indexed {
+        id: action.id,
+        customer: &action.customer,
+        device: action.device,
+        protocol: action.protocol(),
+        status: action.status,
+    }
+}

@@ -1,0 +1,88 @@
+//! What is left of removed customers and devices? A mark says up to where a log or a history is
+//! removed; it goes when nothing of that is left.
+
+use engine::ids::{EntryId, EventId};
+
+use super::old::remove_entry;
+use super::room::{Removed, Room};
+use crate::Retention;
+use crate::key::log::Kind;
+use crate::key::{self, Key};
+use crate::record::{Unreadable, number};
+use crate::sled::fault::Fault;
+use crate::sled::kv::Rows;
+use crate::sled::overlay::Overlay;
+
+/// Removes what is left of the logs of removed customers.
+pub(super) fn logs(_: &Retention, room: Room, rows: &mut Overlay<'_>) -> Result<Removed, Fault> {
+    each_marked(&key::log::removed(), room, rows, log)
+}
+
+/// Removes what is left of the histories of removed devices.
+pub(super) fn histories(
+    _: &Retention,
+    room: Room,
+    rows: &mut Overlay<'_>,
+) -> Result<Removed, Fault> {
+    each_marked(&key::event::removed(), room, rows, history)
+}
+
+/// Removes what a mark with this row stands for.
+type Clear = fn(&[u8], &[u8], Room, &mut Overlay<'_>) -> Result<Removed, Fault>;
+
+fn each_marked(
+    marks: &[u8],
+    room: Room,
+    rows: &mut Overlay<'_>,
+    clear: Clear,
+) -> Result<Removed, Fault> {
+    // A mark of nothing is a row itself, so looking at so many is bounded as well.
+    let marks_max = room.keys(rows);
+    let marks = rows.keys(marks, marks_max)?;
+    let mut removed = Removed {
+        things: 0,
+        full: marks.len() >= marks_max,
+    };
+    for mark in marks {
+        let Some(row) = rows.row(&mark)? else {
+            continue;
+        };
+        let of_mark = clear(&mark, &row, room.behind(removed), rows)?;
+        removed.add(of_mark);
+        if of_mark.full {
+            break;
+        }
+        rows.remove(mark);
+    }
+    Ok(removed)
+}
+
+fn log(mark: &[u8], row: &[u8], room: Room, rows: &mut Overlay<'_>) -> Result<Removed, Fault> {
+    let (log, last) = (key::log::of_removed(mark), number::read_last_entry(row)?);
+    let mut removed = Removed::default();
+    for kind in Kind::all(None, None) {
+        let first = key::log::of_kind(log.clone(), kind);
+        let end = end_of_removed(&first, last);
+        let room = room.behind(removed);
+        removed.add(room.clear(&first, &end, rows, |entry, rows| remove_entry(&entry, rows))?);
+    }
+    Ok(removed)
+}
+
+/// The first key behind the last entry of a kind that a removed log may have.
+fn end_of_removed(of_kind: &[u8], last: EntryId) -> Key {
+    key::behind(key::append(of_kind.to_vec(), last.as_bytes()))
+}
+
+fn history(mark: &[u8], row: &[u8], room: Room, rows: &mut Overlay<'_>) -> Result<Removed, Fault> {
+    let device = key::event::device_of_removed(mark);
+    let device = device.ok_or(Unreadable::Damaged("the mark of a history"))?;
+    let first = key::event::of_device(device);
+    let end = key::behind(key::event::event(device, number::read_last_event(row)?));
+    room.clear(&first, &end, rows, |event, rows| {
+        let id = key::last_id(&event).ok_or(Unreadable::Damaged("the key of an event"))?;
+        rows.remove(key::event::by_age_of(device, EventId::from_bytes(id)));
+        rows.erase(event)?;
+        Ok(())
+    })
+}
