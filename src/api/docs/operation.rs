@@ -2,7 +2,7 @@
 
 use super::markup::Html;
 use super::sample::{curl, lines, resolved, sample};
-use super::schema::{kind, show};
+use super::schema::{default, kind, show};
 use crate::api::openapi::Node;
 
 /// One operation of the document.
@@ -85,12 +85,12 @@ impl Operation<'_> {
                 html.element("span", "optional", "optional");
             }
             html.raw("</td><td class=\"kind\">");
-            if let Some(schema) = parameter.find("schema") {
-                kind(html, schema);
-            }
+            let schema = parameter.find("schema");
+            schema.inspect(|schema| kind(html, schema));
             html.element("span", "bounds", &format!(", in the {place}"));
             html.raw("</td><td>");
             html.line(parameter.text("description").unwrap_or_default());
+            schema.inspect(|schema| default(html, schema));
             html.raw("</td></tr>");
         }
         html.close("table");

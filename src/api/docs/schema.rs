@@ -138,15 +138,21 @@ fn row(html: &mut Html, name: &str, property: &Node, needed: bool) {
     kind(html, property);
     html.raw("</td><td>");
     html.line(property.text("description").unwrap_or_default());
-    if let Some(Node::Leaf(default)) = property.find("default") {
-        let default = default
-            .as_str()
-            .map_or_else(|| default.to_string(), str::to_owned);
-        html.raw(" Default: ");
-        html.element("code", "", &default);
-        html.raw(".");
-    }
+    default(html, property);
     html.raw("</td></tr>");
+}
+
+/// Shows what holds where nothing is given.
+pub(super) fn default(html: &mut Html, schema: &Node) {
+    let Some(Node::Leaf(default)) = schema.find("default") else {
+        return;
+    };
+    let default = default
+        .as_str()
+        .map_or_else(|| default.to_string(), str::to_owned);
+    html.raw(" Default: ");
+    html.element("code", "", &default);
+    html.raw(".");
 }
 
 fn show_cases(html: &mut Html, cases: &[Node]) {

@@ -16,12 +16,13 @@ pub(in crate::api) fn list() -> Operation {
         .query(
             "startDateTime",
             names::log_time(),
-            "Entries from this time on (UTC).",
+            "Entries from this time on (UTC): `2026-11-24T12:00:00.000`; the milliseconds may be \
+             left out, and a `Z` may follow.",
         )
         .query(
             "endDateTime",
             names::log_time(),
-            "Entries up to and with this time (UTC).",
+            "Entries up to and with this time (UTC), in the same form.",
         )
         .query(
             "category",

@@ -26,6 +26,22 @@ async fn every_operation_is_on_the_page_with_a_call_to_copy() {
 }
 
 #[actix_web::test]
+async fn what_holds_where_nothing_is_given_is_on_the_page() {
+    let page = text(&served("/docs").await);
+    let (_, listed) = page.split_once("<article id=\"listActions\"").unwrap();
+    let (listed, _) = listed.split_once("</article>").unwrap();
+    for (name, default) in [("page", "1"), ("pageSize", "10"), ("sort", "-created")] {
+        let name = format!("<code class=\"name\">{name}</code>");
+        let (_, row) = listed.split_once(&name).unwrap();
+        let (row, _) = row.split_once("</tr>").unwrap();
+        assert!(
+            row.contains(&format!("Default: <code>{default}</code>")),
+            "{row}"
+        );
+    }
+}
+
+#[actix_web::test]
 async fn every_link_of_the_page_leads_somewhere_here() {
     let page = text(&served("/docs").await);
     let ids: BTreeSet<_> = values(&page, "id=\"").collect();
