@@ -166,11 +166,19 @@ fn lwm2m_of_many() -> Schema {
     let devices = Schema::list(names::device_id())
         .many(1..=BULK_DEVICES)
         .unique();
-    let with_devices = |body: Schema| {
+    let with_devices = |(case, title)| {
         let why = "The devices, each once. The operator may allow another number of them.";
-        when(body).must("deviceIds", devices.clone(), why)
+        let body: Schema = when(case).must("deviceIds", devices.clone(), why);
+        body.titled(title)
     };
-    Schema::one_of(lwm2m_cases().map(with_devices)).named("Lwm2mActions")
+    // Programs are made of this document that name their types by these titles, each once.
+    let titles = [
+        "Read or observe on several devices",
+        "Write to several devices",
+        "Execute on several devices",
+    ];
+    let cases = lwm2m_cases().into_iter().zip(titles);
+    Schema::one_of(cases.map(with_devices)).named("Lwm2mActions")
 }
 
 fn lwm2m_cases() -> [Schema; 3] {
@@ -261,8 +269,9 @@ fn data() -> Schema {
     Schema::text_of(0..=ACTION_DATA_BYTES_MAX)
 }
 
-const ONCE: &str = "Names the call. Made again within 24 hours, it is answered as before and does \
-                    nothing more. A call that was refused leaves its key free.";
+const ONCE: &str = "Names the call, by 1 to 255 visible ASCII characters. Made again within 24 \
+                    hours, it is answered as before and does nothing more. A call that was \
+                    refused leaves its key free.";
 
 /// What a call is named by.
 fn key() -> Schema {
