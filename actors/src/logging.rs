@@ -22,9 +22,13 @@ use crate::told::span_of;
 /// How often what is too old is looked for.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
-/// Things removed in one go. The store has a bound of its own, so that a sweep never keeps a
-/// device's commit waiting for long.
-const REMOVED_PER_SWEEP: u32 = 1_000;
+/// Things removed in one go. The store has a bound of its own, in rows, so that a sweep never keeps
+/// a device's commit waiting for long; this one is beyond it.
+const REMOVED_PER_SWEEP: u32 = 10_000;
+
+/// The longest pause between two sweeps. One that took longer waited behind many commits: in a
+/// longer pause more of them would come than the next one makes up for.
+const PAUSE_MAX: Duration = Duration::from_millis(50);
 
 /// Entries that may wait for the store; beyond it the oldest is lost and the operator told.
 const WAITING_MAX: usize = 1_024;
@@ -109,8 +113,8 @@ impl Logging {
         }
     }
 
-    /// Removes what is too old, a little at a time. Between two sweeps the store has as long for
-    /// commits alone as the last took: what is old may wait, and there may be much of it.
+    /// Removes what is too old, a little at a time. Between two sweeps the store has some time for
+    /// commits alone: what is old may wait, and there may be much of it.
     fn sweep_on(&mut self, ctx: &mut Context<Self>) {
         let begun_at = Instant::now();
         let retention = retention(&self.kept_for, self.clock.now());
@@ -122,7 +126,7 @@ impl Logging {
                     debug!(removed = swept.removed, "swept");
                     if swept.more {
                         logging.sweeping = true;
-                        ctx.run_later(begun_at.elapsed(), Self::sweep_on);
+                        ctx.run_later(pause_behind(begun_at.elapsed()), Self::sweep_on);
                     }
                 }
                 Err(Unavailable) => warn!("the store could not be swept"),
@@ -191,6 +195,11 @@ impl Handler<Record> for Logging {
     }
 }
 
+/// How long the store has for commits alone behind a sweep that took so long: as long again.
+fn pause_behind(sweep: Duration) -> Duration {
+    sweep.min(PAUSE_MAX)
+}
+
 /// What is too old at an instant.
 fn retention(kept_for: &KeptFor, now: Timestamp) -> Retention {
     Retention {
@@ -205,6 +214,14 @@ fn retention(kept_for: &KeptFor, now: Timestamp) -> Retention {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commits_have_as_long_as_a_sweep_took_but_no_longer_where_many_of_them_come() {
+        let ms = Duration::from_millis;
+        for (sweep, pause) in [(0, 0), (7, 7), (50, 50), (51, 50), (900, 50)] {
+            assert_eq!(pause_behind(ms(sweep)), ms(pause), "{sweep}");
+        }
+    }
 
     #[test]
     fn each_kind_of_thing_is_due_once_it_was_kept_for_its_time() {

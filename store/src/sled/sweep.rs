@@ -19,8 +19,8 @@ pub(super) const ROWS: usize = 512;
 
 /// The rows one sweep may write after commits that wrote as many since the one before: whatever
 /// comes, as much goes, and commits wait for that no longer than they take. It is twice what a full
-/// group of 1,024 batches leaves to be removed when each of them brings an event, so that what has
-/// gathered goes as well.
+/// group of 1,024 batches leaves to be removed when each of them brings an event, and takes little
+/// longer than such a group, so that what has gathered goes as well.
 pub(super) const ROWS_MAX: usize = 4_096;
 
 /// A sweep that was asked for.
