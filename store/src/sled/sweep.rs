@@ -12,9 +12,9 @@ use crate::{Retention, Swept, Unavailable};
 use room::{Removed, Room};
 
 /// The rows one sweep may write, however much is asked for. The rows of a thing lie anywhere in the
-/// tree, so removing a request of eight takes up to 0.3 ms, in which no commit is written and, while
-/// sled applies the rows, nothing is read: those of 64 take about as long as a group of commits.
-/// The caller asks again.
+/// tree, so removing a request of eight takes up to 0.3 ms, in which no commit is written and,
+/// while sled applies the rows, nothing is read: those of 64 take about as long as a group of
+/// commits. The caller asks again.
 pub(super) const ROWS: usize = 512;
 
 /// The rows one sweep may write after commits that wrote as many since the one before: whatever
