@@ -272,11 +272,12 @@ impl DeviceActor {
     ) {
         warn!(device = %self.device.key(), %error, "a step was not saved");
         if let Some(afterwards) = afterwards {
-            afterwards(Err(match error {
-                CommitError::Full => Unserved::Busy,
-                CommitError::Conflict | CommitError::Fenced | CommitError::Unavailable => {
-                    Unserved::Failed
-                }
+            afterwards(Err(match (error, self.leaving) {
+                (CommitError::Full, _) => Unserved::Busy,
+                // It was removed already: nothing else is expected of a device to remove it.
+                (CommitError::Conflict, Leaving::Retired) => Unserved::Unknown,
+                (CommitError::Conflict, Leaving::Unannounced | Leaving::Unsaved)
+                | (CommitError::Fenced | CommitError::Unavailable, _) => Unserved::Failed,
             }));
         }
         self.leaving = Leaving::Unsaved;

@@ -116,6 +116,7 @@ impl Meters {
                 What::Concluded(asked, status) => {
                     self.concluded.one(words::place_of_concluded(asked, status));
                 }
+                What::Removed(asked) => self.concluded.one(words::place_of_removed(asked)),
                 What::Begun(purpose) => self.begun.one(match purpose {
                     Purpose::Action => 0,
                     Purpose::Observation => 1,

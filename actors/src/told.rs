@@ -72,6 +72,9 @@ fn tell(device: DeviceKey, what: What) {
             let status = words::status(status);
             debug!(%device, action = %asked.action, status, "a request is final");
         }
+        What::Removed(asked) => {
+            debug!(%device, action = %asked.action, "a request went with its device");
+        }
         What::Begun(Purpose::Action) => debug!(%device, "an attempt began"),
         What::Begun(Purpose::Observation) => debug!(%device, "what it forgot is observed again"),
         What::Repeated => debug!(%device, "the datagram in flight left once more"),

@@ -38,14 +38,14 @@ use protocol::coap::exchange::Transmission;
 use protocol::coap::message::{Message, MessageId};
 use protocol::coap::recent::Recent;
 
-use crate::change::{Add, Change, Counter};
+use crate::change::{Add, Change, Counter, Expect, Name};
 use crate::datagram::Datagram;
 use crate::effect::{Effect, Effects};
 use crate::ids::DeviceKey;
 use crate::limits::{Limits, PRESENCE_SAVE_MS};
 use crate::location::Location;
 use crate::moment::{Moment, Timestamp};
-use crate::occurrence::{Ending, Heard};
+use crate::occurrence::{Asked, Ending, Heard, What};
 use crate::peer::Peer;
 
 use busy::Busy;
@@ -200,11 +200,16 @@ impl Device {
 
     /// Forgets the device with all that belongs to it.
     pub fn retire(&mut self, out: &mut Effects) {
+        let there = Expect::Taken(Name::Device(self.key()));
+        out.push(Effect::Expect(there));
         out.push(Effect::Save(Change::RemoveDevice(self.key())));
         let counter = Counter::Devices(self.identity.customer());
         out.push(Effect::Count(Add { counter, delta: -1 }));
         let from = self.bound_peer();
         self.note_ending(Ending::DeviceGone, out);
+        for Pending { action, .. } in self.pending() {
+            out.note(Some(action.trace), What::Removed(Asked::by(action)));
+        }
         self.record.registration = None;
         self.busy = None;
         out.rebind(from, None);

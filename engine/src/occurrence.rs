@@ -24,6 +24,8 @@ pub enum What {
     Created(Asked),
     /// A request of a caller has its final status.
     Concluded(Asked, Status),
+    /// A request of a caller went with its device before it had one.
+    Removed(Asked),
     /// An exchange with the device began.
     Begun(Purpose),
     /// Its datagram leaves once more.

@@ -323,7 +323,7 @@ impl Scene {
                 What::Begun(_) => self.exchanges += 1,
                 What::Ended(_) => self.exchanges -= 1,
                 What::Created(_) => self.requests += 1,
-                What::Concluded(..) => self.requests -= 1,
+                What::Concluded(..) | What::Removed(_) => self.requests -= 1,
                 What::Repeated | What::Acknowledged | What::Notified(_) | What::ObservationLost => {
                 }
             }

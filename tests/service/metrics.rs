@@ -53,6 +53,7 @@ fn a_figure_is_there_before_it_counts() {
         ("signalbox_datagrams_heard_total", "meaning", "notification"),
         ("signalbox_exchanges_ended_total", "ending", "reset"),
         ("signalbox_actions_concluded_total", "status", "cancelled"),
+        ("signalbox_actions_concluded_total", "status", "removed"),
         ("signalbox_devices_known", "registration", "registered"),
         ("signalbox_store_questions_waiting", "lane", "prepare"),
     ] {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use engine::action::{Action, Lwm2mRequest, Operation, Request, Standing, Status};
 use engine::admin_log::entry::Entry;
-use engine::change::{Batch, Change, Counter, Expect, Owner};
+use engine::change::{Batch, Change, Counter, Expect, Name, Owner};
 use engine::device::record::{DeviceRecord, Observation};
 use engine::event::Happening;
 use engine::ids::{ActionId, DeviceKey};
@@ -165,6 +165,7 @@ impl Durable {
                 found.is_some_and(|action| action.status == *is)
             }
             Expect::Unpromised { .. } => panic!("no caller here names its calls"),
+            Expect::Taken(Name::Device(device)) => self.existing(*device).is_ok(),
             Expect::Free(_) | Expect::Taken(_) | Expect::Profile(_) => {
                 panic!("no device expects names")
             }

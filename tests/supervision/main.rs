@@ -93,6 +93,17 @@ fn a_removed_device_is_unknown_and_its_location_gone() {
 }
 
 #[test]
+fn a_device_that_was_removed_behind_its_back_is_unknown_and_removed_once() {
+    let world = World::new(["meter"]);
+    let mut device = world.device();
+    device.ask(&register("meter"));
+    world.remove_in_store("meter");
+    assert_eq!(world.retire("meter"), Err(Unserved::Unknown));
+    assert_eq!(world.inspect("meter").map(|_| ()), Err(Unserved::Unknown));
+    assert_eq!(device.ask(&register("meter")).code, Code::FORBIDDEN);
+}
+
+#[test]
 fn a_device_need_not_be_in_memory_to_be_named_anew_but_must_be_known() {
     let world = World::new(["meter"]);
     assert_eq!(world.take_new_names("meter"), Ok(()));

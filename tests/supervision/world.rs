@@ -98,6 +98,15 @@ impl World {
         wait_for(self.devices.retire(self.key(name)))
     }
 
+    /// Removes a device from the store; no actor hears of it.
+    pub(crate) fn remove_in_store(&self, name: &str) {
+        let removed = self.store.commit(Batch {
+            changes: vec![Change::RemoveDevice(self.key(name))],
+            ..Batch::default()
+        });
+        wait_for(removed).unwrap();
+    }
+
     /// Says that the customer changed who a device is.
     pub(crate) fn take_new_names(&self, name: &str) -> Result<(), Unserved> {
         wait_for(self.devices.take_new_names(self.key(name)))

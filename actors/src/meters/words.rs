@@ -71,8 +71,16 @@ pub(super) const ASKED: [(Protocol, Operation); 5] = [
 /// The final statuses.
 const FINAL: [Status; 3] = [Status::Succeeded, Status::Failed, Status::Cancelled];
 
+/// What becomes of requests: they get a final status or go with their device.
+const OUTCOMES: [&str; FINAL.len() + 1] = [
+    status(FINAL[0]),
+    status(FINAL[1]),
+    status(FINAL[2]),
+    "removed",
+];
+
 /// How many outcomes there are.
-pub(super) const CONCLUDED: usize = ASKED.len() * FINAL.len();
+pub(super) const CONCLUDED: usize = ASKED.len() * OUTCOMES.len();
 
 /// What a message can be taken for.
 pub(super) const fn heard(heard: Heard) -> &'static str {
@@ -152,7 +160,12 @@ pub(super) fn place_of(asked: Asked) -> usize {
 /// Where the outcome of a request stands among all of them.
 pub(super) fn place_of_concluded(asked: Asked, status: Status) -> usize {
     let place = FINAL.iter().position(|it| *it == status);
-    place_of(asked) * FINAL.len() + place.unwrap_or(CONCLUDED)
+    place_of(asked) * OUTCOMES.len() + place.unwrap_or(CONCLUDED)
+}
+
+/// Where a request that went with its device stands among all outcomes.
+pub(super) fn place_of_removed(asked: Asked) -> usize {
+    place_of(asked) * OUTCOMES.len() + FINAL.len()
 }
 
 /// The figures of requests that are created.
@@ -164,17 +177,17 @@ pub(super) fn created(arbiter: &str) -> [Counter; ASKED.len()] {
     })
 }
 
-/// The figures of requests that are final.
+/// The figures of requests that are final or removed.
 pub(super) fn concluded(arbiter: &str) -> [Counter; CONCLUDED] {
     std::array::from_fn(|place| {
-        let (by, to) = ASKED[place / FINAL.len()];
-        let is = FINAL[place % FINAL.len()];
+        let (by, to) = ASKED[place / OUTCOMES.len()];
+        let is = OUTCOMES[place % OUTCOMES.len()];
         counter!(
             CONCLUDED_NAME,
             "arbiter" => arbiter.to_owned(),
             "protocol" => protocol(by),
             "operation" => operation(to),
-            "status" => status(is),
+            "status" => is,
         )
     })
 }
@@ -252,7 +265,7 @@ fn describe_actions() {
     describe_counter!(CREATED, "Action requests created.");
     describe_counter!(
         CONCLUDED_NAME,
-        "Action requests that are final, by what became of them."
+        "Action requests that are final or went with their device, by what became of them."
     );
     describe_gauge!(
         WAITING,
@@ -278,6 +291,7 @@ mod tests {
             };
             assert!(place_of(asked) < ASKED.len());
             places.extend(FINAL.map(|status| place_of_concluded(asked, status)));
+            places.push(place_of_removed(asked));
         }
         assert_eq!(places, (0..CONCLUDED).collect::<Vec<_>>());
     }

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::{scrape, sum_of};
 use crate::scene::{ID, IMPATIENT, NEVER_AWAKE, Scene, silent_device, start};
+use crate::vocabulary::caller::API;
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::lwm2m::{read, when_active, write};
 use crate::vocabulary::poll::until;
@@ -128,7 +129,7 @@ fn silence_is_counted_with_its_repetitions() {
 }
 
 #[test]
-fn what_waits_is_counted_until_it_is_taken_back() {
+fn what_waits_is_counted_until_it_is_taken_back_or_goes_with_its_device() {
     let (service, caller) = start(&[]);
     silent_device(&caller, ID);
     let waiting = when_active(read("/3/0/0"));
@@ -147,6 +148,17 @@ fn what_waits_is_counted_until_it_is_taken_back() {
         &[
             (WAITING, &[("status", "scheduled")], 1.0),
             (CONCLUDED, &[("status", "cancelled")], 1.0),
+        ],
+    );
+    let forgotten = caller.request("DELETE", &format!("{API}/devices/{ID}"));
+    assert_eq!(forgotten.status, 204);
+    are(
+        &service,
+        &[
+            (WAITING, &[], 0.0),
+            (CREATED, &[], 2.0),
+            (CONCLUDED, &[("status", "removed")], 1.0),
+            (CONCLUDED, &[], 2.0),
         ],
     );
 }

@@ -369,6 +369,7 @@ fn what_a_request_begins_anew_is_not_asked_again() {
 fn nothing_is_observed_of_a_device_that_is_removed() {
     let mut bench = Bench::observed();
     let expected = vec![
+        "expect device".to_owned(),
         "remove device".to_owned(),
         "count devices -1".to_owned(),
         format!("rebind {HOME} -> nowhere"),

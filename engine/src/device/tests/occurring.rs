@@ -114,7 +114,25 @@ fn each_way_an_exchange_ends_is_told_from_the_others() {
 
     let mut bench = asked_once();
     bench.retire();
-    assert_eq!(bench.occurred(), [What::Ended(Ending::DeviceGone)]);
+    assert_eq!(bench.occurred()[0], What::Ended(Ending::DeviceGone));
+}
+
+#[test]
+fn what_waits_for_a_device_goes_with_it() {
+    let mut bench = Bench::registered();
+    let ids = [
+        bench.ask(read(BATTERY)),
+        bench.ask(write(BATTERY, "1").when_active()),
+    ];
+    let done = bench.ask(read(BATTERY).when_active());
+    bench.cancel(done).0.unwrap();
+    bench.retire();
+    let removed = [
+        What::Ended(Ending::DeviceGone),
+        What::Removed(asked(ids[0], Operation::Read)),
+        What::Removed(asked(ids[1], Operation::Write)),
+    ];
+    assert_eq!(bench.occurred(), removed);
 }
 
 #[test]

@@ -92,6 +92,7 @@ fn a_retired_device_is_removed_and_not_reached_any_more() {
     bench.ask(read("/3/0/9").when_active());
     let effects = bench.retire();
     let expected = [
+        "expect device",
         "remove device",
         "count devices -1",
         "rebind 10.0.0.1:5683 -> nowhere",

@@ -10,7 +10,7 @@ use protocol::coap::option;
 use crate::action::{Action, Payload, Status};
 use crate::admin_log::entry::Entry;
 use crate::admin_log::payload::Payload as Bytes;
-use crate::change::{Add, Change, Counter, Expect};
+use crate::change::{Add, Change, Counter, Expect, Name};
 use crate::device::record::DeviceRecord;
 use crate::effect::{Effect, Speech};
 use crate::event::{Cause, Event, Happening};
@@ -37,6 +37,7 @@ impl Names {
                 format!("expect {} {is:?}", self.action(&action.to_string()))
             }
             Effect::Expect(Expect::Unpromised { .. }) => "expect nothing promised".to_owned(),
+            Effect::Expect(Expect::Taken(Name::Device(_))) => "expect device".to_owned(),
             Effect::Expect(other @ (Expect::Free(_) | Expect::Taken(_) | Expect::Profile(_))) => {
                 panic!("not a device's to expect: {other:?}")
             }
