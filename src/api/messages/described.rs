@@ -33,14 +33,14 @@ pub(in crate::api) fn message() -> Schema {
         .must("source", Schema::word::<Protocol>(), "How the values came.")
         .must("cause", cause(), "Why the values came.")
         .must("payload", payload(), "The values.")
-        .titled("Values");
+        .named("ValuesMessage");
     let lifecycle = Schema::object()
         .must("id", id(), "The message.")
         .must("type", Schema::only("LIFECYCLE"), "It came or went.")
         .must("received", received, "When, in milliseconds since 1970.")
         .must("time", names::instant(), "When.")
         .must("lifecycle", coming_and_going(), "What it did.")
-        .titled("Coming and going");
+        .named("LifecycleMessage");
     Schema::one_of([telemetry, lifecycle]).named("Message")
 }
 
@@ -73,24 +73,30 @@ fn cause() -> Schema {
             Schema::text().example("/3303/0/5700"),
             "What is observed.",
         )
-        .titled("Observation");
+        .named("ObservationCause");
     let action = Schema::object()
         .must("type", Schema::only("ACTION"), "A request asked for them.")
         .must("requestId", id(), "The request.")
-        .titled("Action request");
+        .named("ActionCause");
     Schema::one_of([observation, action])
 }
 
 fn payload() -> Schema {
     Schema::object()
         .must("type", Schema::only("JSON"), "How the values are written.")
-        .must("value", Schema::map(value()), "The values by path.")
+        .must(
+            "value",
+            Schema::map(value()).named("ValuesByPath"),
+            "The values by path.",
+        )
+        .named("Payload")
 }
 
 fn coming_and_going() -> Schema {
     Schema::object()
         .must("type", Schema::word::<Lifecycle>(), "What the device did.")
         .must("message", Schema::text(), "The same in a sentence.")
+        .named("LifecycleEvent")
 }
 
 fn id() -> Schema {
