@@ -127,11 +127,19 @@ pub enum News {
     Unusable,
     /// It came behind more than are taken in a while.
     Excessive,
+    /// It has no values: there is nothing to tell.
+    Empty,
 }
 
 impl News {
     /// Every worth.
-    pub const ALL: [Self; 4] = [Self::Told, Self::Stale, Self::Unusable, Self::Excessive];
+    pub const ALL: [Self; 5] = [
+        Self::Told,
+        Self::Stale,
+        Self::Unusable,
+        Self::Excessive,
+        Self::Empty,
+    ];
 }
 
 /// What a message of a device was taken for.

@@ -57,6 +57,7 @@ pub(super) const NEWS: [&str; News::ALL.len()] = [
     news(News::ALL[1]),
     news(News::ALL[2]),
     news(News::ALL[3]),
+    news(News::ALL[4]),
 ];
 
 /// What can be asked of a device, and by which protocol.
@@ -118,6 +119,7 @@ pub(crate) const fn news(news: News) -> &'static str {
         News::Stale => "stale",
         News::Unusable => "unusable",
         News::Excessive => "excessive",
+        News::Empty => "empty",
     }
 }
 

@@ -298,6 +298,7 @@ impl Device {
         out: &mut Effects,
     ) -> News {
         match self.values_in(path, message) {
+            Ok(values) if values.is_empty() => News::Empty,
             Ok(values) => {
                 let further = u16::try_from(values.len()).unwrap_or(u16::MAX);
                 self.pace.take(m.now(), further.saturating_sub(1));

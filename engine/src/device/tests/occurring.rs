@@ -1,6 +1,7 @@
 //! What is counted: each message once for what it was, each exchange from its beginning to its end.
 
 use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
 use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::token::Token;
 
@@ -158,7 +159,12 @@ fn a_notification_is_counted_for_what_it_is_worth() {
     assert_eq!(bench.occurred(), [What::Notified(News::Stale)]);
     bench.notify(12, "much");
     assert_eq!(bench.occurred(), [What::Notified(News::Unusable)]);
-    let end = bench.notification(Kind::Confirmable, 13, "86");
+    let nothing = bench
+        .notification(Kind::Confirmable, 13, "")
+        .with_content_format(ContentFormat::LWM2M_TLV);
+    bench.hears(HOME, &nothing);
+    assert_eq!(bench.occurred(), [What::Notified(News::Empty)]);
+    let end = bench.notification(Kind::Confirmable, 14, "86");
     let end = Message::separate(end.kind, Code::NOT_FOUND, end.message_id, end.token);
     bench.hears(HOME, &end);
     let lost = [What::ObservationLost, What::Notified(News::Unusable)];
