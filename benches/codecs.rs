@@ -81,7 +81,8 @@ fn links(criterion: &mut Criterion) {
 
 fn text(criterion: &mut Criterion) {
     let format = Some(ContentFormat::TEXT);
-    let decode = |bytes| payload::decode_resource(format, bytes, Some(DataType::Float));
+    let path = Path::resource(3303, 0, 5700);
+    let decode = |bytes| payload::decode(format, path, bytes, |_| Some(DataType::Float));
     let value = decode(b"21.5").expect("a decimal number is a float");
     criterion.bench_function("text payload of a float: decode", |bench| {
         bench.iter(|| decode(black_box(b"21.5")));

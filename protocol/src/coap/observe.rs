@@ -29,16 +29,6 @@ impl Newest {
         }
     }
 
-    /// Returns the Observe value.
-    pub fn sequence(&self) -> u32 {
-        self.sequence
-    }
-
-    /// Returns when the notification was heard.
-    pub fn heard_at_ms(&self) -> i64 {
-        self.heard_at_ms
-    }
-
     /// Tells whether another notification, heard later than this one, is also newer; one that is
     /// not was overtaken or repeated, and its content is stale.
     pub fn is_outdated_by(&self, later: &Self) -> bool {
@@ -103,7 +93,7 @@ mod tests {
     #[test]
     fn only_24_bits_count() {
         assert_eq!(Newest::new(0x0100_0003, 5), Newest::new(3, 5));
-        assert_eq!(Newest::new(u32::MAX, 5).sequence(), LAST);
+        assert_eq!(Newest::new(u32::MAX, 5), Newest::new(LAST, 5));
     }
 
     proptest! {

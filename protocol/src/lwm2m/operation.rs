@@ -121,7 +121,7 @@ pub fn plan_write(
 
 /// Returns the path a single value is written to: of a multiple resource that is instance 0, for
 /// the resource as a whole takes only a list of instances.
-pub fn write_target(path: Path, resource: Option<&Resource>) -> Path {
+fn write_target(path: Path, resource: Option<&Resource>) -> Path {
     let multiple = resource.is_some_and(|resource| resource.instances() == Instances::Multiple);
     match (path.instance_id(), path.resource_id()) {
         (Some(instance), Some(resource)) if multiple && path.is_resource() => {

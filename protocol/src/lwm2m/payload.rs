@@ -110,9 +110,9 @@ pub fn encode_resource(value: &Value) -> (ContentFormat, Vec<u8>) {
 
 /// Reads what a device answered when a path was read, or notifies of one.
 ///
-/// Every path of the reading is the one asked for or lies below it. A missing format means text or
-/// bytes for a resource, as [`decode_resource`] says, and TLV for what holds several values, as
-/// devices that leave the format out know no other for them.
+/// Every path of the reading is the one asked for or lies below it. A missing format means text for
+/// a resource, or bytes where the model says it is opaque, and TLV for what holds several values,
+/// as devices that leave the format out know no other for them.
 pub fn decode(
     format: Option<ContentFormat>,
     path: Path,
@@ -140,7 +140,7 @@ pub fn decode(
 /// A missing format means text, as devices of the 1.0 era leave it out; it means bytes where the
 /// model says the resource is opaque, for such a device has no reason to dress bytes up. A resource
 /// of unknown type is text if it can be, bytes otherwise.
-pub fn decode_resource(
+fn decode_resource(
     format: Option<ContentFormat>,
     payload: &[u8],
     data_type: Option<DataType>,
