@@ -39,8 +39,12 @@ pub(in crate::api) fn client_id() -> Schema {
 
 /// What names a device.
 pub(in crate::api) fn device_id() -> Schema {
+    device_segment().but(DeviceId::RESERVED)
+}
+
+/// What stands for a device in a path. What is reserved is no device there, but another path.
+pub(in crate::api) fn device_segment() -> Schema {
     let id = Schema::text_of(1..=DeviceId::LENGTH_MAX).pattern(NAME);
-    let id = id.but(DeviceId::RESERVED);
     id.example("meter-7")
 }
 

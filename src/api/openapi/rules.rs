@@ -77,7 +77,7 @@ fn segment(name: &str, platform: &str) -> (Schema, &'static str) {
         ActionId::NAME => (Schema::uuid(), "The `id` of the action request."),
         ClientId::NAME => (names::client_id(), "The `clientId` of the API client."),
         CustomerId::NAME => (names::customer_id(), "The `id` of the customer."),
-        DeviceId::NAME => (names::device_id(), "The `deviceId` of the device."),
+        DeviceId::NAME => (names::device_segment(), "The `deviceId` of the device."),
         EntryId::NAME => (Schema::uuid(), "The `id` of the log entry."),
         Protocol::NAME => (
             Schema::word::<Protocol>(),
