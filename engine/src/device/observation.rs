@@ -16,7 +16,7 @@ use protocol::lwm2m::operation::{self, Label};
 use protocol::lwm2m::path::Path;
 
 use crate::action::{Action, Lwm2mRequest, Operation, Request};
-use crate::admin_log::entry::{Entry, Seen};
+use crate::admin_log::entry::Entry;
 use crate::datagram::Datagram;
 use crate::device::Device;
 use crate::device::queue::{Failure, Unfit};
@@ -164,7 +164,7 @@ impl Device {
         if self.drop_observation(path) {
             self.save_record(m.now(), out);
             out.note(None, What::ObservationLost);
-            let entry = Entry::observation_lost(m, self.seen_last(), &path, why);
+            let entry = Entry::observation_lost(m, self.seen_at(self.record.peer), &path, why);
             out.push(Effect::Log(Box::new(entry)));
         }
     }
@@ -328,7 +328,7 @@ impl Device {
         *logged_at = Some(m.now());
         self.linger(m.now().plus_ms(UNREADABLE_LOG_MS));
         let why = format!("a notification of {path} cannot be read: {why}");
-        let entry = Entry::undecodable_payload(m, self.seen_last(), &why, bytes);
+        let entry = Entry::undecodable_payload(m, self.seen_at(self.record.peer), &why, bytes);
         out.push(Effect::Log(Box::new(entry)));
     }
 
@@ -369,14 +369,6 @@ impl Device {
         let observations = std::mem::take(&mut self.record.observations).into_iter();
         self.record.observations = observations.filter(|o| o.path != path).collect();
         self.record.observations.len() < before
-    }
-
-    fn seen_last(&self) -> Seen<'_> {
-        Seen {
-            key: self.key,
-            identity: &self.identity,
-            at: self.record.peer.map(|peer| peer.ip()),
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::action::timeline::Timeline;
 use crate::action::{Action, Addressee, Mode, NewAction, Outcome, Status};
-use crate::admin_log::entry::{Entry, Seen};
+use crate::admin_log::entry::Entry;
 use crate::device::Device;
 use crate::device::busy::Busy;
 use crate::device::snapshot::Presence;
@@ -272,12 +272,7 @@ impl Device {
         why: &str,
         out: &mut Effects,
     ) {
-        let at = self.record.peer.map(|peer| peer.ip());
-        let seen = Seen {
-            key: self.key,
-            identity: &self.identity,
-            at,
-        };
+        let seen = self.seen_at(self.record.peer);
         let entry = match failure {
             Failure::Refused => Entry::action_failed(m, seen, action, why),
             Failure::Unfit => Entry::invalid_data_type(m, seen, action, why),

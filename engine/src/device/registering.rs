@@ -7,7 +7,7 @@ use protocol::coap::code::Code;
 use protocol::lwm2m::links::ObjectLinks;
 use protocol::lwm2m::registration::{Register, Update};
 
-use crate::admin_log::entry::{Entry, Seen};
+use crate::admin_log::entry::Entry;
 use crate::datagram::Datagram;
 use crate::device::record::Registration;
 use crate::device::{Device, NameTrust};
@@ -93,7 +93,7 @@ impl Device {
         if first_ever {
             out.push(Effect::Log(Box::new(Entry::first_registered(
                 m,
-                self.seen(datagram.peer),
+                self.seen_at(Some(datagram.peer)),
             ))));
         }
         self.rebind(from, out);
@@ -221,7 +221,7 @@ impl Device {
         if logged_at.is_none_or(|at| !(0..REJECTION_LOG_MS).contains(&m.now().since_ms(at))) {
             *logged_at = Some(m.now());
             self.linger(m.now().plus_ms(REJECTION_LOG_MS));
-            let entry = Entry::registration_rejected(m, self.seen(datagram.peer), why);
+            let entry = Entry::registration_rejected(m, self.seen_at(Some(datagram.peer)), why);
             out.push(Effect::Log(Box::new(entry)));
         }
         self.answer(m, datagram, Code::FORBIDDEN, out);
@@ -250,14 +250,6 @@ impl Device {
 
     pub(super) fn record_is_stale(&self, now: Timestamp) -> bool {
         now.since_ms(self.record_saved_at) >= PRESENCE_SAVE_MS
-    }
-
-    fn seen(&self, peer: Peer) -> Seen<'_> {
-        Seen {
-            key: self.key,
-            identity: &self.identity,
-            at: Some(peer.ip()),
-        }
     }
 }
 

@@ -3,12 +3,14 @@
 use protocol::lwm2m::payload::Reading;
 
 use crate::action::Protocol;
+use crate::admin_log::entry::Seen;
 use crate::change::Change;
 use crate::device::Device;
 use crate::effect::{Effect, Effects};
 use crate::event::{Cause, Event, Happening, Lifecycle, Telemetry};
 use crate::ids::EventId;
 use crate::moment::Moment;
+use crate::peer::Peer;
 
 impl Device {
     /// Tells values, if there are any.
@@ -28,6 +30,15 @@ impl Device {
             values: values.into_iter().collect(),
         };
         self.tell(m, Happening::Telemetry(telemetry), out);
+    }
+
+    /// The device as an entry of the log shows it, at the peer it was last seen at.
+    pub(super) fn seen_at(&self, peer: Option<Peer>) -> Seen<'_> {
+        Seen {
+            key: self.key,
+            identity: &self.identity,
+            at: peer.map(|peer| peer.ip()),
+        }
     }
 
     /// Tells that the device came or went.
