@@ -4,7 +4,7 @@ pub(super) mod described;
 
 use serde::Serialize;
 
-use engine::action::timeline::{Happened, What};
+use engine::action::timeline::{Happened, Stage};
 use engine::action::{Action, Lwm2mRequest, Outcome, Payload, Request};
 
 use super::value::text_by_path;
@@ -133,13 +133,13 @@ impl FollowedBody {
 impl HappenedBody {
     fn of(happened: &Happened) -> Self {
         let (attempt, code) = match happened.what {
-            What::AttemptBegun(number) => (Some(number), None),
-            What::Answered(code) => (None, Some(code.digits())),
-            What::DatagramSent
-            | What::DatagramRepeated
-            | What::Acknowledged
-            | What::Rejected
-            | What::GaveUp => (None, None),
+            Stage::AttemptBegun(number) => (Some(number), None),
+            Stage::Answered(code) => (None, Some(code.digits())),
+            Stage::DatagramSent
+            | Stage::DatagramRepeated
+            | Stage::Acknowledged
+            | Stage::Rejected
+            | Stage::GaveUp => (None, None),
         };
         Self {
             time: happened.at.spaced().to_string(),
@@ -161,7 +161,7 @@ pub(super) const EVENT_WORDS: [&str; 7] = [
     "GAVE_UP",
 ];
 
-fn event_word(what: What) -> &'static str {
+fn event_word(what: Stage) -> &'static str {
     let [
         begun,
         sent,
@@ -172,13 +172,13 @@ fn event_word(what: What) -> &'static str {
         gave_up,
     ] = EVENT_WORDS;
     match what {
-        What::AttemptBegun(_) => begun,
-        What::DatagramSent => sent,
-        What::DatagramRepeated => repeated,
-        What::Acknowledged => acknowledged,
-        What::Answered(_) => answered,
-        What::Rejected => rejected,
-        What::GaveUp => gave_up,
+        Stage::AttemptBegun(_) => begun,
+        Stage::DatagramSent => sent,
+        Stage::DatagramRepeated => repeated,
+        Stage::Acknowledged => acknowledged,
+        Stage::Answered(_) => answered,
+        Stage::Rejected => rejected,
+        Stage::GaveUp => gave_up,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What do the bytes of a datagram show at a glance?
 
-use engine::action::timeline::What;
+use engine::action::timeline::Stage;
 use engine::action::{Action, Status};
 use engine::change::Change;
 use engine::effect::{Effect, Effects, Speech};
@@ -158,5 +158,5 @@ fn path_of(datagram: &[u8]) -> Option<Path> {
 /// Whether a request is saved as it leaves.
 fn begins_attempt(action: &Action) -> bool {
     let happened = action.timeline.as_slice().last().map(|last| last.what);
-    action.status == Status::InProgress && happened == Some(What::DatagramSent)
+    action.status == Status::InProgress && happened == Some(Stage::DatagramSent)
 }

@@ -19,12 +19,12 @@ pub struct Happened {
     /// When.
     pub at: Timestamp,
     /// What.
-    pub what: What,
+    pub what: Stage,
 }
 
 /// What can happen to a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum What {
+pub enum Stage {
     /// An attempt began: the first is number 1.
     AttemptBegun(u8),
     /// The datagram of the attempt left.
@@ -41,7 +41,7 @@ pub enum What {
     GaveUp,
 }
 
-impl What {
+impl Stage {
     /// Whether the attempt began before it and goes on after it.
     fn is_in_the_middle(self) -> bool {
         match self {
@@ -63,7 +63,7 @@ impl Timeline {
 
     /// Notes what happened. At the bound what is in the middle of an attempt is not noted any
     /// more: who sets so many repetitions does not miss one. Attempts have a bound of their own.
-    pub fn note(&mut self, at: Timestamp, what: What) {
+    pub fn note(&mut self, at: Timestamp, what: Stage) {
         if self.0.len() < TIMELINE_MAX || !what.is_in_the_middle() {
             self.0.push(Happened { at, what });
         }
@@ -82,18 +82,18 @@ mod tests {
     #[test]
     fn a_timeline_is_in_the_order_of_what_happened_and_misses_no_end() {
         let mut timeline = Timeline::default();
-        timeline.note(Timestamp::from_ms(1), What::AttemptBegun(1));
-        timeline.note(Timestamp::from_ms(1), What::DatagramSent);
+        timeline.note(Timestamp::from_ms(1), Stage::AttemptBegun(1));
+        timeline.note(Timestamp::from_ms(1), Stage::DatagramSent);
         for ms in 0..500 {
-            timeline.note(Timestamp::from_ms(ms), What::DatagramRepeated);
+            timeline.note(Timestamp::from_ms(ms), Stage::DatagramRepeated);
         }
-        timeline.note(Timestamp::from_ms(500), What::GaveUp);
+        timeline.note(Timestamp::from_ms(500), Stage::GaveUp);
         let happened = timeline.as_slice();
         assert_eq!(happened.len(), TIMELINE_MAX + 1);
-        assert_eq!(happened.first().unwrap().what, What::AttemptBegun(1));
+        assert_eq!(happened.first().unwrap().what, Stage::AttemptBegun(1));
         assert_eq!(
             happened.last().unwrap().what,
-            What::GaveUp,
+            Stage::GaveUp,
             "an end is noted"
         );
     }

@@ -6,7 +6,7 @@ use protocol::coap::exchange::{Exchange, Expiry, GiveUp};
 use protocol::coap::message::Message;
 use protocol::lwm2m::path::Path;
 
-use crate::action::timeline::What;
+use crate::action::timeline::Stage;
 use crate::action::{Action, Outcome, Status};
 use crate::device::Device;
 use crate::device::queue::{Failure, Pending};
@@ -14,12 +14,12 @@ use crate::device::snapshot::Presence;
 use crate::effect::Effects;
 use crate::ids::{ActionId, TraceId};
 use crate::moment::{Moment, Timestamp};
-use crate::occurrence::{self, Ending};
+use crate::occurrence::{Ending, Purpose, What};
 
 /// The attempt in flight.
 pub(super) struct Attempt {
     pub(super) exchange: Exchange,
-    purpose: Purpose,
+    target: Target,
     begun_at: Timestamp,
     /// The call behind it.
     trace: Option<TraceId>,
@@ -27,18 +27,18 @@ pub(super) struct Attempt {
 
 /// What an attempt is at.
 #[derive(Clone, Copy)]
-enum Purpose {
+enum Target {
     /// A request of a caller.
     Action(ActionId),
     /// A path that is observed and that the device forgot.
     Observation(Path),
 }
 
-impl Purpose {
-    fn kind(self) -> occurrence::Purpose {
+impl Target {
+    fn purpose(self) -> Purpose {
         match self {
-            Self::Action(_) => occurrence::Purpose::Action,
-            Self::Observation(_) => occurrence::Purpose::Observation,
+            Self::Action(_) => Purpose::Action,
+            Self::Observation(_) => Purpose::Observation,
         }
     }
 }
@@ -55,17 +55,17 @@ impl Attempt {
 
     /// The request it is at, if it is at one.
     pub(super) fn action(&self) -> Option<ActionId> {
-        match self.purpose {
-            Purpose::Action(action) => Some(action),
-            Purpose::Observation(_) => None,
+        match self.target {
+            Target::Action(action) => Some(action),
+            Target::Observation(_) => None,
         }
     }
 
     /// The path it asks for again, if it asks for one.
     pub(super) fn observation(&self) -> Option<Path> {
-        match self.purpose {
-            Purpose::Action(_) => None,
-            Purpose::Observation(path) => Some(path),
+        match self.target {
+            Target::Action(_) => None,
+            Target::Observation(path) => Some(path),
         }
     }
 }
@@ -123,28 +123,28 @@ impl Device {
         action.status = Status::InProgress;
         action.attempts_made = action.attempts_made.saturating_add(1);
         action.updated_at = now;
-        let attempt = What::AttemptBegun(action.attempts_made);
+        let attempt = Stage::AttemptBegun(action.attempts_made);
         action.timeline.note(now, attempt);
-        action.timeline.note(now, What::DatagramSent);
+        action.timeline.note(now, Stage::DatagramSent);
         out.save_action(Some(was), &pending.action);
         let message = self.message_of(m, &pending.action, value);
-        let purpose = Purpose::Action(pending.action.id);
+        let target = Target::Action(pending.action.id);
         let trace = Some(pending.action.trace);
-        self.begin_exchange(m, (purpose, trace), &message, out);
+        self.begin_exchange(m, (target, trace), &message, out);
         let busy = self.busy.get_or_insert_default();
         busy.pending.insert(index, pending);
     }
 
     fn begin_observation(&mut self, m: &mut Moment, path: Path, out: &mut Effects) {
         if let Some(message) = self.observe_again(m, path) {
-            self.begin_exchange(m, (Purpose::Observation(path), None), &message, out);
+            self.begin_exchange(m, (Target::Observation(path), None), &message, out);
         }
     }
 
     fn begin_exchange(
         &mut self,
         m: &mut Moment,
-        (purpose, trace): (Purpose, Option<TraceId>),
+        (target, trace): (Target, Option<TraceId>),
         message: &Message,
         out: &mut Effects,
     ) {
@@ -155,11 +155,11 @@ impl Device {
         }
         self.busy.get_or_insert_default().attempt = Some(Box::new(Attempt {
             exchange,
-            purpose,
+            target,
             begun_at: m.now(),
             trace,
         }));
-        out.note(trace, occurrence::What::Begun(purpose.kind()));
+        out.note(trace, What::Begun(target.purpose()));
     }
 
     /// Repeats the datagram in flight, or gives up on it, as time asks.
@@ -175,8 +175,8 @@ impl Device {
                 // the address it had.
                 if let Some(to) = to {
                     out.send(to, attempt.exchange.datagram().to_vec());
-                    out.note(attempt.trace, occurrence::What::Repeated);
-                    self.note_in_flight(m.now(), What::DatagramRepeated);
+                    out.note(attempt.trace, What::Repeated);
+                    self.note_in_flight(m.now(), Stage::DatagramRepeated);
                 }
             }
             Expiry::GaveUp(GiveUp::NotAcknowledged) => {
@@ -192,8 +192,8 @@ impl Device {
 
     /// Takes note that the device has the message and answers later.
     pub(super) fn attempt_acknowledged(&mut self, now: Timestamp, out: &mut Effects) {
-        out.note(self.trace_in_flight(), occurrence::What::Acknowledged);
-        self.note_in_flight(now, What::Acknowledged);
+        out.note(self.trace_in_flight(), What::Acknowledged);
+        self.note_in_flight(now, Stage::Acknowledged);
     }
 
     /// Ends the attempt in flight with the device's answer.
@@ -216,7 +216,7 @@ impl Device {
     pub(super) fn attempt_unanswered(&mut self, m: &mut Moment, why: &str, out: &mut Effects) {
         if let Some(attempt) = self.end_exchange() {
             self.note_silence(attempt.begun_at);
-            self.end_attempt(m, &attempt, What::GaveUp, &refusal(None, why), out);
+            self.end_attempt(m, &attempt, Stage::GaveUp, &refusal(None, why), out);
         }
     }
 
@@ -225,7 +225,7 @@ impl Device {
     pub(super) fn attempt_rejected(&mut self, m: &mut Moment, out: &mut Effects) {
         if let Some(attempt) = self.end_exchange() {
             let outcome = refusal(None, "the device rejected the message");
-            self.end_attempt(m, &attempt, What::Rejected, &outcome, out);
+            self.end_attempt(m, &attempt, Stage::Rejected, &outcome, out);
         }
     }
 
@@ -240,23 +240,23 @@ impl Device {
         let Some(attempt) = self.end_exchange() else {
             return;
         };
-        match attempt.purpose {
-            Purpose::Action(id) => {
+        match attempt.target {
+            Target::Action(id) => {
                 let Some(mut action) = self.take_action(id) else {
                     return;
                 };
-                action.timeline.note(m.now(), What::Answered(code));
+                action.timeline.note(m.now(), Stage::Answered(code));
                 self.forget_refused(m, &action, out);
                 self.fail(m, action, Failure::Refused, refusal(Some(code), why), out);
             }
-            Purpose::Observation(path) => self.lose_observation(m, path, why, out),
+            Target::Observation(path) => self.lose_observation(m, path, why, out),
         }
     }
 
     /// Remarks how the exchange in flight ends, if there is one.
     pub(super) fn note_ending(&self, ending: Ending, out: &mut Effects) {
         if let Some(attempt) = self.busy.as_ref().and_then(|busy| busy.attempt.as_ref()) {
-            out.note(attempt.trace, occurrence::What::Ended(ending));
+            out.note(attempt.trace, What::Ended(ending));
         }
     }
 
@@ -276,7 +276,7 @@ impl Device {
     fn attempt_put_off(&mut self, m: &mut Moment, code: Code, why: &str, out: &mut Effects) {
         if let Some(attempt) = self.end_exchange() {
             let outcome = refusal(Some(code), why);
-            self.end_attempt(m, &attempt, What::Answered(code), &outcome, out);
+            self.end_attempt(m, &attempt, Stage::Answered(code), &outcome, out);
         }
     }
 
@@ -284,13 +284,13 @@ impl Device {
         let Some(attempt) = self.end_exchange() else {
             return;
         };
-        match attempt.purpose {
-            Purpose::Action(id) => {
+        match attempt.target {
+            Target::Action(id) => {
                 if let Some(action) = self.take_action(id) {
                     self.action_succeeded(m, action, &attempt.exchange, answer, out);
                 }
             }
-            Purpose::Observation(path) => {
+            Target::Observation(path) => {
                 self.observed_again(m, path, attempt.exchange.token(), answer, out);
             }
         }
@@ -304,7 +304,7 @@ impl Device {
         answer: &Message,
         out: &mut Effects,
     ) {
-        action.timeline.note(m.now(), What::Answered(answer.code));
+        action.timeline.note(m.now(), Stage::Answered(answer.code));
         match self.take_result(m, &action, exchange.token(), answer, out) {
             Ok(outcome) => {
                 action.outcome = Some(outcome);
@@ -323,7 +323,7 @@ impl Device {
         &mut self,
         m: &mut Moment,
         attempt: &Attempt,
-        how: What,
+        how: Stage,
         outcome: &Outcome,
         out: &mut Effects,
     ) {
@@ -358,7 +358,7 @@ impl Device {
     }
 
     /// Notes what happened to the request in flight.
-    fn note_in_flight(&mut self, now: Timestamp, what: What) {
+    fn note_in_flight(&mut self, now: Timestamp, what: Stage) {
         let in_flight = self.action_in_flight();
         let mut pending = self.pending_mut().iter_mut();
         if let Some(pending) = pending.find(|pending| Some(pending.action.id) == in_flight) {

@@ -4,7 +4,7 @@ use actix_web::body::to_bytes;
 use serde_json::Value;
 
 use engine::Code;
-use engine::action::timeline::{Timeline, What};
+use engine::action::timeline::{Stage, Timeline};
 use engine::action::{
     Action, Addressee, Lwm2mRequest, Mode, Operation, Outcome, Payload, Protocol, Request, Status,
 };
@@ -62,17 +62,17 @@ fn an_action_request_that_was_done() {
 fn an_action_request_with_all_that_happened_to_it() {
     let mut timeline = Timeline::default();
     let steps = [
-        What::AttemptBegun(1),
-        What::DatagramSent,
-        What::DatagramRepeated,
-        What::GaveUp,
-        What::AttemptBegun(2),
-        What::DatagramSent,
-        What::Rejected,
-        What::AttemptBegun(3),
-        What::DatagramSent,
-        What::Acknowledged,
-        What::Answered(Code::CONTENT),
+        Stage::AttemptBegun(1),
+        Stage::DatagramSent,
+        Stage::DatagramRepeated,
+        Stage::GaveUp,
+        Stage::AttemptBegun(2),
+        Stage::DatagramSent,
+        Stage::Rejected,
+        Stage::AttemptBegun(3),
+        Stage::DatagramSent,
+        Stage::Acknowledged,
+        Stage::Answered(Code::CONTENT),
     ];
     for (what, second) in steps.into_iter().zip(1..) {
         timeline.note(NOON.plus_s(second), what);

@@ -1,6 +1,6 @@
 //! What do the laws speak about? Customers, devices, requests and entries like those of a service.
 
-use engine::action::timeline::{Timeline, What};
+use engine::action::timeline::{Stage, Timeline};
 use engine::action::{Action, Addressee, Lwm2mRequest, Mode, Operation, Outcome, Request, Status};
 use engine::admin_log::entry::{AboutDevice, Category, Entry, Subject};
 use engine::change::{Add, Counter, Expect, Name, Owner};
@@ -165,14 +165,14 @@ pub fn action(device: &Profile, second: i64, chance: u64) -> Action {
 }
 
 /// All that can happen to a request.
-const HAPPENED: [What; 7] = [
-    What::AttemptBegun(1),
-    What::DatagramSent,
-    What::DatagramRepeated,
-    What::Acknowledged,
-    What::Answered(Code::CONTENT),
-    What::Rejected,
-    What::GaveUp,
+const HAPPENED: [Stage; 7] = [
+    Stage::AttemptBegun(1),
+    Stage::DatagramSent,
+    Stage::DatagramRepeated,
+    Stage::Acknowledged,
+    Stage::Answered(Code::CONTENT),
+    Stage::Rejected,
+    Stage::GaveUp,
 ];
 
 /// The request in another status a second later, with an answer if it is final.

@@ -1,7 +1,7 @@
 //! How is it kept what happened to an action request?
 
 use engine::Code;
-use engine::action::timeline::{Happened, Timeline, What};
+use engine::action::timeline::{Happened, Stage, Timeline};
 use engine::moment::Timestamp;
 use minicbor::{Decode, Encode};
 
@@ -34,13 +34,13 @@ pub(super) fn read_timeline(records: Option<Vec<HappenedV1>>) -> Result<Timeline
 impl HappenedV1 {
     fn of(happened: &Happened) -> Self {
         let (what, detail) = match happened.what {
-            What::AttemptBegun(number) => (1, Some(number)),
-            What::DatagramSent => (2, None),
-            What::DatagramRepeated => (3, None),
-            What::Acknowledged => (4, None),
-            What::Answered(code) => (5, Some(code.as_byte())),
-            What::Rejected => (6, None),
-            What::GaveUp => (7, None),
+            Stage::AttemptBegun(number) => (1, Some(number)),
+            Stage::DatagramSent => (2, None),
+            Stage::DatagramRepeated => (3, None),
+            Stage::Acknowledged => (4, None),
+            Stage::Answered(code) => (5, Some(code.as_byte())),
+            Stage::Rejected => (6, None),
+            Stage::GaveUp => (7, None),
         };
         Self {
             at_ms: happened.at.as_ms(),
@@ -51,13 +51,13 @@ impl HappenedV1 {
 
     fn read(self) -> Result<Happened, Unreadable> {
         let what = match (self.what, self.detail) {
-            (1, Some(number)) => What::AttemptBegun(number),
-            (2, None) => What::DatagramSent,
-            (3, None) => What::DatagramRepeated,
-            (4, None) => What::Acknowledged,
-            (5, Some(code)) => What::Answered(Code::from_byte(code)),
-            (6, None) => What::Rejected,
-            (7, None) => What::GaveUp,
+            (1, Some(number)) => Stage::AttemptBegun(number),
+            (2, None) => Stage::DatagramSent,
+            (3, None) => Stage::DatagramRepeated,
+            (4, None) => Stage::Acknowledged,
+            (5, Some(code)) => Stage::Answered(Code::from_byte(code)),
+            (6, None) => Stage::Rejected,
+            (7, None) => Stage::GaveUp,
             _ => return Err(Unreadable::Damaged("an unknown kind of happening")),
         };
         Ok(Happened {

@@ -1,6 +1,6 @@
 //! Laws about what leaves: how often, in which order, and one at a time.
 
-use engine::action::timeline::What;
+use engine::action::timeline::Stage;
 use engine::action::{Action, Status};
 use engine::ids::ActionId;
 use protocol::coap::exchange::Transmission;
@@ -129,13 +129,13 @@ pub(super) fn a_timeline_tells_every_attempt(action: &Action) -> Verdict {
     let happened = action.timeline.as_slice();
     let id = action.id;
     let begun = happened.iter().filter_map(|entry| match entry.what {
-        What::AttemptBegun(number) => Some(number),
-        What::DatagramSent
-        | What::DatagramRepeated
-        | What::Acknowledged
-        | What::Answered(_)
-        | What::Rejected
-        | What::GaveUp => None,
+        Stage::AttemptBegun(number) => Some(number),
+        Stage::DatagramSent
+        | Stage::DatagramRepeated
+        | Stage::Acknowledged
+        | Stage::Answered(_)
+        | Stage::Rejected
+        | Stage::GaveUp => None,
     });
     hold(law, begun.eq(1..=action.attempts_made), || {
         format!("{id} made {} attempts: {happened:?}", action.attempts_made)
@@ -144,7 +144,7 @@ pub(super) fn a_timeline_tells_every_attempt(action: &Action) -> Verdict {
         format!("{id}: {happened:?}")
     })?;
     let last = happened.last().map(|entry| entry.what);
-    let was_answered = matches!(last, Some(What::Answered(code)) if code.is_success());
+    let was_answered = matches!(last, Some(Stage::Answered(code)) if code.is_success());
     let has_succeeded = action.status == Status::Succeeded;
     hold(law, was_answered || !has_succeeded, || {
         format!("{id} succeeded: {happened:?}")

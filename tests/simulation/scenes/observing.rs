@@ -1,7 +1,7 @@
 //! What is observed: told, kept, asked for again, and never forgotten in silence.
 
 use engine::action::Status;
-use engine::action::timeline::What;
+use engine::action::timeline::Stage;
 use engine::device::record::{Observation, ObservationState};
 use engine::event::Lifecycle;
 use harness::device::SimulatedDevice;
@@ -222,13 +222,13 @@ fn a_timeline_tells_every_attempt() {
     world.uplink();
     let action = world.disk.durable.action(0, id).expect("it is kept");
     let happened = action.timeline.as_slice().iter().map(|entry| entry.what);
-    let repeated = [What::DatagramRepeated; 4];
+    let repeated = [Stage::DatagramRepeated; 4];
     let expected = [
-        &[What::AttemptBegun(1), What::DatagramSent, What::Rejected][..],
-        &[What::AttemptBegun(2), What::DatagramSent],
+        &[Stage::AttemptBegun(1), Stage::DatagramSent, Stage::Rejected][..],
+        &[Stage::AttemptBegun(2), Stage::DatagramSent],
         &repeated,
-        &[What::GaveUp, What::AttemptBegun(3), What::DatagramSent],
-        &[What::Answered(Code::CONTENT)],
+        &[Stage::GaveUp, Stage::AttemptBegun(3), Stage::DatagramSent],
+        &[Stage::Answered(Code::CONTENT)],
     ];
     assert_eq!(happened.collect::<Vec<_>>(), expected.concat());
 }

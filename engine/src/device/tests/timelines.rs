@@ -4,7 +4,7 @@ use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 
 use super::vocabulary::{Bench, HOME, HOUR, Lines, MINUTE, S, end_observing, read};
-use crate::action::timeline::{Happened, What};
+use crate::action::timeline::{Happened, Stage};
 use crate::ids::ActionId;
 
 #[test]
@@ -131,7 +131,7 @@ fn timeline(bench: &Bench, id: ActionId) -> Lines {
     let happened = bench.kept(id).timeline.as_slice().iter();
     let line = |entry: &Happened| {
         let at = bench.since_start(entry.at);
-        if let What::Answered(code) = entry.what {
+        if let Stage::Answered(code) = entry.what {
             return format!("{at} Answered {code}");
         }
         format!("{at} {:?}", entry.what)
