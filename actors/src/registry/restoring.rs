@@ -165,11 +165,16 @@ impl Registry {
 
     fn end_start(&mut self, ctx: &mut Context<Self>) {
         if let Some(starting) = self.starting.take() {
-            // The last of them have yet to say where they are.
-            ctx.run_later(SETTLED_AFTER, |registry, _| {
-                registry.home.muster.note_complete()
-            });
             let restored = starting.restored;
+            match restored {
+                0 => self.home.muster.note_complete(),
+                // The last of them have yet to say where they are.
+                1.. => {
+                    ctx.run_later(SETTLED_AFTER, |registry, _| {
+                        registry.home.muster.note_complete();
+                    });
+                }
+            }
             let took_ms = self.home.clock.now().since_ms(starting.begun_at);
             info!(
                 arbiter = self.home.here.index(),
