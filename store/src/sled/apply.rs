@@ -38,10 +38,16 @@ pub(super) fn apply(
         }
     }
     epochs.record(plan.owner, rows);
-    for step in plan.steps {
-        take(step, rows)?;
+    rows.begin();
+    match plan.steps.into_iter().try_for_each(|step| take(step, rows)) {
+        Ok(()) => Ok(Ok(())),
+        Err(fault) if fault.is_fatal() => Err(fault),
+        Err(fault) => {
+            tracing::error!(%fault, "a batch cannot be done");
+            rows.take_back();
+            Ok(Err(CommitError::Unavailable))
+        }
     }
-    Ok(Ok(()))
 }
 
 /// Removes an action request with the rows that list it by its creation, and counts it out. Those

@@ -18,6 +18,8 @@ use crate::record::number;
 pub(super) struct Overlay<'t> {
     tree: &'t Tree,
     writes: BTreeMap<IVec, Option<IVec>>,
+    /// What the writes since the last [`Overlay::begin`] replaced among the writes, in order.
+    replaced: Vec<(IVec, Option<Option<IVec>>)>,
 }
 
 /// A row to be written: its key, what was there, and what will be.
@@ -38,17 +40,33 @@ impl<'t> Overlay<'t> {
         Self {
             tree,
             writes: BTreeMap::new(),
+            replaced: Vec::new(),
+        }
+    }
+
+    /// Begins what may be taken back as a whole.
+    pub(super) fn begin(&mut self) {
+        self.replaced.clear();
+    }
+
+    /// Takes back all that was written since the last beginning.
+    pub(super) fn take_back(&mut self) {
+        while let Some((key, before)) = self.replaced.pop() {
+            match before {
+                Some(write) => self.writes.insert(key, write),
+                None => self.writes.remove(&key),
+            };
         }
     }
 
     /// Puts a row.
     pub(super) fn put(&mut self, key: IVec, row: IVec) {
-        self.writes.insert(key, Some(row));
+        self.write(key, Some(row));
     }
 
     /// Removes a row.
     pub(super) fn remove(&mut self, key: impl Into<IVec>) {
-        self.writes.insert(key.into(), None);
+        self.write(key.into(), None);
     }
 
     /// Puts a value over what was there.
@@ -183,6 +201,11 @@ impl<'t> Overlay<'t> {
         batch
     }
 
+    fn write(&mut self, key: IVec, row: Option<IVec>) {
+        let before = self.writes.insert(key.clone(), row);
+        self.replaced.push((key, before));
+    }
+
     fn remove_pieces(&mut self, of: &[u8], numbers: std::ops::Range<u16>) {
         for number in numbers {
             let piece: Key = key::piece(of, number);
@@ -227,6 +250,24 @@ mod tests {
         assert_eq!(text(rows.keys(b"a", 9).unwrap()), ["a1", "a2", "a3"]);
         assert_eq!(text(rows.keys(b"a", 2).unwrap()), ["a1", "a2"]);
         assert_eq!(rows.keys(b"c", 9).unwrap(), Vec::<IVec>::new());
+    }
+
+    #[test]
+    fn what_was_written_since_a_beginning_is_taken_back() {
+        let (_home, db) = tree(&["a1", "a2"]);
+        let mut rows = Overlay::new(&db);
+        rows.remove("a1");
+        rows.put("a3".into(), "kept".into());
+        rows.begin();
+        rows.put("a1".into(), "lost".into());
+        rows.remove("a2");
+        rows.remove("a3");
+        rows.put("a3".into(), "lost".into());
+        rows.put("a4".into(), "lost".into());
+        rows.take_back();
+        assert_eq!(text(rows.keys(b"a", 9).unwrap()), ["a2", "a3"]);
+        assert_eq!(rows.row(b"a3").unwrap(), Some("kept".into()));
+        assert_eq!(rows.len(), 2);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use engine::action::Status;
 use engine::admin_log::entry::Entry;
 use engine::admin_log::payload::Payload;
-use engine::change::Change;
+use engine::change::{Change, Counter};
 use engine::moment::Timestamp;
 use engine::setting::{SettingName, SettingState};
 
@@ -72,6 +72,22 @@ fn nothing_is_promised_once_fsync_has_failed() {
     assert_eq!(wait(store.customer(acme())), Err(Unavailable));
     assert_eq!(wait(store.take_over()), Err(Unavailable));
     assert_eq!(wait(store.sweep(Retention::NOTHING, 10)), Err(Unavailable));
+}
+
+#[test]
+fn a_batch_that_meets_a_damaged_row_fails_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let options = Options::at(home.path());
+    let opened = open::open(&options).unwrap();
+    let count = crate::key::counter(&Counter::Devices(acme()));
+    opened.db.insert(count, b"damaged").unwrap();
+    let store = SledStore::start(opened, &options, disk::free_bytes()).unwrap();
+    let meter = device(&acme(), 1);
+    let failed = wait(store.commit(known(&meter)));
+    assert_eq!(failed, Err(CommitError::Unavailable));
+    assert_eq!(wait(store.profile(meter.key())), Ok(None), "all or nothing");
+    assert_eq!(wait(store.commit(request(1))), Ok(()), "others go on");
+    assert_eq!(store.pressure(), Pressure::Open);
 }
 
 #[test]
