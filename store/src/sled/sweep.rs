@@ -66,7 +66,16 @@ pub(super) fn sweep(
         let mut unfinished = Vec::new();
         for (place, sort) in sorts.iter().enumerate() {
             let share = room.share(sorts.len() - place, rows);
-            let removed = sort(retention, share, rows)?;
+            rows.begin();
+            let removed = match sort(retention, share, rows) {
+                Ok(removed) => removed,
+                Err(fault) if fault.is_fatal() => return Err(fault),
+                Err(fault) => {
+                    tracing::error!(%fault, "what is old of one sort cannot be removed");
+                    rows.take_back();
+                    continue;
+                }
+            };
             room = room.behind(removed);
             swept.removed += u64::try_from(removed.things).expect("a bounded count");
             if removed.full {

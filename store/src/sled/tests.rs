@@ -91,6 +91,31 @@ fn a_batch_that_meets_a_damaged_row_fails_alone() {
 }
 
 #[test]
+fn a_sweep_that_meets_a_damaged_row_leaves_its_sort_and_takes_the_others() {
+    let home = tempfile::tempdir().unwrap();
+    let options = Options::at(home.path());
+    let meter = device(&acme(), 1);
+    let done = moved(&action(&meter, 10, 1), Status::Succeeded);
+    let store = started(&options, disk::free_bytes());
+    assert_eq!(wait(store.commit(created(&done))), Ok(()));
+    let old = Change::AppendEvent(Box::new(event(&meter, 10, 1)));
+    assert_eq!(wait(store.commit(batch(vec![old]))), Ok(()));
+    drop(store);
+    let opened = open::open(&options).unwrap();
+    let damaged = crate::key::action::action(done.id);
+    opened.db.insert(damaged, b"damaged").unwrap();
+    let store = SledStore::start(opened, &options, disk::free_bytes()).unwrap();
+    let due = Retention {
+        actions_before: at(1_000),
+        events_before: at(1_000),
+        ..Retention::NOTHING
+    };
+    let swept = wait(store.sweep(due, 10)).map(|swept| swept.removed);
+    assert_eq!(swept, Ok(1), "the event");
+    assert_eq!(wait(store.commit(request(2))), Ok(()), "others go on");
+}
+
+#[test]
 fn a_full_queue_refuses_and_what_it_took_is_committed() {
     let home = tempfile::tempdir().unwrap();
     let options = Options {
