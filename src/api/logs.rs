@@ -89,11 +89,8 @@ fn filter(customer: CustomerId, now: Timestamp, mut fields: Fields) -> Result<Lo
 
 fn window(now: Timestamp, fields: &mut Fields) -> Option<Window> {
     let mut are_read = true;
-    let mut bound = |name| {
-        fields.optional(name, |text| {
-            instant(text).inspect_err(|_| are_read = false)
-        })
-    };
+    let mut bound =
+        |name| fields.optional(name, |text| instant(text).inspect_err(|_| are_read = false));
     let (start, end) = (bound("startDateTime"), bound("endDateTime"));
     if !are_read {
         return None;
