@@ -16,18 +16,6 @@ use protocol::lwm2m::payload::{Reading, tlv};
 use protocol::lwm2m::value::{DataType, ObjectLink, Value};
 use protocol::lwm2m::version::Version;
 
-const TYPES: [DataType; 9] = [
-    DataType::Boolean,
-    DataType::CoreLink,
-    DataType::Float,
-    DataType::Integer,
-    DataType::ObjectLink,
-    DataType::Opaque,
-    DataType::String,
-    DataType::Time,
-    DataType::UnsignedInteger,
-];
-
 #[test]
 fn every_vector_is_read_as_it_was_meant() {
     let vectors = vectors();
@@ -208,8 +196,8 @@ fn nested_entries() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn type_by_number(path: Path, salt: u16) -> Option<DataType> {
-    let place = usize::from(path.resource_id()?.wrapping_add(salt)) % (TYPES.len() + 1);
-    TYPES.get(place).copied()
+    let place = usize::from(path.resource_id()?.wrapping_add(salt)) % (DataType::ALL.len() + 1);
+    DataType::ALL.get(place).copied()
 }
 
 fn type_in_model(path: Path) -> Option<DataType> {
@@ -257,7 +245,7 @@ fn value_of(line: &str) -> (Path, Value) {
         .and_then(|path| path.parse().ok())
         .expect("a path");
     let name = parts.next().expect("a type behind the path");
-    let known = TYPES
+    let known = DataType::ALL
         .into_iter()
         .find(|data_type| data_type.as_str() == name);
     let text = parts.next().unwrap_or_default();

@@ -74,6 +74,19 @@ pub struct InvalidValue {
 }
 
 impl DataType {
+    /// Every type.
+    pub const ALL: [Self; 9] = [
+        Self::Boolean,
+        Self::CoreLink,
+        Self::Float,
+        Self::Integer,
+        Self::ObjectLink,
+        Self::Opaque,
+        Self::String,
+        Self::Time,
+        Self::UnsignedInteger,
+    ];
+
     /// Returns the type's name as callers know it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -201,18 +214,6 @@ mod tests {
 
     use super::{DataType, InvalidValue, ObjectLink, Value};
 
-    const TYPES: [DataType; 9] = [
-        DataType::Boolean,
-        DataType::CoreLink,
-        DataType::Float,
-        DataType::Integer,
-        DataType::ObjectLink,
-        DataType::Opaque,
-        DataType::String,
-        DataType::Time,
-        DataType::UnsignedInteger,
-    ];
-
     #[test]
     fn a_fitting_text_becomes_a_value_and_is_shown_in_its_one_spelling() {
         let link = ObjectLink {
@@ -334,7 +335,7 @@ mod tests {
 
         #[test]
         fn any_text_is_read_or_refused(text in "[0-9eE:.+=A-f-]{0,20}|\\PC{0,60}") {
-            for data_type in TYPES {
+            for data_type in DataType::ALL {
                 if let Ok(value) = Value::parse(data_type, &text) {
                     prop_assert_eq!(value.data_type(), data_type);
                     prop_assert_eq!(Value::parse(data_type, &value.to_text()), Ok(value));
