@@ -138,8 +138,9 @@ impl Device {
     ) -> Result<Payload, String> {
         let reading = self.values_in(path, answer);
         let reading = reading.map_err(|why| format!("the answer cannot be read: {why}"))?;
-        self.tell_values(m, Cause::Action(action.id), reading.clone(), out);
-        Ok(payload_of(path, reading))
+        let payload = payload_of(path, &reading);
+        self.tell_values(m, Cause::Action(action.id), reading, out);
+        Ok(payload)
     }
 
     fn token_of(&self, m: &mut Moment, request: &Lwm2mRequest) -> Token {
@@ -173,9 +174,10 @@ impl Device {
 }
 
 /// How what was read is shown: the value of a resource alone as text, everything else by path.
-fn payload_of(path: Path, reading: Reading) -> Payload {
+fn payload_of(path: Path, reading: &Reading) -> Payload {
+    let by_path = |(path, value): (&Path, &Value)| (*path, value.clone());
     match reading.get(&path) {
         Some(value) => Payload::Text(value.to_text().into()),
-        None => Payload::Values(reading.into_iter().collect()),
+        None => Payload::Values(reading.iter().map(by_path).collect()),
     }
 }

@@ -19,7 +19,7 @@ use crate::action::{Action, Lwm2mRequest, Operation, Request};
 use crate::admin_log::entry::Entry;
 use crate::datagram::Datagram;
 use crate::device::Device;
-use crate::device::queue::{Failure, Unfit};
+use crate::device::queue::{Failure, Pending, Unfit};
 use crate::device::record::{OBSERVATION_TOKEN_BYTES, Observation, ObservationState};
 use crate::effect::{Effect, Effects};
 use crate::event::Cause;
@@ -59,8 +59,10 @@ impl Device {
             return Heard::Notification;
         }
         if !self.pace.take(m.now(), 1) {
-            // The device may take it that nobody listens, and forget.
-            self.owe_observation(path);
+            // The device may take it that nobody listens, and forget. It costs no write to know.
+            if let Some(observation) = self.observation_mut(path) {
+                observation.owe();
+            }
             out.note(None, What::Notified(News::Excessive));
             return Heard::Notification;
         }
@@ -181,22 +183,14 @@ impl Device {
     /// what it told meanwhile from where nobody knew it was rejected. Says whether anything is
     /// observed.
     pub(super) fn owe_observations(&mut self) -> bool {
-        for observation in &mut self.record.observations {
-            observation.state = ObservationState::Owed;
-            observation.newest = None;
-        }
+        self.record
+            .observations
+            .iter_mut()
+            .for_each(Observation::owe);
         if let Some(busy) = &mut self.busy {
             busy.owed.clear();
         }
         !self.record.observations.is_empty()
-    }
-
-    /// The device may have forgotten one observation. It costs no write to know.
-    fn owe_observation(&mut self, path: Path) {
-        if let Some(observation) = self.observation_mut(path) {
-            observation.state = ObservationState::Owed;
-            observation.newest = None;
-        }
     }
 
     /// The device was heard: what it forgot is asked for again, unless it is just being asked.
@@ -252,13 +246,11 @@ impl Device {
 
     /// Whether there is an observation of the path to end, or will be when its turn comes.
     pub(super) fn may_forget(&self, path: Path) -> Result<(), Unfit> {
-        let begins = |request: &Lwm2mRequest| {
+        let begins = |pending: &Pending| {
+            let Request::Lwm2m(request) = &pending.action.request;
             request.operation == Operation::ObserveStart && request.path == path
         };
-        let will_be = self.pending().iter().any(|pending| {
-            let Request::Lwm2m(request) = &pending.action.request;
-            begins(request)
-        });
+        let will_be = self.pending().iter().any(begins);
         if will_be || self.observation(path).is_some() {
             return Ok(());
         }

@@ -68,6 +68,14 @@ pub struct Observation {
     pub newest: Option<Newest>,
 }
 
+impl Observation {
+    /// The device is not known to hold it any more: it is to be asked again.
+    pub(super) fn owe(&mut self) {
+        self.state = ObservationState::Owed;
+        self.newest = None;
+    }
+}
+
 /// Random bytes in the token of an observation: as in any other request of the service.
 pub const OBSERVATION_TOKEN_BYTES: usize = 4;
 
