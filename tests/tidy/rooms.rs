@@ -61,7 +61,7 @@ const ROOT: &str = "signalbox";
 const CRATES: [(&str, &[&str]); 14] = [
     ("coap-lite", &["protocol"]),
     ("sled", &["store"]),
-    ("minicbor", &["store"]),
+    ("minicbor", &["protocol", "store"]),
     ("actix", &["actors", ROOT]),
     ("actix-rt", &["actors", ROOT]),
     ("actix-web", &["actors", ROOT]),
