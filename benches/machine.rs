@@ -16,6 +16,7 @@ use engine::ids::TraceId;
 use engine::limits::Limits;
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
+use engine::terms::Terms;
 use protocol::coap::code::Code;
 use protocol::coap::exchange::Transmission;
 use protocol::coap::message::{Message, MessageId};
@@ -87,7 +88,7 @@ fn registered() -> Registered {
         pending: Vec::new(),
     };
     let mut m = moment();
-    let mut machine = Device::restore(&mut m, Arc::new(rules), restored);
+    let mut machine = Device::restore(&mut m, Arc::new(Terms::of_rules(Arc::new(rules))), restored);
     let mut out = Effects::new();
     let register = talk::register(1, MessageId(0));
     machine.handle_datagram(&mut m, &heard(register), &mut out);

@@ -14,6 +14,7 @@ use engine::ids::TraceId;
 use engine::location::Location;
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
+use engine::terms::Terms;
 use protocol::coap::message::{Message, MessageId};
 use protocol::coap::recent::Recent;
 
@@ -45,12 +46,12 @@ pub(crate) fn run(devices: u32) {
 }
 
 fn fleet(m: &mut Moment, devices: u32) {
-    let rules = Arc::new(kept::rules());
+    let terms = Arc::new(Terms::of_rules(Arc::new(kept::rules())));
     let mut lists = ObjectLists::default();
     let mut fleet = Vec::with_capacity(devices as usize);
     let before = resident();
     for number in 0..devices {
-        let mut device = Device::restore(m, Arc::clone(&rules), kept::restored(number, NOW));
+        let mut device = Device::restore(m, Arc::clone(&terms), kept::restored(number, NOW));
         device.share_objects(&mut lists);
         fleet.push(device);
     }

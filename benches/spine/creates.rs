@@ -16,6 +16,7 @@ use engine::device::Device;
 use engine::device::record::{DeviceRecord, Restored};
 use engine::effect::Effects;
 use engine::ids::{ClientId, TraceId};
+use engine::terms::Terms;
 use signalbox::api::{self, State};
 use signalbox::config::{self, Config};
 use signalbox::operator::OperatorToken;
@@ -208,7 +209,8 @@ pub(crate) fn batch(shelf: &Shelf, number: usize) -> Batch {
         pending: Vec::new(),
     };
     let mut m = shelf.clock.moment();
-    let mut device = Device::restore(&mut m, Arc::new(line::rules()), restored);
+    let terms = Arc::new(Terms::of_rules(Arc::new(line::rules())));
+    let mut device = Device::restore(&mut m, terms, restored);
     let mut out = Effects::new();
     let trace = TraceId::new(m.uuid());
     device

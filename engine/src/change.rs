@@ -7,9 +7,14 @@
 use crate::action::{Action, Protocol, Standing, Status};
 use crate::admin_log::entry::Entry;
 use crate::customer::{AccessToken, Client, Customer};
+use crate::definition::{Definition, DefinitionId};
+use crate::delivery::destination::Destination;
+use crate::delivery::letter::Progress;
 use crate::device::record::DeviceRecord;
 use crate::event::Event;
-use crate::ids::{ActionId, ClientId, CustomerId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn, Shard};
+use crate::ids::{
+    ActionId, ClientId, CustomerId, DestinationId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn, Shard,
+};
 use crate::profile::Profile;
 use crate::promise::{OnceKey, Promise};
 use crate::setting::Setting;
@@ -160,7 +165,25 @@ pub enum Change {
     /// Adds an entry to the administration log.
     AppendEntry(Box<Entry>),
     /// Adds an event to the history of its device. Values it tells become the last known ones.
+    ///
+    /// While its customer has destinations it also gets the next number of its shard, and waits
+    /// under it for all of them.
     AppendEvent(Box<Event>),
+    /// Puts a destination. A new one begins behind every event there is.
+    PutDestination(Box<Destination>),
+    /// Removes a destination with all that waits for it alone.
+    RemoveDestination {
+        /// Whose it is.
+        customer: CustomerId,
+        /// Which.
+        destination: DestinationId,
+    },
+    /// Puts how far a destination has come.
+    PutProgress(Box<Progress>),
+    /// Puts the customer's definitions of objects, as the OMA XML they came in.
+    PutDefinition(Box<Definition>),
+    /// Removes a customer's definition of a version of an object.
+    RemoveDefinition(DefinitionId),
 }
 
 /// A count that changes by so much.

@@ -47,6 +47,7 @@ use crate::location::Location;
 use crate::moment::{Moment, Timestamp};
 use crate::occurrence::{Asked, Ending, Heard, What};
 use crate::peer::Peer;
+use crate::terms::Terms;
 
 use busy::Busy;
 use identity::Identity;
@@ -110,7 +111,7 @@ pub enum NameTrust {
 /// There are a million of them: what an update needs lies here, what is rare or asked for rarely
 /// is boxed.
 pub struct Device {
-    rules: Arc<Rules>,
+    terms: Arc<Terms>,
     identity: Box<Identity>,
     /// The key of the identity, which is a digest and dear to compute for every update.
     key: DeviceKey,
@@ -137,7 +138,7 @@ impl Device {
     /// An attempt that was in flight counts as made. A registration gets what remains of its
     /// lifetime and, because updates that change nothing are saved only now and then, as much
     /// longer as may have gone unsaved.
-    pub fn restore(m: &mut Moment, rules: Arc<Rules>, restored: Restored) -> Self {
+    pub fn restore(m: &mut Moment, terms: Arc<Terms>, restored: Restored) -> Self {
         let Restored {
             profile,
             mut record,
@@ -150,7 +151,7 @@ impl Device {
             registration.expires_at = registration.expires_at.max(whole.min(unsaved));
         }
         let last_seen_at = record.last_seen_at.unwrap_or_default();
-        let awake_until = last_seen_at.plus_ms(rules.limits.awake_window_ms);
+        let awake_until = last_seen_at.plus_ms(terms.rules.limits.awake_window_ms);
         let pending: Vec<Pending> = pending.into_iter().map(Pending::restored).collect();
         Self {
             key: profile.key(),
@@ -163,7 +164,7 @@ impl Device {
             pace: Pace::default(),
             objects_unshared: true,
             record,
-            rules,
+            terms,
         }
     }
 
@@ -223,6 +224,16 @@ impl Device {
         {
             lists.share(&mut registration.links);
         }
+    }
+
+    /// Goes by these terms from now on, because its customer chose anew.
+    pub fn take_terms(&mut self, terms: Arc<Terms>) {
+        self.terms = terms;
+    }
+
+    /// The terms it goes by.
+    pub fn terms(&self) -> &Arc<Terms> {
+        &self.terms
     }
 
     /// When `handle_timeout` is due.
@@ -294,7 +305,7 @@ impl Device {
     /// Notes that the device is there; an answer says no more than that.
     fn note_awake(&mut self, now: Timestamp) {
         self.record.last_seen_at = Some(now);
-        self.awake_until = now.plus_ms(self.rules.limits.awake_window_ms);
+        self.awake_until = now.plus_ms(self.terms.rules.limits.awake_window_ms);
     }
 
     /// Keeps the device from being idle: what it remembers now counts until then.

@@ -1,10 +1,12 @@
 //! What a device said or did, as it is kept in its history and told to others.
 
+use std::net::IpAddr;
+
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
 
-use crate::action::Protocol;
-use crate::ids::{ActionId, CustomerId, DeviceKey, EventId};
+use crate::action::{Outcome, Protocol, Status};
+use crate::ids::{ActionId, CustomerId, DeviceId, DeviceKey, EntryId, EventId, Iccid, Imsi};
 use crate::moment::Timestamp;
 
 /// One thing a device said or did.
@@ -16,10 +18,26 @@ pub struct Event {
     pub customer: CustomerId,
     /// The device.
     pub device: DeviceKey,
+    /// Who the device was then, for those it is told to.
+    pub speaker: Speaker,
     /// When it was heard.
     pub at: Timestamp,
     /// What it was.
     pub happening: Happening,
+}
+
+/// A device as it was known when it said something: what is told of it stays true when the device
+/// is renamed or removed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Speaker {
+    /// What its customer calls it.
+    pub device: DeviceId,
+    /// The SIM in it.
+    pub iccid: Iccid,
+    /// The subscriber identity of the SIM, where known.
+    pub imsi: Option<Imsi>,
+    /// Its address, where known.
+    pub ip: Option<IpAddr>,
 }
 
 /// What a device can say or do.
@@ -29,6 +47,80 @@ pub enum Happening {
     Telemetry(Telemetry),
     /// It came or went.
     Lifecycle(Lifecycle),
+    /// Something failed: an entry of category error is in the log.
+    Failure(Box<Failure>),
+    /// A request of a caller is final.
+    Concluded(Box<Conclusion>),
+}
+
+impl Happening {
+    /// Of which type it is.
+    pub fn event_type(&self) -> EventType {
+        match self {
+            Self::Telemetry(_) => EventType::TelemetryData,
+            Self::Lifecycle(_) => EventType::Lifecycle,
+            Self::Failure(_) => EventType::Error,
+            Self::Concluded(_) => EventType::ActionResult,
+        }
+    }
+}
+
+/// The types of events.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum EventType {
+    /// Values of a device.
+    TelemetryData,
+    /// A device came or went.
+    Lifecycle,
+    /// Something failed.
+    Error,
+    /// A request of a caller is final.
+    ActionResult,
+}
+
+impl EventType {
+    /// Every type.
+    pub const ALL: [Self; 4] = [
+        Self::TelemetryData,
+        Self::Lifecycle,
+        Self::Error,
+        Self::ActionResult,
+    ];
+}
+
+/// An entry of category error, as it is told to others.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Failure {
+    /// The entry.
+    pub entry: EntryId,
+    /// Its `Component[Kind]`.
+    pub message: Box<str>,
+    /// Its detail.
+    pub description: Box<str>,
+    /// Whether the entry has bytes to look at.
+    pub payload: PayloadKept,
+}
+
+/// Whether the bytes something is about are kept.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PayloadKept {
+    /// There are none.
+    No,
+    /// They are, with the entry of the log.
+    Yes,
+}
+
+/// How a request of a caller ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conclusion {
+    /// The request.
+    pub action: ActionId,
+    /// The protocol it was sent by.
+    pub protocol: Protocol,
+    /// Its status, which is final.
+    pub status: Status,
+    /// What the device answered, or what went wrong.
+    pub outcome: Option<Outcome>,
 }
 
 /// Values a device told. They are from then on the last that are known.
@@ -38,6 +130,8 @@ pub struct Telemetry {
     pub source: Protocol,
     /// Why they came.
     pub cause: Cause,
+    /// When they were measured, where the device says so.
+    pub measured_at: Option<Timestamp>,
     /// The values by path.
     pub values: Box<[(Path, Value)]>,
 }
@@ -49,6 +143,10 @@ pub enum Cause {
     Observation(Path),
     /// A request asked for them.
     Action(ActionId),
+    /// The device sent them unasked (LwM2M Core 1.1 section 6.4.6).
+    Send,
+    /// They were read because the device registered or updated its registration (seed 1.3).
+    PassiveReport,
 }
 
 /// How a device came or went (LwM2M Core 1.2 section 6.2).

@@ -266,6 +266,10 @@ uuid_id! {
     EntryId
 }
 uuid_id! {
+    /// Names a destination: where the events of a customer are delivered to.
+    DestinationId
+}
+uuid_id! {
     /// Ties together what one call or one datagram set in motion.
     TraceId
 }

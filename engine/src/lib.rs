@@ -9,6 +9,8 @@ pub mod admin_log;
 pub mod change;
 pub mod customer;
 pub mod datagram;
+pub mod definition;
+pub mod delivery;
 pub mod device;
 pub mod directory;
 pub mod effect;
@@ -25,6 +27,7 @@ pub mod query;
 pub mod registry;
 pub mod sealed;
 pub mod setting;
+pub mod terms;
 
 pub use protocol::coap::code::Code;
 pub use protocol::lwm2m::path::Path;

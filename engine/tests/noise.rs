@@ -21,6 +21,7 @@ use engine::occurrence::{Occurrence, What};
 use engine::peer::Peer;
 use engine::profile::Profile;
 use engine::registry::{self, Sorted};
+use engine::terms::Terms;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
@@ -216,6 +217,7 @@ impl Scene {
             transmission: Transmission::STANDARD,
             names: NameTrust::NameSuffices,
         };
+        let terms = Arc::new(Terms::of_rules(Arc::new(rules)));
         let restored = Restored {
             profile: profile(),
             record: DeviceRecord::default(),
@@ -223,7 +225,7 @@ impl Scene {
         };
         let now = Timestamp::from_ms(1_700_000_000_000);
         Self {
-            device: Device::restore(&mut Moment::new(now, 1), Arc::new(rules), restored),
+            device: Device::restore(&mut Moment::new(now, 1), terms, restored),
             now,
             messages: 0,
             location: vec!["rd".to_owned()],

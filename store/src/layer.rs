@@ -1,23 +1,30 @@
 //! A store on top of another: what it does not do itself, the one below does.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use engine::action::Action;
 use engine::admin_log::daily::{Statistics, StatisticsWanted};
 use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Name};
 use engine::customer::{AccessToken, Client, Customer, SecretDigest};
+use engine::definition::{Definition, DefinitionId};
+use engine::delivery::destination::Destination;
+use engine::delivery::letter::{Backlog, DeadLetter, Sequence, Standing, Waiting};
 use engine::device::record::{DeviceRecord, Restored};
 use engine::directory::import::Known;
 use engine::event::Event;
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId, EventId};
+use engine::ids::{
+    ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId, EventId, Shard,
+};
 use engine::profile::Profile;
 use engine::promise::{OnceKey, Promise};
 use engine::query::devices::{DeviceFilter, TooBroad};
 use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
 use engine::setting::Setting;
+use engine::terms::Chosen;
 
-use crate::{Answer, Pressure, Receipt, RestoredPage, Retention, Store, Swept};
+use crate::{Answer, Board, Pressure, Receipt, RestoredPage, Retention, Store, Swept};
 
 /// A store that changes how another commits and answers all else as that one does: every layer is
 /// a [`Store`].
@@ -147,6 +154,61 @@ impl<L: Layer> Store for L {
 
     fn values_of(&self, device: DeviceKey) -> Answer<Vec<KnownValue>> {
         self.below().values_of(device)
+    }
+
+    fn event(&self, device: DeviceKey, event: EventId) -> Answer<Option<Event>> {
+        self.below().event(device, event)
+    }
+
+    fn all_chosen(&self) -> Answer<Vec<Chosen>> {
+        self.below().all_chosen()
+    }
+
+    fn chosen_by(&self, customer: CustomerId) -> Answer<Chosen> {
+        self.below().chosen_by(customer)
+    }
+
+    fn definition(&self, id: DefinitionId) -> Answer<Option<Definition>> {
+        self.below().definition(id)
+    }
+
+    fn destination(&self, id: DestinationId) -> Answer<Option<Destination>> {
+        self.below().destination(id)
+    }
+
+    fn standing_of(&self, destination: DestinationId) -> Answer<Standing> {
+        self.below().standing_of(destination)
+    }
+
+    fn shards_waiting(&self, destination: DestinationId) -> Answer<Vec<Shard>> {
+        self.below().shards_waiting(destination)
+    }
+
+    fn waiting(
+        &self,
+        customer: CustomerId,
+        shard: Shard,
+        after: Sequence,
+        max: u32,
+    ) -> Answer<Vec<Waiting>> {
+        self.below().waiting(customer, shard, after, max)
+    }
+
+    fn backlog(&self, destination: DestinationId) -> Answer<Backlog> {
+        self.below().backlog(destination)
+    }
+
+    fn dead_letters(
+        &self,
+        destination: DestinationId,
+        after: Option<Sequence>,
+        max: u32,
+    ) -> Answer<Vec<DeadLetter>> {
+        self.below().dead_letters(destination, after, max)
+    }
+
+    fn attend(&self, customer: CustomerId) -> Arc<Board> {
+        self.below().attend(customer)
     }
 
     fn sweep(&self, retention: Retention, max: u32) -> Answer<Swept> {

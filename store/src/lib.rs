@@ -4,6 +4,7 @@
 //! queries read. Keys and bytes exist only inside an engine's folder. An engine decides nothing
 //! about the domain; every engine passes the suite in [`conformance`].
 
+pub mod board;
 pub mod conformance;
 mod key;
 pub mod layer;
@@ -11,27 +12,35 @@ mod record;
 pub mod sealed;
 mod sled;
 
+pub use crate::board::Board;
 pub use crate::sled::{OpenError, Options, SledStore};
 
 use std::future::Future;
 use std::ops::RangeInclusive;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use engine::action::Action;
 use engine::admin_log::daily::{Statistics, StatisticsWanted};
 use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Name};
 use engine::customer::{AccessToken, Client, Customer, SecretDigest};
+use engine::definition::{Definition, DefinitionId};
+use engine::delivery::destination::Destination;
+use engine::delivery::letter::{Backlog, DeadLetter, Sequence, Standing, Waiting};
 use engine::device::record::{DeviceRecord, Restored};
 use engine::directory::import::Known;
 use engine::event::Event;
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId, EventId};
+use engine::ids::{
+    ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId, EventId, Shard,
+};
 use engine::moment::Timestamp;
 use engine::profile::Profile;
 use engine::promise::{OnceKey, Promise};
 use engine::query::devices::{DeviceFilter, TooBroad};
 use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
 use engine::setting::Setting;
+use engine::terms::Chosen;
 
 /// What comes of a commit: Ok means durable, power loss included.
 pub type Receipt = Pin<Box<dyn Future<Output = Result<(), CommitError>> + Send>>;
@@ -102,6 +111,8 @@ pub struct Retention {
     pub tokens_before: Timestamp,
     /// What calls were promised before this goes.
     pub promises_before: Timestamp,
+    /// Dead letters set aside before this go.
+    pub letters_before: Timestamp,
 }
 
 impl Retention {
@@ -112,6 +123,7 @@ impl Retention {
         events_before: BEGINNING,
         tokens_before: BEGINNING,
         promises_before: BEGINNING,
+        letters_before: BEGINNING,
     };
 }
 
@@ -217,6 +229,52 @@ pub trait Store: Send + Sync {
 
     /// The last known values of a device, by path.
     fn values_of(&self, device: DeviceKey) -> Answer<Vec<KnownValue>>;
+
+    /// An event, also one of a removed device while it is still there.
+    fn event(&self, device: DeviceKey, event: EventId) -> Answer<Option<Event>>;
+
+    /// What each customer chose that chose anything: what a start asks.
+    fn all_chosen(&self) -> Answer<Vec<Chosen>>;
+
+    /// What a customer chose.
+    fn chosen_by(&self, customer: CustomerId) -> Answer<Chosen>;
+
+    /// A definition of a customer.
+    fn definition(&self, id: DefinitionId) -> Answer<Option<Definition>>;
+
+    /// A destination.
+    fn destination(&self, id: DestinationId) -> Answer<Option<Destination>>;
+
+    /// How far a destination has come.
+    fn standing_of(&self, destination: DestinationId) -> Answer<Standing>;
+
+    /// The shards in which something waits for a destination, exceptions apart.
+    fn shards_waiting(&self, destination: DestinationId) -> Answer<Vec<Shard>>;
+
+    /// What waits in a shard for the destinations of a customer behind a number, in order, at most
+    /// so much.
+    fn waiting(
+        &self,
+        customer: CustomerId,
+        shard: Shard,
+        after: Sequence,
+        max: u32,
+    ) -> Answer<Vec<Waiting>>;
+
+    /// How much waits for a destination, and how many dead letters it has.
+    fn backlog(&self, destination: DestinationId) -> Answer<Backlog>;
+
+    /// The dead letters of a destination behind a number, in order, at most so many.
+    fn dead_letters(
+        &self,
+        destination: DestinationId,
+        after: Option<Sequence>,
+        max: u32,
+    ) -> Answer<Vec<DeadLetter>>;
+
+    /// Has the board told of every shard in which something begins to wait for the destinations of
+    /// a customer, once that is durable, as long as the board is held.
+    fn attend(&self, customer: CustomerId) -> Arc<Board>;
 
     /// Removes what is too old, and what is left of removed customers and devices: at most `max`
     /// things, and at most as many as an engine can remove without holding up commits.

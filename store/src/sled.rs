@@ -48,15 +48,21 @@ use engine::admin_log::daily::{Statistics, StatisticsWanted};
 use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Name};
 use engine::customer::{AccessToken, Client, Customer, SecretDigest};
+use engine::definition::{Definition, DefinitionId};
+use engine::delivery::destination::Destination;
+use engine::delivery::letter::{Backlog, DeadLetter, Sequence, Standing, Waiting as Letter};
 use engine::device::record::{DeviceRecord, Restored};
 use engine::directory::import::Known;
 use engine::event::Event;
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId, EventId};
+use engine::ids::{
+    ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId, EventId, Shard,
+};
 use engine::profile::Profile;
 use engine::promise::{OnceKey, Promise};
 use engine::query::devices::{DeviceFilter, TooBroad};
 use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
 use engine::setting::Setting;
+use engine::terms::Chosen;
 use tokio::sync::oneshot;
 
 use self::ask::{
@@ -71,7 +77,7 @@ use self::plan::Plan;
 use self::readers::Readers;
 use self::sweep::SweepWanted;
 use crate::{
-    Answer, CommitError, Pressure, Receipt, RestoredPage, Retention, Store, Swept, Unavailable,
+    Answer, Board, CommitError, Pressure, Receipt, RestoredPage, Retention, Store, Swept, Unavailable,
 };
 
 /// The embedded store.
@@ -310,6 +316,55 @@ impl Store for SledStore {
 
     fn values_of(&self, device: DeviceKey) -> Answer<Vec<KnownValue>> {
         self.readers.show(move |db| events::values_of(db, device))
+    }
+
+    fn event(&self, _: DeviceKey, _: EventId) -> Answer<Option<Event>> {
+        Box::pin(async { Err(Unavailable) })
+    }
+
+    fn all_chosen(&self) -> Answer<Vec<Chosen>> {
+        Box::pin(async { Err(Unavailable) })
+    }
+
+    fn chosen_by(&self, _: CustomerId) -> Answer<Chosen> {
+        Box::pin(async { Err(Unavailable) })
+    }
+
+    fn definition(&self, _: DefinitionId) -> Answer<Option<Definition>> {
+        Box::pin(async { Err(Unavailable) })
+    }
+
+    fn destination(&self, _: DestinationId) -> Answer<Option<Destination>> {
+        Box::pin(async { Err(Unavailable) })
+    }
+
+    fn standing_of(&self, _: DestinationId) -> Answer<Standing> {
+        Box::pin(async { Err(Unavailable) })
+    }
+
+    fn shards_waiting(&self, _: DestinationId) -> Answer<Vec<Shard>> {
+        Box::pin(async { Err(Unavailable) })
+    }
+
+    fn waiting(&self, _: CustomerId, _: Shard, _: Sequence, _: u32) -> Answer<Vec<Letter>> {
+        Box::pin(async { Err(Unavailable) })
+    }
+
+    fn backlog(&self, _: DestinationId) -> Answer<Backlog> {
+        Box::pin(async { Err(Unavailable) })
+    }
+
+    fn dead_letters(
+        &self,
+        _: DestinationId,
+        _: Option<Sequence>,
+        _: u32,
+    ) -> Answer<Vec<DeadLetter>> {
+        Box::pin(async { Err(Unavailable) })
+    }
+
+    fn attend(&self, _: CustomerId) -> Arc<Board> {
+        Arc::default()
     }
 
     fn sweep(&self, retention: Retention, max: u32) -> Answer<Swept> {

@@ -301,7 +301,7 @@ impl Device {
     }
 
     fn check_room(&self, now: Timestamp, new: &NewAction) -> Result<(), SubmitRefusal> {
-        let limits = &self.rules.limits;
+        let limits = &self.terms.rules.limits;
         let in_flight = self.action_in_flight();
         let (max, waits): (u32, fn(&Action) -> bool) = match new.mode {
             Mode::SendNow if self.presence(now) == Presence::Unregistered => {
@@ -322,7 +322,7 @@ impl Device {
         let now = m.now();
         let expires_at = match new.expires_in_s {
             Some(expires_in_s) => now.plus_s(i64::from(expires_in_s)),
-            None => self.rules.limits.expiry_of(now),
+            None => self.terms.rules.limits.expiry_of(now),
         };
         Action {
             id: self.draw_id(m),

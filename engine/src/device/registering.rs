@@ -205,7 +205,7 @@ impl Device {
 
     /// Whether a peer without DTLS may be this device: a name alone proves nothing.
     fn admit(&self, peer: Peer) -> Result<(), &'static str> {
-        match (self.identity.ip(), self.rules.names) {
+        match (self.identity.ip(), self.terms.rules.names) {
             (Some(ip), _) if ip.to_canonical() == peer.ip() => Ok(()),
             (Some(_), _) => Err("it did not come from the device's address"),
             (None, NameTrust::NameSuffices) => Ok(()),

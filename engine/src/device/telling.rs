@@ -7,7 +7,7 @@ use crate::admin_log::entry::Seen;
 use crate::change::Change;
 use crate::device::Device;
 use crate::effect::{Effect, Effects};
-use crate::event::{Cause, Event, Happening, Lifecycle, Telemetry};
+use crate::event::{Cause, Event, Happening, Lifecycle, Speaker, Telemetry};
 use crate::ids::EventId;
 use crate::moment::Moment;
 use crate::peer::Peer;
@@ -27,6 +27,7 @@ impl Device {
         let telemetry = Telemetry {
             source: Protocol::Lwm2m,
             cause,
+            measured_at: None,
             values: values.into_iter().collect(),
         };
         self.tell(m, Happening::Telemetry(telemetry), out);
@@ -46,11 +47,22 @@ impl Device {
         self.tell(m, Happening::Lifecycle(what), out);
     }
 
+    fn speaker(&self) -> Speaker {
+        let seen_at = self.record.peer.map(|peer| peer.ip());
+        Speaker {
+            device: self.identity.device(),
+            iccid: self.identity.iccid(),
+            imsi: self.identity.imsi(),
+            ip: seen_at.or(self.identity.ip()),
+        }
+    }
+
     fn tell(&self, m: &mut Moment, happening: Happening, out: &mut Effects) {
         let event = Event {
             id: EventId::new(m.uuid()),
             customer: self.identity.customer(),
             device: self.key(),
+            speaker: self.speaker(),
             at: m.now(),
             happening,
         };

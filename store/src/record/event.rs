@@ -1,7 +1,7 @@
 //! How is it kept what a device said or did?
 
 use engine::Path;
-use engine::event::{Cause, Event, Happening, Telemetry};
+use engine::event::{Cause, Conclusion, Event, Failure, Happening, PayloadKept, Speaker, Telemetry};
 use engine::ids::{ActionId, DeviceKey, EventId};
 use engine::moment::Timestamp;
 use minicbor::bytes::{ByteArray, ByteVec};

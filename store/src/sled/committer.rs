@@ -107,7 +107,12 @@ impl Contents {
                 | Change::RemoveDevice(_)
                 | Change::PutRecord { .. }
                 | Change::PutAction { .. }
-                | Change::KeepPromise(_) => {}
+                | Change::KeepPromise(_)
+                | Change::PutDestination(_)
+                | Change::RemoveDestination { .. }
+                | Change::PutProgress(_)
+                | Change::PutDefinition(_)
+                | Change::RemoveDefinition(_) => {}
             }
         }
         contents

@@ -187,6 +187,11 @@ impl Steps {
             Change::KeepPromise(promise) => self.keep_promise(promise),
             Change::AppendEntry(entry) => self.append_entry(entry),
             Change::AppendEvent(event) => self.append_event(event),
+            Change::PutDestination(_)
+            | Change::RemoveDestination { .. }
+            | Change::PutProgress(_)
+            | Change::PutDefinition(_)
+            | Change::RemoveDefinition(_) => {}
         }
     }
 
@@ -346,7 +351,7 @@ impl Steps {
         self.put(key::event::by_age_of(event.device, event.id), &[]);
         match &event.happening {
             Happening::Telemetry(told) => self.put_values(event, told),
-            Happening::Lifecycle(_) => {}
+            Happening::Lifecycle(_) | Happening::Failure(_) | Happening::Concluded(_) => {}
         }
     }
 

@@ -147,7 +147,7 @@ impl Arbiter {
             restored: Box::new(restored.clone()),
         });
         let mut m = turn.moment();
-        let device = Device::restore(&mut m, Arc::clone(&self.rules), restored);
+        let device = Device::restore(&mut m, Arc::clone(&self.terms), restored);
         let bound = device.bound_peer();
         let mut live = Box::new(Live::new(device));
         live.mailbox = waiting;

@@ -31,6 +31,7 @@ use crate::moment::{Moment, Timestamp};
 use crate::occurrence::Occurrence;
 use crate::peer::Peer;
 use crate::profile::Profile;
+use crate::terms::Terms;
 use crate::promise::Once;
 
 pub(super) use observing::{BATTERY, end_observing, forgets, observe, observing, tlv};
@@ -56,7 +57,7 @@ const START: Timestamp = Timestamp::from_ms(1_700_000_000_000);
 pub(super) struct Bench {
     now: Timestamp,
     entropy: u128,
-    rules: Arc<Rules>,
+    terms: Arc<Terms>,
     device: Device,
     kept: Restored,
     final_actions: BTreeMap<ActionId, Action>,
@@ -85,7 +86,7 @@ impl Bench {
     }
 
     pub(super) fn of(profile: Profile, names: NameTrust) -> Self {
-        let rules = Arc::new(Rules {
+        let terms = Arc::new(Terms::of_rules(Arc::new(Rules {
             limits: Limits::default(),
             transmission: Transmission {
                 // Without chance the times of retransmissions are plain.
@@ -93,7 +94,7 @@ impl Bench {
                 ..Transmission::STANDARD
             },
             names,
-        });
+        })));
         let kept = Restored {
             profile,
             record: DeviceRecord::default(),
@@ -103,8 +104,8 @@ impl Bench {
         Self {
             now: START,
             entropy: 1,
-            device: Device::restore(&mut m, Arc::clone(&rules), kept.clone()),
-            rules,
+            device: Device::restore(&mut m, Arc::clone(&terms), kept.clone()),
+            terms,
             kept,
             final_actions: BTreeMap::new(),
             told: telling::Names::default(),
@@ -269,8 +270,8 @@ impl Bench {
         for observation in &mut self.kept.record.observations {
             observation.newest = None;
         }
-        let rules = Arc::clone(&self.rules);
-        self.device = Device::restore(&mut m, rules, self.kept.clone());
+        let terms = Arc::clone(&self.terms);
+        self.device = Device::restore(&mut m, terms, self.kept.clone());
     }
 
     /// The device takes the list of objects that others have, too.

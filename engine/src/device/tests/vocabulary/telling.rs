@@ -75,6 +75,11 @@ impl Names {
             | Change::PutToken(_)
             | Change::PutSetting(_)
             | Change::PutDevice { .. }
+            | Change::PutDestination(_)
+            | Change::RemoveDestination { .. }
+            | Change::PutProgress(_)
+            | Change::PutDefinition(_)
+            | Change::RemoveDefinition(_)
             | Change::AppendEntry(_) => panic!("not a device's to change: {change:?}"),
         }
     }
@@ -99,6 +104,11 @@ impl Names {
         let told = match &event.happening {
             Happening::Lifecycle(what) => return format!("tell {what:?}"),
             Happening::Telemetry(told) => told,
+            Happening::Failure(failure) => return format!("tell failure {}", failure.message),
+            Happening::Concluded(done) => {
+                let action = self.action(&done.action.to_string());
+                return format!("tell {action} {:?}", done.status);
+            }
         };
         let values = told.values.iter();
         let values: Vec<_> = values
@@ -107,6 +117,8 @@ impl Names {
         let cause = match told.cause {
             Cause::Observation(path) => format!("observed {path}"),
             Cause::Action(id) => self.action(&id.to_string()),
+            Cause::Send => "sent".to_owned(),
+            Cause::PassiveReport => "reported".to_owned(),
         };
         format!("tell {} for {cause}", values.join(" "))
     }

@@ -1,0 +1,5 @@
+//! What a customer's own systems are told of its devices: where to, in which order, how often it
+//! is tried, and what becomes of what they do not take.
+
+pub mod destination;
+pub mod letter;

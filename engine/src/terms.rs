@@ -1,0 +1,71 @@
+//! On what terms is a device served? What holds for every device, and what its customer chose.
+
+use std::sync::Arc;
+
+use crate::definition::Definition;
+use crate::delivery::destination::Destination;
+use crate::device::Rules;
+use crate::event::EventType;
+use crate::ids::CustomerId;
+use crate::setting::{Setting, SettingName, SettingState};
+
+/// What holds for the devices of a customer.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// What holds for every device alike.
+    pub rules: Arc<Rules>,
+    /// Whether the objects of a device are read when it registers or updates its registration.
+    pub passive_reporting: SettingState,
+    /// Whether anybody wants to be told how requests end.
+    pub results: Wanted,
+}
+
+/// Whether something is wanted.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Wanted {
+    /// Nobody wants it.
+    #[default]
+    No,
+    /// Somebody does.
+    Yes,
+}
+
+/// What a customer chose, as it is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chosen {
+    /// Whose choice it is.
+    pub customer: CustomerId,
+    /// Its settings.
+    pub settings: Vec<Setting>,
+    /// Its definitions of objects.
+    pub definitions: Vec<Definition>,
+    /// Its destinations.
+    pub destinations: Vec<Destination>,
+}
+
+impl Terms {
+    /// The terms of a customer that chose nothing.
+    pub fn of_rules(rules: Arc<Rules>) -> Self {
+        Self {
+            rules,
+            passive_reporting: SettingState::default(),
+            results: Wanted::default(),
+        }
+    }
+
+    /// The terms of a customer that chose so.
+    pub fn of(rules: Arc<Rules>, chosen: &Chosen) -> Self {
+        let wants_results = |to: &Destination| to.wants.has(EventType::ActionResult);
+        let is_wanted = chosen.destinations.iter().any(wants_results);
+        Self {
+            passive_reporting: state_of(SettingName::Lwm2mPassiveReporting, &chosen.settings),
+            results: if is_wanted { Wanted::Yes } else { Wanted::No },
+            ..Self::of_rules(rules)
+        }
+    }
+}
+
+fn state_of(name: SettingName, settings: &[Setting]) -> SettingState {
+    let set = settings.iter().find(|setting| setting.name == name);
+    set.map_or(SettingState::default(), |setting| setting.state)
+}
