@@ -24,6 +24,42 @@ pub type Reading = BTreeMap<Path, Value>;
 /// Opaque as numbered by drafts of LwM2M 1.0.
 const LEGACY_OPAQUE: ContentFormat = ContentFormat(1544);
 
+/// Bounds the samples of one payload: a day of one value every half minute, and a payload of the
+/// shortest records does not grow to many times its size. A longer one is refused.
+pub const SAMPLES_MAX: usize = 4_096;
+
+/// The type of the resource a path is or lies in, as the model knows it.
+pub type TypeOf<'a> = &'a dyn Fn(Path) -> Option<DataType>;
+
+/// A value of a path, and when it was measured, where the payload says so.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// The resource or resource instance.
+    pub path: Path,
+    /// What it was.
+    pub value: Value,
+    /// When it was so; none if the payload does not say.
+    pub measured: Option<Measured>,
+}
+
+/// When a value was measured (RFC 8428 section 4.5.3), in whole milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measured {
+    /// So long after the receipt of the payload; before it, if negative.
+    Relative(i64),
+    /// So long after 1970-01-01T00:00:00Z.
+    Absolute(i64),
+}
+
+/// What a payload may speak of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Every path: a Send, a composite read.
+    All,
+    /// A path and what lies below it.
+    Within(Path),
+}
+
 /// Tells why a payload became no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Undecodable {
@@ -33,6 +69,12 @@ pub enum Undecodable {
     /// The payload holds one value, and was to hold those of an object or an instance.
     #[error("payloads in Content-Format {0} hold one value only")]
     OneValue(ContentFormat),
+    /// The format has no names, and nothing else says what the payload is about.
+    #[error("payloads in Content-Format {0} do not say what they are about")]
+    Nameless(ContentFormat),
+    /// Nothing says what the payload is.
+    #[error("the payload has no Content-Format")]
+    NoFormat,
     /// The payload is not what its format and the resource's type demand.
     #[error(transparent)]
     Malformed(#[from] Malformed),
@@ -47,6 +89,35 @@ pub enum Undecodable {
 pub struct Malformed {
     /// The type the bytes should have been of.
     pub data_type: DataType,
+}
+
+/// Tells why values became no payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Unencodable {
+    /// There is no writer for the format.
+    #[error("payloads in Content-Format {0} are not written")]
+    UnsupportedFormat(ContentFormat),
+    /// The format holds one value, and the values are several or lie elsewhere.
+    #[error("payloads in Content-Format {0} hold one value only")]
+    OneValue(ContentFormat),
+    /// The format has no form for the value.
+    #[error("Content-Format {format} has no form for the value of {path}")]
+    Value {
+        /// The format asked for.
+        format: ContentFormat,
+        /// Where the value belongs.
+        path: Path,
+    },
+}
+
+impl Scope {
+    /// Tells whether the payload may speak of the path.
+    pub fn contains(self, path: Path) -> bool {
+        match self {
+            Self::All => true,
+            Self::Within(asked) => asked.contains(path),
+        }
+    }
 }
 
 /// Returns the format a single value of the type travels in.
@@ -108,30 +179,115 @@ pub fn encode_resource(value: &Value) -> (ContentFormat, Vec<u8>) {
     }
 }
 
-/// Reads what a device answered when a path was read, or notifies of one.
+/// Reads what a device answered when a path was read, or notifies of one: of each path the newest
+/// value.
 ///
-/// Every path of the reading is the one asked for or lies below it. A missing format means text for
-/// a resource, or bytes where the model says it is opaque, and TLV for what holds several values,
-/// as devices that leave the format out know no other for them.
+/// Every path of the reading is the one asked for or lies below it.
 pub fn decode(
     format: Option<ContentFormat>,
     path: Path,
     payload: &[u8],
     type_of: impl Fn(Path) -> Option<DataType>,
 ) -> Result<Reading, Undecodable> {
+    let mut samples = decode_samples(format, Scope::Within(path), payload, &type_of)?;
+    // The sort is stable: of values measured at one time, the last of the payload counts.
+    samples.sort_by_key(|sample| age_rank(sample.measured));
+    let values = samples
+        .into_iter()
+        .map(|sample| (sample.path, sample.value));
+    Ok(values.collect())
+}
+
+/// Orders samples from old to new, as far as that is known without a clock: what is relative to the
+/// receipt, as a value without time is, is taken to be newer than what has a date.
+fn age_rank(measured: Option<Measured>) -> (u8, i64) {
+    match measured {
+        Some(Measured::Absolute(at_ms)) => (0, at_ms),
+        Some(Measured::Relative(after_ms)) => (1, after_ms),
+        None => (1, 0),
+    }
+}
+
+/// Reads a payload in any format, in the order of the payload.
+///
+/// A missing format means text for a resource, or bytes where the model says it is opaque, and TLV
+/// for what holds several values, as devices that leave the format out know no other for them.
+pub fn decode_samples(
+    format: Option<ContentFormat>,
+    scope: Scope,
+    payload: &[u8],
+    type_of: TypeOf<'_>,
+) -> Result<Vec<Sample>, Undecodable> {
+    let path = match scope {
+        Scope::All => return Err(format.map_or(Undecodable::NoFormat, of_everything)),
+        Scope::Within(path) => path,
+    };
     let in_resource = path.to_resource().is_some();
     match format {
         Some(ContentFormat::LWM2M_TLV | ContentFormat::LEGACY_TLV) => {
-            Ok(tlv::decode(path, payload, type_of)?)
+            decode_tlv(path, payload, type_of)
         }
-        None if !in_resource => Ok(tlv::decode(path, payload, type_of)?),
+        None if !in_resource => decode_tlv(path, payload, type_of),
         Some(format) if holds_one_value_only(format) && !in_resource => {
             Err(Undecodable::OneValue(format))
         }
         Some(_) | None => {
             let value = decode_resource(format, payload, type_of(path))?;
-            Ok(Reading::from([(path, value)]))
+            Ok(vec![timeless(path, value)])
         }
+    }
+}
+
+fn of_everything(format: ContentFormat) -> Undecodable {
+    let tlv = [ContentFormat::LWM2M_TLV, ContentFormat::LEGACY_TLV].contains(&format);
+    if tlv || holds_one_value_only(format) {
+        Undecodable::Nameless(format)
+    } else {
+        Undecodable::UnsupportedFormat(format)
+    }
+}
+
+fn decode_tlv(path: Path, payload: &[u8], type_of: TypeOf<'_>) -> Result<Vec<Sample>, Undecodable> {
+    let values = tlv::decode(path, payload, type_of)?.into_iter();
+    Ok(values.map(|(path, value)| timeless(path, value)).collect())
+}
+
+fn timeless(path: Path, value: Value) -> Sample {
+    Sample {
+        path,
+        value,
+        measured: None,
+    }
+}
+
+/// Writes the values at and below a path as a request for that path carries them; what lies
+/// elsewhere is left out.
+pub fn encode(format: ContentFormat, path: Path, values: &Reading) -> Result<Vec<u8>, Unencodable> {
+    match format {
+        ContentFormat::TEXT | ContentFormat::LEGACY_TEXT => {
+            one_value(format, path, values).map(text::encode)
+        }
+        ContentFormat::OCTET_STREAM | LEGACY_OPAQUE => {
+            one_value(format, path, values).map(opaque::encode)
+        }
+        ContentFormat::LWM2M_TLV | ContentFormat::LEGACY_TLV => Ok(tlv::encode(path, values)),
+        other => Err(Unencodable::UnsupportedFormat(other)),
+    }
+}
+
+/// Writes the paths of a composite read (LwM2M Core 1.1 section 6.3.8).
+pub fn encode_paths(format: ContentFormat, _paths: &[Path]) -> Result<Vec<u8>, Unencodable> {
+    Err(Unencodable::UnsupportedFormat(format))
+}
+
+/// Returns the value of the path, if there is none below it.
+fn one_value(format: ContentFormat, path: Path, values: &Reading) -> Result<&Value, Unencodable> {
+    let mut within = values
+        .range(path..)
+        .take_while(|(at, _)| path.contains(**at));
+    match (within.next(), within.next()) {
+        (Some((at, value)), None) if *at == path => Ok(value),
+        (_, _) => Err(Unencodable::OneValue(format)),
     }
 }
 
