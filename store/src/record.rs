@@ -14,6 +14,7 @@ pub(crate) mod entry;
 pub(crate) mod event;
 pub(crate) mod last;
 pub(crate) mod number;
+mod outcome;
 pub(crate) mod profile;
 pub(crate) mod promise;
 mod timeline;

@@ -77,7 +77,8 @@ use self::plan::Plan;
 use self::readers::Readers;
 use self::sweep::SweepWanted;
 use crate::{
-    Answer, Board, CommitError, Pressure, Receipt, RestoredPage, Retention, Store, Swept, Unavailable,
+    Answer, Board, CommitError, Pressure, Receipt, RestoredPage, Retention, Store, Swept,
+    Unavailable,
 };
 
 /// The embedded store.

@@ -252,6 +252,7 @@ fn telemetry(cause: Cause, values: Vec<(Path, Value)>) -> Telemetry {
     Telemetry {
         source: Protocol::Lwm2m,
         cause,
+        measured_at: None,
         values: values.into(),
     }
 }

@@ -8,7 +8,7 @@ use engine::change::{Batch, Change};
 use engine::customer::{AccessToken, Client, Customer, Scopes, SecretDigest};
 use engine::device::record::{DeviceRecord, Observation, ObservationState, Registration};
 use engine::effect::Effects;
-use engine::event::{Event, Happening, Lifecycle};
+use engine::event::{Event, Happening, Lifecycle, Speaker};
 use engine::ids::{
     ActionId, ClientId, CustomerId, DeviceId, Endpoint, EntryId, EventId, Iccid, Imsi, Msisdn,
     TraceId,
@@ -277,6 +277,12 @@ pub fn event(device: &Profile, second: i64, chance: u64) -> Event {
         id: EventId::new(m.uuid()),
         customer: device.customer.clone(),
         device: device.key(),
+        speaker: Speaker {
+            device: device.device.clone(),
+            iccid: device.iccid.clone(),
+            imsi: device.imsi.clone(),
+            ip: device.ip,
+        },
         at: m.now(),
         happening: Happening::Lifecycle(Lifecycle::Registered),
     }

@@ -4,16 +4,16 @@
 
 use std::net::IpAddr;
 
-use engine::action::{Action, Addressee, Lwm2mRequest, Outcome, Payload, Request, Status};
+use engine::action::{Action, Addressee, Lwm2mRequest, Request, Status};
 use engine::ids::{ActionId, DeviceKey, Imsi, TraceId};
 use engine::moment::Timestamp;
 use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};
 
 use super::customer::customer_id;
+use super::outcome::{OutcomeV1, outcome_record, read_outcome};
 use super::profile::{device_id, iccid, imsi};
 use super::timeline::{HappenedV1, read_timeline, timeline_records};
-use super::value::{ToldV1, read_told, told_records};
 use super::{Unreadable, check_version, code, damaged, read_record, write_behind};
 
 const VERSION: u8 = 1;
@@ -78,22 +78,6 @@ struct AddresseeV1<'a> {
     imsi: Option<&'a str>,
     #[n(3)]
     ip: Option<IpAddr>,
-}
-
-#[derive(Decode, Encode)]
-#[cbor(array)]
-struct OutcomeV1<'a> {
-    #[b(0)]
-    code: Option<&'a str>,
-    #[b(1)]
-    payload: Option<&'a str>,
-    #[n(2)]
-    payload_type: Option<u8>,
-    #[b(3)]
-    error: Option<&'a str>,
-    /// A payload of several values; one that is text stands in `payload`.
-    #[n(4)]
-    values: Option<Vec<ToldV1>>,
 }
 
 /// Writes an action request.
@@ -186,30 +170,4 @@ fn read_request(record: RequestV1<'_>) -> Result<Request, Unreadable> {
             data: data.map(Into::into),
         })),
     }
-}
-
-fn outcome_record(outcome: &Outcome) -> OutcomeV1<'_> {
-    let (payload, values) = match &outcome.payload {
-        None => (None, None),
-        Some(Payload::Text(text)) => (Some(&**text), None),
-        Some(Payload::Values(values)) => (None, Some(told_records(values))),
-    };
-    OutcomeV1 {
-        code: outcome.code.as_deref(),
-        payload,
-        values,
-        payload_type: outcome.payload_type.map(code::of_payload_type),
-        error: outcome.error.as_deref(),
-    }
-}
-
-fn read_outcome(record: OutcomeV1<'_>) -> Result<Outcome, Unreadable> {
-    let values = record.values.map(read_told).transpose()?;
-    let text = record.payload.map(|text| Payload::Text(text.into()));
-    Ok(Outcome {
-        code: record.code.map(Into::into),
-        payload: text.or(values.map(Payload::Values)),
-        payload_type: record.payload_type.map(code::payload_type).transpose()?,
-        error: record.error.map(Into::into),
-    })
 }

@@ -3,7 +3,7 @@
 use engine::action::{Mode, Operation, PayloadType, Protocol, Status};
 use engine::admin_log::entry::{Category, Subject};
 use engine::device::record::ObservationState;
-use engine::event::Lifecycle;
+use engine::event::{EventType, Lifecycle, PayloadKept};
 use engine::setting::{SettingName, SettingState};
 
 use super::Unreadable;
@@ -47,6 +47,13 @@ codes!(of_lifecycle, lifecycle, Lifecycle {
     Deregistered = 2,
     RegistrationExpired = 3,
 });
+codes!(of_event_type, event_type, EventType {
+    TelemetryData = 1,
+    Lifecycle = 2,
+    Error = 3,
+    ActionResult = 4,
+});
+codes!(of_payload_kept, payload_kept, PayloadKept { No = 1, Yes = 2 });
 codes!(of_observation_state, observation_state, ObservationState { Held = 1, Owed = 2 });
 codes!(of_protocol, protocol, Protocol { Udp = 1, Coap = 2, Lwm2m = 3 });
 codes!(of_payload_type, payload_type, PayloadType { Text = 1, Base64 = 2 });

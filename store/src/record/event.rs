@@ -1,13 +1,17 @@
 //! How is it kept what a device said or did?
 
+use std::net::IpAddr;
+
 use engine::Path;
-use engine::event::{Cause, Conclusion, Event, Failure, Happening, PayloadKept, Speaker, Telemetry};
-use engine::ids::{ActionId, DeviceKey, EventId};
+use engine::event::{Cause, Conclusion, Event, Failure, Happening, Speaker, Telemetry};
+use engine::ids::{ActionId, DeviceKey, EntryId, EventId, Iccid, Imsi};
 use engine::moment::Timestamp;
 use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 
 use super::customer::customer_id;
+use super::outcome::{OutcomeV1, outcome_record, read_outcome};
+use super::profile::{device_id, iccid, imsi};
 use super::value::{ToldV1, read_told, told_records};
 use super::{Unreadable, code, read, write};
 
@@ -24,16 +28,36 @@ struct EventV1<'a> {
     device: ByteArray<16>,
     #[n(3)]
     at_ms: i64,
-    #[n(4)]
-    happening: HappeningV1,
+    #[b(4)]
+    happening: HappeningV1<'a>,
+    #[b(5)]
+    speaker: SpeakerV1<'a>,
 }
 
 #[derive(Decode, Encode)]
-enum HappeningV1 {
+#[cbor(array)]
+struct SpeakerV1<'a> {
+    #[b(0)]
+    device: &'a str,
+    /// Where it is another text than the device id, which stands for it otherwise.
+    #[b(1)]
+    iccid: Option<&'a str>,
+    #[b(2)]
+    imsi: Option<&'a str>,
+    #[n(3)]
+    ip: Option<IpAddr>,
+}
+
+#[derive(Decode, Encode)]
+enum HappeningV1<'a> {
     #[n(0)]
     Telemetry(#[n(0)] TelemetryV1),
     #[n(1)]
     Lifecycle(#[n(0)] u8),
+    #[n(2)]
+    Failure(#[b(0)] FailureV1<'a>),
+    #[n(3)]
+    Concluded(#[b(0)] ConclusionV1<'a>),
 }
 
 #[derive(Decode, Encode)]
@@ -45,6 +69,8 @@ struct TelemetryV1 {
     cause: CauseV1,
     #[n(2)]
     values: Vec<ToldV1>,
+    #[n(3)]
+    measured_at_ms: Option<i64>,
 }
 
 #[derive(Decode, Encode)]
@@ -53,6 +79,36 @@ enum CauseV1 {
     Observation(#[n(0)] ByteVec),
     #[n(1)]
     Action(#[n(0)] ByteArray<16>),
+    #[n(2)]
+    Send,
+    #[n(3)]
+    PassiveReport,
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct FailureV1<'a> {
+    #[n(0)]
+    entry: ByteArray<16>,
+    #[b(1)]
+    message: &'a str,
+    #[b(2)]
+    description: &'a str,
+    #[n(3)]
+    payload: u8,
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct ConclusionV1<'a> {
+    #[n(0)]
+    action: ByteArray<16>,
+    #[n(1)]
+    protocol: u8,
+    #[n(2)]
+    status: u8,
+    #[b(3)]
+    outcome: Option<OutcomeV1<'a>>,
 }
 
 /// Writes an event.
@@ -62,10 +118,8 @@ pub(crate) fn write_event(event: &Event) -> Vec<u8> {
         customer: event.customer.as_str(),
         device: ByteArray::from(*event.device.as_bytes()),
         at_ms: event.at.as_ms(),
-        happening: match &event.happening {
-            Happening::Telemetry(told) => HappeningV1::Telemetry(telemetry_record(told)),
-            Happening::Lifecycle(what) => HappeningV1::Lifecycle(code::of_lifecycle(*what)),
-        },
+        happening: happening_record(&event.happening),
+        speaker: speaker_record(&event.speaker),
     };
     write(VERSION, &record)
 }
@@ -77,11 +131,67 @@ pub(crate) fn read_event(value: &[u8]) -> Result<Event, Unreadable> {
         id: EventId::from_bytes(record.id.into()),
         customer: customer_id(record.customer)?,
         device: DeviceKey::from_bytes(record.device.into()),
+        speaker: read_speaker(&record.speaker)?,
         at: Timestamp::from_ms(record.at_ms),
-        happening: match record.happening {
-            HappeningV1::Telemetry(told) => Happening::Telemetry(read_telemetry(told)?),
-            HappeningV1::Lifecycle(what) => Happening::Lifecycle(code::lifecycle(what)?),
-        },
+        happening: read_happening(record.happening)?,
+    })
+}
+
+fn speaker_record(speaker: &Speaker) -> SpeakerV1<'_> {
+    let (device, iccid) = (speaker.device.as_str(), speaker.iccid.as_str());
+    SpeakerV1 {
+        device,
+        iccid: (iccid != device).then_some(iccid),
+        imsi: speaker.imsi.as_ref().map(Imsi::as_str),
+        ip: speaker.ip,
+    }
+}
+
+fn read_speaker(record: &SpeakerV1<'_>) -> Result<Speaker, Unreadable> {
+    let sim: Iccid = iccid(record.iccid.unwrap_or(record.device))?;
+    Ok(Speaker {
+        device: device_id(record.device)?,
+        iccid: sim,
+        imsi: record.imsi.map(imsi).transpose()?,
+        ip: record.ip,
+    })
+}
+
+fn happening_record(happening: &Happening) -> HappeningV1<'_> {
+    match happening {
+        Happening::Telemetry(told) => HappeningV1::Telemetry(telemetry_record(told)),
+        Happening::Lifecycle(what) => HappeningV1::Lifecycle(code::of_lifecycle(*what)),
+        Happening::Failure(failure) => HappeningV1::Failure(FailureV1 {
+            entry: ByteArray::from(*failure.entry.as_bytes()),
+            message: &failure.message,
+            description: &failure.description,
+            payload: code::of_payload_kept(failure.payload),
+        }),
+        Happening::Concluded(conclusion) => HappeningV1::Concluded(ConclusionV1 {
+            action: ByteArray::from(*conclusion.action.as_bytes()),
+            protocol: code::of_protocol(conclusion.protocol),
+            status: code::of_status(conclusion.status),
+            outcome: conclusion.outcome.as_ref().map(outcome_record),
+        }),
+    }
+}
+
+fn read_happening(record: HappeningV1<'_>) -> Result<Happening, Unreadable> {
+    Ok(match record {
+        HappeningV1::Telemetry(told) => Happening::Telemetry(read_telemetry(told)?),
+        HappeningV1::Lifecycle(what) => Happening::Lifecycle(code::lifecycle(what)?),
+        HappeningV1::Failure(failure) => Happening::Failure(Box::new(Failure {
+            entry: EntryId::from_bytes(failure.entry.into()),
+            message: failure.message.into(),
+            description: failure.description.into(),
+            payload: code::payload_kept(failure.payload)?,
+        })),
+        HappeningV1::Concluded(conclusion) => Happening::Concluded(Box::new(Conclusion {
+            action: ActionId::from_bytes(conclusion.action.into()),
+            protocol: code::protocol(conclusion.protocol)?,
+            status: code::status(conclusion.status)?,
+            outcome: conclusion.outcome.map(read_outcome).transpose()?,
+        })),
     })
 }
 
@@ -91,8 +201,11 @@ fn telemetry_record(told: &Telemetry) -> TelemetryV1 {
         cause: match told.cause {
             Cause::Observation(path) => CauseV1::Observation(path.to_bytes().to_vec().into()),
             Cause::Action(id) => CauseV1::Action(ByteArray::from(*id.as_bytes())),
+            Cause::Send => CauseV1::Send,
+            Cause::PassiveReport => CauseV1::PassiveReport,
         },
         values: told_records(&told.values),
+        measured_at_ms: told.measured_at.map(Timestamp::as_ms),
     }
 }
 
@@ -104,7 +217,10 @@ fn read_telemetry(record: TelemetryV1) -> Result<Telemetry, Unreadable> {
                 Path::from_bytes(&path).ok_or(Unreadable::Damaged("no observed path"))?,
             ),
             CauseV1::Action(id) => Cause::Action(ActionId::from_bytes(id.into())),
+            CauseV1::Send => Cause::Send,
+            CauseV1::PassiveReport => Cause::PassiveReport,
         },
+        measured_at: record.measured_at_ms.map(Timestamp::from_ms),
         values: read_told(record.values)?,
     })
 }

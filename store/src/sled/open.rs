@@ -16,8 +16,9 @@ use crate::record::number;
 /// The format of the whole store: which tables there are and what their keys mean. A store of
 /// another format is refused; records have versions of their own.
 ///
-/// Format 1 had no counts of the log and its entries in another order. No release wrote it.
-const FORMAT: u64 = 3;
+/// Format 1 had no counts of the log and its entries in another order, and up to format 3 an event
+/// did not say who spoke. No release wrote them.
+const FORMAT: u64 = 4;
 
 /// What sled keeps in memory of the tree: enough for the indexes of a million devices, and fixed,
 /// because sled's own default of 1 GiB is more than a small machine has.

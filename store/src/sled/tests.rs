@@ -296,6 +296,7 @@ const EVERYTHING: Retention = Retention {
     events_before: Timestamp::from_ms(i64::MAX),
     tokens_before: Timestamp::from_ms(i64::MAX),
     promises_before: Timestamp::from_ms(i64::MAX),
+    letters_before: Timestamp::from_ms(i64::MAX),
 };
 
 fn commit(store: &SledStore, batch: Batch) {

@@ -1,0 +1,52 @@
+//! How is it kept what came of a request, with the request and in what is told of it?
+
+use engine::action::{Outcome, Payload};
+use minicbor::{Decode, Encode};
+
+use super::value::{ToldV1, read_told, told_records};
+use super::{Unreadable, code};
+
+/// What came of a request.
+#[derive(Decode, Encode)]
+#[cbor(array)]
+pub(super) struct OutcomeV1<'a> {
+    #[b(0)]
+    code: Option<&'a str>,
+    #[b(1)]
+    payload: Option<&'a str>,
+    #[n(2)]
+    payload_type: Option<u8>,
+    #[b(3)]
+    error: Option<&'a str>,
+    /// A payload of several values; one that is text stands in `payload`.
+    #[n(4)]
+    values: Option<Vec<ToldV1>>,
+}
+
+/// An outcome, as part of a record.
+pub(super) fn outcome_record(outcome: &Outcome) -> OutcomeV1<'_> {
+    let (payload, values) = match &outcome.payload {
+        None => (None, None),
+        Some(Payload::Text(text)) => (Some(&**text), None),
+        Some(Payload::Values(values)) => (None, Some(told_records(values))),
+    };
+    OutcomeV1 {
+        code: outcome.code.as_deref(),
+        payload,
+        values,
+        payload_type: outcome.payload_type.map(code::of_payload_type),
+        error: outcome.error.as_deref(),
+    }
+}
+
+/// Reads an outcome.
+pub(super) fn read_outcome(record: OutcomeV1<'_>) -> Result<Outcome, Unreadable> {
+    let values = record.values.map(read_told).transpose()?;
+    let text = record.payload.map(|text| Payload::Text(text.into()));
+    Ok(Outcome {
+        code: record.code.map(Into::into),
+        payload: text.or(values.map(Payload::Values)),
+        payload_type: record.payload_type.map(code::payload_type).transpose()?,
+        error: record.error.map(Into::into),
+    })
+}
