@@ -2,6 +2,7 @@
 //!
 //! Chooses between the formats; each format's bytes are its own file's.
 
+pub mod formats;
 pub mod opaque;
 #[cfg(test)]
 mod tests;
