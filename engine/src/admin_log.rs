@@ -2,5 +2,6 @@
 
 pub mod daily;
 pub mod entry;
+mod integration;
 pub mod payload;
 pub mod window;

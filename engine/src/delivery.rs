@@ -1,5 +1,9 @@
 //! What a customer's own systems are told of its devices: where to, in which order, how often it
 //! is tried, and what becomes of what they do not take.
 
+pub mod address;
+pub mod body;
 pub mod destination;
+pub mod forwarding;
 pub mod letter;
+pub mod signature;

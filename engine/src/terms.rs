@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::definition::Definition;
 use crate::delivery::destination::Destination;
 use crate::device::Rules;
+use crate::directory::setting::state_of;
 use crate::event::EventType;
 use crate::ids::CustomerId;
 use crate::setting::{Setting, SettingName, SettingState};
@@ -63,9 +64,4 @@ impl Terms {
             ..Self::of_rules(rules)
         }
     }
-}
-
-fn state_of(name: SettingName, settings: &[Setting]) -> SettingState {
-    let set = settings.iter().find(|setting| setting.name == name);
-    set.map_or(SettingState::default(), |setting| setting.state)
 }

@@ -20,6 +20,8 @@ pub struct Destination {
     pub wants: EventTypes,
     /// Whether it takes what it is told.
     pub state: DestinationState,
+    /// Whether its dead letters are being delivered again.
+    pub replay: Replay,
     /// When it was made.
     pub created_at: Timestamp,
     /// When somebody changed it last, or its state did.
@@ -74,6 +76,16 @@ pub enum DestinationState {
     Active,
     /// It did not: what is for it goes to its dead letters until it is restarted.
     Failed,
+}
+
+/// Whether the dead letters of a destination are being delivered again.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Replay {
+    /// They are not.
+    #[default]
+    None,
+    /// Somebody asked for it, and some are left.
+    UnderWay,
 }
 
 /// A set of types of events.

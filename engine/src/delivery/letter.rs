@@ -80,8 +80,9 @@ pub struct Progress {
     pub buried: Vec<DeadLetter>,
     /// What is not set aside any more, removed.
     pub revived: Vec<Sequence>,
-    /// Events it is done with, one way or another, that it was not done with before.
-    pub passed: u64,
+    /// Events it is done with, one way or another, that it was not done with before; less those
+    /// that it is to take after all.
+    pub passed: i64,
 }
 
 impl Progress {
@@ -113,8 +114,10 @@ impl Progress {
 /// All that is kept of how far a destination has come.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Standing {
-    /// Up to which number it is done with each shard, exceptions apart: for a shard that is not
-    /// here, as far as events went when the destination was made.
+    /// The last number given before the destination was made: it is done with all up to it.
+    pub since: Sequence,
+    /// Up to which number it is done with each shard, exceptions apart; with a shard that is not
+    /// here it has not begun.
     pub reached: Vec<(Shard, Sequence)>,
     /// What is to be tried again, by number.
     pub held: Vec<Held>,

@@ -1,0 +1,541 @@
+//! One destination: what it is told next, what it did not take, and when that is tried again.
+//!
+//! [`Forwarding`] knows no device but by its key and no event but by its number. It is told which
+//! shards have something new, is handed what waits there, and says what to deliver: one event of
+//! a device at a time, those of many devices side by side. What a destination does not take is an
+//! exception that is kept, so that its place in a shard moves on; whatever else waits for the same
+//! device waits with it.
+//!
+//! ```text
+//!               restart
+//!   Failed <----------------- (its dead letters wait for a replay)
+//!     |  ^ tries of one event used up
+//!     v  |
+//!   Active <-- RolledOut: the first event was taken
+//! ```
+
+mod errand;
+mod lanes;
+mod place;
+mod progress;
+
+pub use errand::{Delivered, Errand, Errands};
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use crate::admin_log::entry::Entry;
+use crate::change::Change;
+use crate::delivery::destination::{Destination, DestinationState, Replay};
+use crate::delivery::letter::{DeadLetter, Held, Sequence, Standing, Waiting};
+use crate::ids::Shard;
+use crate::moment::{Moment, Timestamp};
+
+use lanes::Lanes;
+use place::Place;
+use progress::Unsaved;
+
+/// How deliveries are made.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DeliveryRules {
+    /// How long after each try but the last the next one comes: there is one try more than waits.
+    pub waits_ms: Box<[i64]>,
+    /// Deliveries to one destination that may be under way at once.
+    pub parallel_max: usize,
+    /// Events that may wait for one destination; beyond it its oldest become dead letters.
+    pub backlog_max: u64,
+}
+
+/// Events of a destination in memory, tried or not: some hundred bytes each, and enough that a
+/// thousand devices are served side by side.
+const OPEN_MAX: usize = 4_096;
+
+/// Events of one shard in memory that were not tried yet; the shard is read on when half of them
+/// are done with. A shard has a thousandth of the devices.
+const OPEN_PER_SHARD_MAX: usize = 64;
+
+/// Exceptions of a destination, which are kept one by one; beyond it nothing new is tried.
+const HELD_MAX: usize = 1_024;
+
+/// What is read of a shard for a destination that takes nothing, or too little.
+const SET_ASIDE_MAX: usize = 512;
+
+/// Dead letters that are taken up again in one go.
+const REPLAYED_MAX: u32 = 256;
+
+/// Failures with no success between them after which nothing new is tried until a retry succeeds:
+/// an endpoint that is down is not to be called for each device.
+const DOUBTS_MAX: u32 = 8;
+
+/// One destination.
+pub struct Forwarding {
+    rules: Arc<DeliveryRules>,
+    destination: Destination,
+    /// Where shards without a place begin.
+    since: Sequence,
+    places: BTreeMap<Shard, Place>,
+    /// Shards that may be read on, each of them once.
+    to_read: VecDeque<Shard>,
+    /// What was asked for of shards and is to come.
+    coming: usize,
+    lanes: Lanes,
+    /// Failures since the last success.
+    doubts: u32,
+    /// Events yet to be set aside because too many wait.
+    excess: u64,
+    replay: Replaying,
+    unsaved: Unsaved,
+}
+
+/// How far a replay has come.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Replaying {
+    /// There is none.
+    No,
+    /// The dead letters behind this one are next.
+    Behind(Option<Sequence>),
+    /// They are being read.
+    Reading,
+}
+
+/// Dead letters cannot be delivered again while the destination is in failure.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("the integration is in failure and has to be restarted first")]
+pub struct NotActive;
+
+impl Forwarding {
+    /// Brings a destination back from what was kept of it. What waits in these shards is read
+    /// once [`Forwarding::handle_timeout`] was called.
+    pub fn restore(
+        rules: Arc<DeliveryRules>,
+        destination: Destination,
+        standing: Standing,
+        waiting_in: Vec<Shard>,
+    ) -> Self {
+        let mut places: BTreeMap<Shard, Place> = BTreeMap::new();
+        for (shard, reached) in standing.reached {
+            places.insert(shard, Place::at(reached));
+        }
+        let mut lanes = Lanes::default();
+        for held in standing.held {
+            lanes.restore(held);
+        }
+        let replay = match destination.replay {
+            Replay::None => Replaying::No,
+            Replay::UnderWay => Replaying::Behind(None),
+        };
+        let mut forwarding = Self {
+            rules,
+            since: standing.since,
+            places,
+            to_read: VecDeque::new(),
+            coming: 0,
+            lanes,
+            doubts: 0,
+            excess: 0,
+            replay,
+            unsaved: Unsaved::of(&destination),
+            destination,
+        };
+        forwarding.note(waiting_in);
+        forwarding
+    }
+
+    /// Takes note that something began to wait in these shards.
+    pub fn note_news(&mut self, m: &mut Moment, shards: Vec<Shard>, out: &mut Errands) {
+        self.note(shards);
+        self.go_on(m, out);
+    }
+
+    /// Takes what was read of a shard, which was asked for by [`Errand::Read`].
+    pub fn handle_rows(
+        &mut self,
+        m: &mut Moment,
+        shard: Shard,
+        rows: Vec<Waiting>,
+        out: &mut Errands,
+    ) {
+        if let Some(place) = self.places.get_mut(&shard) {
+            let asked = place.note_read(rows.last().map(|row| row.sequence), rows.len());
+            self.coming -= asked as usize;
+        }
+        for waiting in rows {
+            self.take_up(m, waiting);
+        }
+        self.queue(shard);
+        self.go_on(m, out);
+    }
+
+    /// Takes the dead letters that were read, which were asked for by [`Errand::ReadDead`].
+    pub fn handle_dead(&mut self, m: &mut Moment, letters: Vec<DeadLetter>, out: &mut Errands) {
+        if self.replay == Replaying::Reading {
+            self.replay = match letters.last() {
+                Some(last) if letters.len() >= REPLAYED_MAX as usize => {
+                    Replaying::Behind(Some(last.waiting.sequence))
+                }
+                Some(_) | None => Replaying::No,
+            };
+            for letter in letters {
+                self.revive(m.now(), letter.waiting);
+            }
+            if self.replay == Replaying::No {
+                self.destination.replay = Replay::None;
+                self.unsaved.put_destination();
+            }
+        }
+        self.go_on(m, out);
+    }
+
+    /// Takes what came of a delivery.
+    pub fn handle_delivered(
+        &mut self,
+        m: &mut Moment,
+        sequence: Sequence,
+        delivered: Delivered,
+        out: &mut Errands,
+    ) {
+        if let Some(waiting) = self.lanes.land(sequence) {
+            match delivered {
+                Delivered::Taken => self.succeed(m, &waiting),
+                Delivered::Gone => self.pass(m.now(), &waiting),
+                Delivered::NotTaken { why } => self.fail_once(m, waiting, &why, out),
+            }
+        }
+        self.go_on(m, out);
+    }
+
+    /// Does what time asks for.
+    pub fn handle_timeout(&mut self, m: &mut Moment, out: &mut Errands) {
+        self.go_on(m, out);
+    }
+
+    /// Takes note of how much waits: beyond the bound the oldest are set aside, and the customer
+    /// is told so.
+    pub fn note_backlog(&mut self, m: &mut Moment, waiting: u64, out: &mut Errands) {
+        if waiting > self.rules.backlog_max && self.excess == 0 && !self.is_failed() {
+            let room_made = self.rules.backlog_max / 10;
+            self.excess = waiting - self.rules.backlog_max + room_made;
+            self.queue_all();
+            let entry = Entry::events_set_aside(m, &self.destination, self.excess);
+            out.change(Change::AppendEntry(Box::new(entry)));
+        }
+        self.go_on(m, out);
+    }
+
+    /// Becomes what its customer made of it.
+    pub fn amend(&mut self, m: &mut Moment, amended: Destination, out: &mut Errands) {
+        self.destination = Destination {
+            id: self.destination.id,
+            customer: self.destination.customer.clone(),
+            state: self.destination.state,
+            replay: self.destination.replay,
+            created_at: self.destination.created_at,
+            updated_at: m.now(),
+            ..amended
+        };
+        self.unsaved.put_destination();
+        self.go_on(m, out);
+    }
+
+    /// Takes up deliveries again after a failure; says whether there was one.
+    pub fn restart(&mut self, m: &mut Moment, out: &mut Errands) -> bool {
+        let was_failed = self.is_failed();
+        if was_failed {
+            self.doubts = 0;
+            self.become_state(m, DestinationState::Active);
+            let entry = Entry::integration_restarted(m, &self.destination);
+            out.change(Change::AppendEntry(Box::new(entry)));
+        }
+        self.go_on(m, out);
+        was_failed
+    }
+
+    /// Delivers its dead letters again, in order and before anything new.
+    pub fn replay(&mut self, m: &mut Moment, out: &mut Errands) -> Result<(), NotActive> {
+        if self.is_failed() {
+            return Err(NotActive);
+        }
+        if self.replay == Replaying::No {
+            self.replay = Replaying::Behind(None);
+            self.destination.replay = Replay::UnderWay;
+            self.unsaved.put_destination();
+        }
+        self.go_on(m, out);
+        Ok(())
+    }
+
+    /// When [`Forwarding::handle_timeout`] is due.
+    pub fn next_timeout(&self) -> Option<Timestamp> {
+        let retry = self.lanes.next_due();
+        [retry, self.unsaved.due_at()].into_iter().flatten().min()
+    }
+
+    /// The destination, as it stands.
+    pub fn destination(&self) -> &Destination {
+        &self.destination
+    }
+
+    /// Deliveries under way.
+    pub fn in_flight(&self) -> usize {
+        self.lanes.in_flight()
+    }
+
+    /// Events in memory.
+    pub fn open(&self) -> usize {
+        self.lanes.open()
+    }
+
+    fn is_failed(&self) -> bool {
+        self.destination.state == DestinationState::Failed
+    }
+
+    fn note(&mut self, shards: Vec<Shard>) {
+        for shard in shards {
+            let place = self.places.entry(shard);
+            place.or_insert_with(|| Place::at(self.since)).note_news();
+            self.queue(shard);
+        }
+    }
+
+    /// Lets a shard be read on when its turn comes, if there is something and room for it.
+    fn queue(&mut self, shard: Shard) {
+        let open_max = self.open_per_shard_max();
+        if let Some(place) = self.places.get_mut(&shard)
+            && place.room(open_max) > 0
+            && place.begin_queueing()
+        {
+            self.to_read.push_back(shard);
+        }
+    }
+
+    fn queue_all(&mut self) {
+        let shards: Vec<Shard> = self.places.keys().copied().collect();
+        for shard in shards {
+            self.queue(shard);
+        }
+    }
+
+    fn sets_aside(&self) -> bool {
+        self.is_failed() || self.excess > 0
+    }
+
+    /// What may be open of a shard when it is read on; what is set aside does not stay open.
+    fn open_per_shard_max(&self) -> usize {
+        match self.sets_aside() {
+            true => usize::MAX,
+            false => OPEN_PER_SHARD_MAX,
+        }
+    }
+
+    /// Takes up an event that is new to it.
+    fn take_up(&mut self, m: &Moment, waiting: Waiting) {
+        let (shard, sequence) = (waiting.shard(), waiting.sequence);
+        if !self.destination.wants.has(waiting.event_type) {
+            return self.unsaved.pass(m.now(), shard);
+        }
+        if self.is_failed() {
+            let why = "the integration was in failure";
+            return self.bury(m.now(), waiting, 0, why);
+        }
+        if self.excess > 0 {
+            self.excess -= 1;
+            return self.bury(m.now(), waiting, 0, "too many events waited");
+        }
+        if let Some(place) = self.places.get_mut(&shard) {
+            place.open(sequence);
+        }
+        self.lanes.add(waiting);
+        self.hold_behind(m.now(), waiting);
+    }
+
+    /// An event behind one that is tried again is an exception, too, as long as there is room: the
+    /// other devices of its shard do not wait for it.
+    fn hold_behind(&mut self, now: Timestamp, waiting: Waiting) {
+        if self.lanes.held() < HELD_MAX && self.lanes.waits_behind_held(&waiting) {
+            self.hold(waiting, 0, now);
+        }
+    }
+
+    fn hold(&mut self, waiting: Waiting, tries: u8, due_at: Timestamp) {
+        self.lanes.hold(waiting.sequence, due_at);
+        self.unsaved.hold(Held {
+            waiting,
+            tries,
+            due_at,
+        });
+        self.close(&waiting);
+    }
+
+    /// What keeps the place of a shard where it is does so no longer.
+    fn close(&mut self, waiting: &Waiting) {
+        if let Some(place) = self.places.get_mut(&waiting.shard()) {
+            place.close(waiting.sequence);
+        }
+        self.queue(waiting.shard());
+    }
+
+    fn revive(&mut self, now: Timestamp, waiting: Waiting) {
+        self.lanes.add(waiting);
+        self.unsaved.revive(waiting.sequence);
+        self.hold(waiting, 0, now);
+    }
+
+    fn succeed(&mut self, m: &Moment, waiting: &Waiting) {
+        self.doubts = 0;
+        if self.destination.state == DestinationState::RolledOut {
+            self.become_state(m, DestinationState::Active);
+        }
+        self.pass(m.now(), waiting);
+    }
+
+    /// Is done with an event.
+    fn pass(&mut self, now: Timestamp, waiting: &Waiting) {
+        if let Some(done) = self.lanes.remove(waiting.sequence) {
+            if done.is_held() {
+                self.unsaved.release(waiting.sequence);
+            }
+            self.unsaved.pass(now, waiting.shard());
+        }
+        self.close(waiting);
+    }
+
+    fn fail_once(&mut self, m: &mut Moment, waiting: Waiting, why: &str, out: &mut Errands) {
+        self.doubts = self.doubts.saturating_add(1);
+        let tries = self.lanes.count_try(waiting.sequence);
+        if self.is_failed() {
+            self.pass(m.now(), &waiting);
+            return self.bury_passed(m.now(), waiting, tries, why);
+        }
+        let waits = self
+            .rules
+            .waits_ms
+            .get(usize::from(tries.saturating_sub(1)));
+        match waits.copied() {
+            Some(wait_ms) => {
+                self.hold(waiting, tries, m.now().plus_ms(wait_ms));
+                self.hold_followers(m.now(), &waiting);
+            }
+            None => self.fail(m, waiting.sequence, why, out),
+        }
+    }
+
+    fn hold_followers(&mut self, now: Timestamp, head: &Waiting) {
+        for follower in self.lanes.unheld_behind(head) {
+            self.hold_behind(now, follower);
+        }
+    }
+
+    /// Gives up: whatever is open, and not under way, is set aside.
+    fn fail(&mut self, m: &mut Moment, sequence: Sequence, why: &str, out: &mut Errands) {
+        self.become_state(m, DestinationState::Failed);
+        self.destination.replay = Replay::None;
+        self.replay = Replaying::No;
+        self.excess = 0;
+        let entry = Entry::integration_disabled(m, &self.destination, why);
+        out.change(Change::AppendEntry(Box::new(entry)));
+        for open in self.lanes.landed() {
+            let (waiting, tries) = (open.waiting, open.tries);
+            let why = match waiting.sequence == sequence {
+                true => why,
+                false => "the integration was in failure",
+            };
+            self.pass(m.now(), &waiting);
+            self.bury_passed(m.now(), waiting, tries, why);
+        }
+    }
+
+    /// Sets an event aside that was never open.
+    fn bury(&mut self, now: Timestamp, waiting: Waiting, tries: u8, why: &str) {
+        self.unsaved.pass(now, waiting.shard());
+        self.bury_passed(now, waiting, tries, why);
+    }
+
+    fn bury_passed(&mut self, now: Timestamp, waiting: Waiting, tries: u8, why: &str) {
+        self.unsaved.bury(DeadLetter {
+            waiting,
+            tries,
+            at: now,
+            why: why.into(),
+        });
+    }
+
+    fn become_state(&mut self, m: &Moment, state: DestinationState) {
+        self.destination.state = state;
+        self.destination.updated_at = m.now();
+        self.unsaved.put_destination();
+    }
+
+    /// Does what may be done now: delivers, reads on, and saves what has to be.
+    fn go_on(&mut self, m: &mut Moment, out: &mut Errands) {
+        self.lanes.wake(m.now());
+        if !self.is_failed() {
+            self.deliver(out);
+        }
+        self.read_on(out);
+        let places = &mut self.places;
+        self.unsaved.save(m.now(), &self.destination, places, out);
+    }
+
+    fn deliver(&mut self, out: &mut Errands) {
+        while self.lanes.in_flight() < self.rules.parallel_max {
+            let is_doubted = self.doubts >= DOUBTS_MAX && self.lanes.tried() > 0;
+            let next = match is_doubted {
+                true => self.lanes.take_off_tried(),
+                false => self.lanes.take_off(),
+            };
+            let Some(waiting) = next else {
+                break;
+            };
+            out.errand(Errand::Deliver(waiting));
+        }
+    }
+
+    /// Reads on: what is to be delivered again comes before anything new.
+    fn read_on(&mut self, out: &mut Errands) {
+        match self.replay {
+            Replaying::Behind(after) if self.lanes.held() < HELD_MAX / 2 => {
+                self.replay = Replaying::Reading;
+                let max = REPLAYED_MAX;
+                out.errand(Errand::ReadDead { after, max });
+            }
+            Replaying::Behind(_) | Replaying::Reading => {}
+            Replaying::No => self.read_shards(out),
+        }
+    }
+
+    fn read_shards(&mut self, out: &mut Errands) {
+        while self.may_read()
+            && let Some(shard) = self.to_read.pop_front()
+        {
+            let sets_aside = self.sets_aside();
+            let open_max = self.open_per_shard_max();
+            let Some(place) = self.places.get_mut(&shard) else {
+                continue;
+            };
+            place.end_queueing();
+            let room = place.room(open_max);
+            let max = match sets_aside {
+                true => room.min(SET_ASIDE_MAX),
+                false => room,
+            };
+            if max > 0 {
+                let max_rows = u32::try_from(max).unwrap_or(u32::MAX);
+                let after = place.begin_read(max_rows);
+                self.coming += max;
+                out.errand(Errand::Read {
+                    shard,
+                    after,
+                    max: max_rows,
+                });
+            }
+        }
+    }
+
+    /// Whether there is room for more; what is set aside is read bit by bit.
+    fn may_read(&self) -> bool {
+        match self.sets_aside() {
+            true => self.coming == 0,
+            false => self.lanes.open() + self.coming < OPEN_MAX && self.lanes.held() < HELD_MAX,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What a step of a destination wants done: its changes as one batch, then errands.
+
+use crate::change::{Batch, Change};
+use crate::delivery::letter::{Sequence, Waiting};
+use crate::ids::Shard;
+
+/// What is to be done for a destination once what it decided is durable.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Errand {
+    /// Read what waits in a shard.
+    Read {
+        /// The shard.
+        shard: Shard,
+        /// Behind which number.
+        after: Sequence,
+        /// How much at most.
+        max: u32,
+    },
+    /// Read its dead letters.
+    ReadDead {
+        /// Behind which number, or from the first.
+        after: Option<Sequence>,
+        /// How many at most.
+        max: u32,
+    },
+    /// Deliver an event.
+    Deliver(Waiting),
+}
+
+/// What came of a delivery.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Delivered {
+    /// The destination has it.
+    Taken,
+    /// The event is not kept any more, so nobody will have it.
+    Gone,
+    /// The destination does not have it, as far as is known.
+    NotTaken {
+        /// Why, in words for its customer.
+        why: Box<str>,
+    },
+}
+
+/// What a step wants done.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Errands {
+    changes: Vec<Change>,
+    errands: Vec<Errand>,
+}
+
+impl Errands {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What must be durable first, and what is done afterwards, in order.
+    pub fn settle(self) -> (Batch, Vec<Errand>) {
+        let batch = Batch {
+            changes: self.changes,
+            ..Batch::default()
+        };
+        (batch, self.errands)
+    }
+
+    pub(super) fn change(&mut self, change: Change) {
+        self.changes.push(change);
+    }
+
+    pub(super) fn errand(&mut self, errand: Errand) {
+        self.errands.push(errand);
+    }
+}

@@ -1,0 +1,113 @@
+//! Where does a destination stand in a shard?
+
+use std::collections::BTreeSet;
+
+use crate::delivery::letter::Sequence;
+
+/// The place of a destination in a shard.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// Up to where it was read.
+    read: Sequence,
+    /// Up to where it is known to be done with.
+    saved: Sequence,
+    /// What was read and is neither done with nor an exception.
+    open: BTreeSet<Sequence>,
+    /// Whether there may be something behind what was read.
+    more: More,
+    /// How much was asked for, while the shard is being read.
+    asked: Option<u32>,
+    /// Whether it waits for its turn to be read.
+    queued: Queued,
+}
+
+/// Whether a shard waits for its turn to be read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Queued {
+    No,
+    Yes,
+}
+
+/// Whether there may be something to read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum More {
+    No,
+    Maybe,
+}
+
+impl Place {
+    /// A place where all up to a number is done with.
+    pub(super) fn at(reached: Sequence) -> Self {
+        Self {
+            read: reached,
+            saved: reached,
+            open: BTreeSet::new(),
+            more: More::No,
+            asked: None,
+            queued: Queued::No,
+        }
+    }
+
+    /// Something new waits.
+    pub(super) fn note_news(&mut self) {
+        self.more = More::Maybe;
+    }
+
+    /// How much may be read now: nothing while it is being read, or nothing more is there, or more
+    /// than half of what may be open is.
+    pub(super) fn room(&self, open_max: usize) -> usize {
+        if self.asked.is_some() || self.more == More::No || self.open.len() > open_max / 2 {
+            return 0;
+        }
+        open_max - self.open.len()
+    }
+
+    /// Begins to wait for its turn; says whether it did not already.
+    pub(super) fn begin_queueing(&mut self) -> bool {
+        std::mem::replace(&mut self.queued, Queued::Yes) == Queued::No
+    }
+
+    /// Its turn has come.
+    pub(super) fn end_queueing(&mut self) {
+        self.queued = Queued::No;
+    }
+
+    /// Begins to read so much; says behind which number.
+    pub(super) fn begin_read(&mut self, max: u32) -> Sequence {
+        self.more = More::No;
+        self.asked = Some(max);
+        self.read
+    }
+
+    /// So much was read, up to a number; says how much was asked for.
+    pub(super) fn note_read(&mut self, last: Option<Sequence>, rows: usize) -> u32 {
+        let asked = self.asked.take().unwrap_or_default();
+        if u32::try_from(rows).unwrap_or(u32::MAX) >= asked {
+            self.more = More::Maybe;
+        }
+        self.read = self.read.max(last.unwrap_or_default());
+        asked
+    }
+
+    /// An event that was read is to be tried.
+    pub(super) fn open(&mut self, sequence: Sequence) {
+        self.open.insert(sequence);
+    }
+
+    /// An event is done with, or an exception.
+    pub(super) fn close(&mut self, sequence: Sequence) {
+        self.open.remove(&sequence);
+    }
+
+    /// Up to where it is done with, if that is further than was said before.
+    pub(super) fn take_reached(&mut self) -> Option<Sequence> {
+        let reached = match self.open.first() {
+            Some(Sequence(first)) => Sequence(first - 1),
+            None => self.read,
+        };
+        (reached > self.saved).then(|| {
+            self.saved = reached;
+            reached
+        })
+    }
+}

@@ -1,0 +1,127 @@
+//! What a destination decided and has yet to save, and when it does.
+//!
+//! What must not be forgotten is saved in the step that decides it: failures, and what is set
+//! aside. That events were taken is saved now and then: if the service falls before, they are
+//! delivered again under the same id.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::change::Change;
+use crate::delivery::destination::Destination;
+use crate::delivery::forwarding::errand::Errands;
+use crate::delivery::forwarding::place::Place;
+use crate::delivery::letter::{DeadLetter, Held, Progress, Sequence};
+use crate::ids::Shard;
+use crate::moment::Timestamp;
+
+/// Events that are passed before that is saved: each save is a commit.
+const PASSED_MAX: i64 = 256;
+
+/// How long passed events may go unsaved.
+const UNSAVED_MS: i64 = 500;
+
+/// What is yet to be saved.
+#[derive(Debug)]
+pub(super) struct Unsaved {
+    progress: Progress,
+    /// Shards whose place may have moved.
+    moved: BTreeSet<Shard>,
+    since: Option<Timestamp>,
+    urgency: Urgency,
+    destination: Stale,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Urgency {
+    None,
+    Now,
+}
+
+/// Whether what is kept of the destination itself is out of date.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Stale {
+    No,
+    Yes,
+}
+
+impl Unsaved {
+    pub(super) fn of(destination: &Destination) -> Self {
+        Self {
+            progress: Progress::none(destination.customer.clone(), destination.id),
+            moved: BTreeSet::new(),
+            since: None,
+            urgency: Urgency::None,
+            destination: Stale::No,
+        }
+    }
+
+    /// An event of a shard is done with.
+    pub(super) fn pass(&mut self, now: Timestamp, shard: Shard) {
+        self.progress.passed += 1;
+        self.moved.insert(shard);
+        self.since.get_or_insert(now);
+    }
+
+    /// An event is an exception.
+    pub(super) fn hold(&mut self, held: Held) {
+        self.moved.insert(held.waiting.shard());
+        self.progress.held.push(held);
+        self.urgency = Urgency::Now;
+    }
+
+    /// An event is no exception any more.
+    pub(super) fn release(&mut self, sequence: Sequence) {
+        self.progress.released.push(sequence);
+    }
+
+    /// An event is set aside.
+    pub(super) fn bury(&mut self, letter: DeadLetter) {
+        self.progress.buried.push(letter);
+        self.urgency = Urgency::Now;
+    }
+
+    /// An event is not set aside any more.
+    pub(super) fn revive(&mut self, sequence: Sequence) {
+        self.progress.revived.push(sequence);
+        self.progress.passed -= 1;
+        self.urgency = Urgency::Now;
+    }
+
+    /// The destination itself changed.
+    pub(super) fn put_destination(&mut self) {
+        self.destination = Stale::Yes;
+        self.urgency = Urgency::Now;
+    }
+
+    /// When it is to be saved at the latest.
+    pub(super) fn due_at(&self) -> Option<Timestamp> {
+        self.since.map(|since| since.plus_ms(UNSAVED_MS))
+    }
+
+    /// Saves what there is, if it is time.
+    pub(super) fn save(
+        &mut self,
+        now: Timestamp,
+        destination: &Destination,
+        places: &mut BTreeMap<Shard, Place>,
+        out: &mut Errands,
+    ) {
+        let is_due = self.due_at().is_some_and(|due_at| due_at <= now);
+        if self.urgency == Urgency::None && !is_due && self.progress.passed < PASSED_MAX {
+            return;
+        }
+        if self.destination == Stale::Yes {
+            out.change(Change::PutDestination(Box::new(destination.clone())));
+        }
+        for shard in &self.moved {
+            let reached = places.get_mut(shard).and_then(Place::take_reached);
+            self.progress
+                .reached
+                .extend(reached.map(|reached| (*shard, reached)));
+        }
+        let progress = std::mem::replace(self, Self::of(destination)).progress;
+        if !progress.is_empty() {
+            out.change(Change::PutProgress(Box::new(progress)));
+        }
+    }
+}
