@@ -56,7 +56,8 @@ impl Arbiters {
     /// The door to all devices.
     pub fn devices(&self) -> Devices {
         let store = Arc::clone(&self.parts.store);
-        Devices::new(self.homes, Arc::clone(&self.registries), store)
+        let rules = Arc::clone(self.parts.terms.rules());
+        Devices::new(self.homes, Arc::clone(&self.registries), store, rules)
     }
 
     /// The threads that serve devices.

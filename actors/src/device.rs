@@ -27,6 +27,7 @@ use crate::devices::Unserved;
 use crate::home::Home;
 use crate::meters::census::Counted;
 use crate::registry::{Ended, Ending};
+use crate::terms::Contract;
 use crate::told::{self, Told};
 
 /// Inputs that may wait for a device, also while it is brought back: as many callers as a
@@ -117,6 +118,8 @@ type Afterwards = Box<dyn FnOnce(Result<(), Unserved>)>;
 /// One device.
 pub(crate) struct DeviceActor {
     device: Device,
+    /// The terms its customer chose last.
+    contract: Rc<Contract>,
     home: Rc<Home>,
     generation: u32,
     armed_at: Option<Timestamp>,
@@ -138,10 +141,16 @@ enum Leaving {
 }
 
 impl DeviceActor {
-    pub(crate) fn new(mut device: Device, home: Rc<Home>, generation: u32) -> Self {
+    pub(crate) fn new(
+        mut device: Device,
+        contract: Rc<Contract>,
+        home: Rc<Home>,
+        generation: u32,
+    ) -> Self {
         device.share_objects(&mut home.object_lists.borrow_mut());
         Self {
             device,
+            contract,
             home,
             generation,
             armed_at: None,
@@ -360,6 +369,7 @@ impl Handler<Input> for DeviceActor {
         if let Leaving::Retired = self.leaving {
             return refuse(input);
         }
+        self.contract.bind(&mut self.device);
         let mut out = Effects::new();
         let asked = match input {
             Input::Heard(datagram) => {

@@ -6,19 +6,22 @@ use std::time::Duration;
 
 use actix::Addr;
 use engine::action::NewAction;
+use engine::device::Rules;
 use engine::device::queue::{Accepted, CancelRefusal, Cancelled, SubmitRefusal};
 use engine::device::snapshot::Snapshot;
-use engine::ids::{ActionId, DeviceKey};
+use engine::ids::{ActionId, CustomerId, DeviceKey};
 use engine::registry::homes::Homes;
+use engine::terms::Terms;
 use metrics::Gauge;
-use store::{Pressure, Store};
-use tokio::sync::oneshot;
+use store::{Pressure, Store, Unavailable};
+use tokio::sync::{Mutex, oneshot};
 use tracing::Span;
 
 use crate::device::{Asked, Question, Renamed, Reply};
 use crate::meters::waiting::{Waiting, questions_for};
 use crate::registry::renaming::Rename;
 use crate::registry::{Ask, Registry};
+use crate::terms::NewTerms;
 
 /// How often a busy device is told who it is by now: what is durable has to reach it, so that it
 /// takes some seconds of a full mailbox before the caller is asked to say it again.
@@ -50,17 +53,27 @@ pub struct Devices {
     /// How many questions wait for each.
     waiting: Arc<[Gauge]>,
     store: Arc<dyn Store>,
+    rules: Arc<Rules>,
+    /// Whoever tells terms tells the newest: one at a time.
+    telling: Arc<Mutex<()>>,
 }
 
 impl Devices {
     /// The door to the devices of these registries.
-    pub fn new(homes: Homes, registries: Arc<[Addr<Registry>]>, store: Arc<dyn Store>) -> Self {
+    pub fn new(
+        homes: Homes,
+        registries: Arc<[Addr<Registry>]>,
+        store: Arc<dyn Store>,
+        rules: Arc<Rules>,
+    ) -> Self {
         let waiting = homes.arbiters().map(questions_for).collect();
         Self {
             homes,
             registries,
             waiting,
             store,
+            rules,
+            telling: Arc::default(),
         }
     }
 
@@ -120,6 +133,20 @@ impl Devices {
                 Err(unserved) => return Err(unserved),
             }
         }
+    }
+
+    /// Has the devices of a customer go by what it chose, once that is durable.
+    pub async fn take_terms(&self, customer: CustomerId) -> Result<(), Unserved> {
+        let _turn = self.telling.lock().await;
+        let chosen = self.store.chosen_by(customer.clone()).await;
+        let chosen = chosen.map_err(|Unavailable| Unserved::Failed)?;
+        let terms = Arc::new(Terms::of(Arc::clone(&self.rules), &chosen));
+        for registry in &*self.registries {
+            let (customer, terms) = (customer.clone(), Arc::clone(&terms));
+            let told = registry.send(NewTerms { customer, terms }).await;
+            told.map_err(|_| Unserved::Failed)?;
+        }
+        Ok(())
     }
 
     async fn tell(&self, key: DeviceKey) -> Result<(), Unserved> {

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use actix::Addr;
 use engine::change::Owner;
-use engine::device::Rules;
 use engine::device::objects::ObjectLists;
 use engine::effect::Speech;
 use engine::ids::{DeviceKey, Shard};
@@ -25,12 +24,14 @@ use crate::deadlines::Deadlines;
 use crate::meters::Meters;
 use crate::registry::Registry;
 use crate::socket::{Outbox, Socket};
+use crate::terms::{Book, Contracts};
 
 /// The common ground of an arbiter; it never leaves its thread.
 pub(crate) struct Home {
     pub(crate) clock: Clock,
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) rules: Arc<Rules>,
+    /// The terms of the customers of its devices.
+    pub(crate) contracts: Contracts,
     pub(crate) socket: Socket,
     pub(crate) outbox: Outbox,
     pub(crate) deadlines: Deadlines,
@@ -70,7 +71,7 @@ impl Home {
             muster,
             clock: parts.clock,
             store: parts.store,
-            rules: parts.rules,
+            contracts: Contracts::new(parts.terms),
             epoch: parts.epoch,
             outbox: Outbox::new(socket.clone(), Rc::clone(&meters)),
             socket,
@@ -156,8 +157,8 @@ pub struct HomeParts {
     pub clock: Clock,
     /// The store.
     pub store: Arc<dyn Store>,
-    /// What holds for every device alike.
-    pub rules: Arc<Rules>,
+    /// The terms of all customers.
+    pub terms: Book,
     /// In which epoch this process owns its shards.
     pub epoch: u64,
 }

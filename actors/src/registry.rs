@@ -34,6 +34,7 @@ use crate::neighbours::{Neighbours, Post};
 use crate::residents::{Crowded, Resident, Residents};
 use crate::socket::{Arrived, Inbox, Socket};
 use crate::tally::Tally;
+use crate::terms::Contracts;
 
 pub(crate) mod renaming;
 mod restoring;
@@ -169,6 +170,11 @@ impl Registry {
                 self.dispatch(datagram.peer, told, ctx);
             }
         }
+    }
+
+    /// The terms of the customers of its devices.
+    pub(crate) fn contracts(&self) -> &Contracts {
+        &self.home.contracts
     }
 
     fn router(&self) -> RefMut<'_, Router> {

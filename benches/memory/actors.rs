@@ -11,6 +11,7 @@ use actors::clock::Clock;
 use actors::home::HomeParts;
 use actors::logging::{KeptFor, Logging};
 use actors::socket;
+use actors::terms::Book;
 use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS};
 use store::Store;
 
@@ -37,7 +38,7 @@ pub(crate) async fn run(devices: u32) {
     let parts = HomeParts {
         clock,
         store,
-        rules: Arc::new(kept::rules()),
+        terms: Book::of(&Arc::new(kept::rules()), &[]),
         epoch: 1,
     };
     let socket = socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");

@@ -10,6 +10,7 @@ use actors::devices::Devices;
 use actors::home::HomeParts;
 use actors::logging::{KeptFor, Logging};
 use actors::socket;
+use actors::terms::Book;
 use engine::device::{NameTrust, Patience, Rules};
 use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS, Limits};
 use store::Store;
@@ -43,7 +44,7 @@ impl Line {
         let parts = HomeParts {
             clock: shelf.clock.clone(),
             store: Arc::clone(&store),
-            rules: Arc::new(rules()),
+            terms: Book::of(&Arc::new(rules()), &[]),
             epoch: shelf.epoch,
         };
         let socket = socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");

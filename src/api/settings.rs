@@ -70,6 +70,7 @@ pub(super) async fn change(
         answer: (),
     };
     settle(&*api.store, async || Ok(decided.clone())).await?;
+    api.devices.take_terms(setting.customer.clone()).await?;
     Ok(HttpResponse::Ok().json(SettingBody::of(&setting)))
 }
 

@@ -158,7 +158,7 @@ impl Directory {
 
 /// The service: nothing while it is down, and otherwise its arbiters.
 pub(crate) struct Service {
-    rules: Arc<Rules>,
+    terms: Arc<Terms>,
     directory: Arc<Directory>,
     homes: Homes,
     arbiters: Vec<Arbiter>,
@@ -172,7 +172,7 @@ pub(crate) struct Service {
 impl Service {
     pub(crate) fn new(rules: Rules, profiles: &[Profile], arbiters: usize) -> Self {
         Self {
-            rules: Arc::new(rules),
+            terms: Arc::new(Terms::of_rules(Arc::new(rules))),
             directory: Arc::new(Directory::of(profiles)),
             homes: Homes::among(arbiters),
             arbiters: Vec::new(),
@@ -187,8 +187,8 @@ impl Service {
         self.run += 1;
         self.deal = deal;
         let arbiter = |here| {
-            let (rules, directory) = (Arc::clone(&self.rules), Arc::clone(&self.directory));
-            Arbiter::new(here, self.homes, rules, directory, self.run)
+            let (terms, directory) = (Arc::clone(&self.terms), Arc::clone(&self.directory));
+            Arbiter::new(here, self.homes, terms, directory, self.run)
         };
         self.arbiters = self.homes.arbiters().map(arbiter).collect();
     }

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor as _, ActorFutureExt as _, AsyncContext as _, Context, WrapFuture as _};
@@ -211,10 +210,11 @@ impl Registry {
 
     fn start_device(&mut self, key: DeviceKey, restored: Restored, waiting: Vec<Input>) {
         let mut m = self.home.clock.moment();
-        let device = Device::restore(&mut m, Arc::clone(&self.home.rules), restored);
+        let contract = self.home.contracts.of(restored.profile.customer.clone());
+        let device = Device::restore(&mut m, contract.terms(), restored);
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
-        let actor = DeviceActor::new(device, Rc::clone(&self.home), generation).start();
+        let actor = DeviceActor::new(device, contract, Rc::clone(&self.home), generation).start();
         let mut resident = Resident::Live(Live {
             actor,
             generation,

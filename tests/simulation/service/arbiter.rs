@@ -23,7 +23,7 @@ const LOOKUPS_MAX: usize = 4;
 pub(crate) struct Arbiter {
     pub(super) here: ArbiterId,
     pub(super) homes: Homes,
-    pub(super) rules: Arc<Rules>,
+    pub(super) terms: Arc<Terms>,
     pub(super) directory: Arc<Directory>,
     pub(super) router: Router,
     /// There is a place for every device: one that is handed something away from home lives there.
@@ -68,14 +68,14 @@ impl Arbiter {
     pub(super) fn new(
         here: ArbiterId,
         homes: Homes,
-        rules: Arc<Rules>,
+        terms: Arc<Terms>,
         directory: Arc<Directory>,
         epoch: u64,
     ) -> Self {
         Self {
             here,
             homes,
-            rules,
+            terms,
             router: Router::new(here, homes),
             residents: directory.keys.iter().map(|_| Resident::Away).collect(),
             panics: vec![Panics::default(); directory.keys.len()],
