@@ -1,0 +1,448 @@
+//! The shell of one destination: performs what its machine decides, in the order of the law.
+//!
+//! A step that changes something for good waits for its receipt, and the destination's next input
+//! with it. If the receipt is not Ok, the actor ends; the post office brings the destination back
+//! from the store, and what was under way is delivered again under the same id.
+
+mod courier;
+
+pub use courier::{header_context, secret_context};
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{
+    Actor, ActorContext as _, ActorFutureExt as _, Addr, AsyncContext as _, Context, Handler,
+    Message, SpawnHandle, WrapFuture as _,
+};
+use engine::change::{Batch, Change};
+use engine::delivery::destination::Destination;
+use engine::delivery::forwarding::{Delivered, Errand, Errands, Forwarding, NotActive};
+use engine::delivery::letter::{DeadLetter, Sequence, Waiting};
+use engine::ids::{DestinationId, EventId, Shard};
+use engine::moment::Timestamp;
+use store::{Board, CommitError, Unavailable};
+use tokio::sync::oneshot;
+use tracing::{Span, debug, warn};
+
+use crate::devices::Unserved;
+use crate::http::Posted;
+use crate::post::meters::Meters;
+use crate::post::office::{Ended, PostOffice, Why};
+use crate::post::{Amended, PostParts};
+
+use courier::Courier;
+
+/// Inputs that may wait for a destination: what its own deliveries bring, and what few callers ask.
+const INPUTS_MAX: usize = 1_024;
+
+/// How often it is looked at how much waits.
+const BACKLOG_EVERY: Duration = Duration::from_secs(10);
+
+/// How soon a failing store is asked again.
+const STORE_RETRY: Duration = Duration::from_secs(1);
+
+/// Where an answer goes; a question whose answer nobody awaits any more is done all the same.
+type Reply<T> = oneshot::Sender<Result<T, Unserved>>;
+
+/// What is left to do once a step is durable, or is known not to be.
+type Afterwards = Box<dyn FnOnce(Result<(), Unserved>)>;
+
+/// One destination.
+pub(crate) struct Forwarder {
+    parts: Rc<PostParts>,
+    forwarding: Forwarding,
+    courier: Rc<Courier>,
+    board: Arc<Board>,
+    office: Addr<PostOffice>,
+    meters: Rc<Meters>,
+    generation: u32,
+    /// The wake-up that was asked for.
+    armed: Option<(Timestamp, SpawnHandle)>,
+    why: Why,
+}
+
+impl Forwarder {
+    pub(crate) fn new(
+        parts: Rc<PostParts>,
+        forwarding: Forwarding,
+        board: Arc<Board>,
+        office: Addr<PostOffice>,
+        (meters, generation): (Rc<Meters>, u32),
+    ) -> Self {
+        let courier = Rc::new(courier_of(&parts, forwarding.destination()));
+        Self {
+            parts,
+            forwarding,
+            courier,
+            board,
+            office,
+            meters,
+            generation,
+            armed: None,
+            why: Why::Unannounced,
+        }
+    }
+
+    fn id(&self) -> DestinationId {
+        self.forwarding.destination().id
+    }
+
+    /// One step of the machine, and what it wants done.
+    fn step(
+        &mut self,
+        input: impl FnOnce(&mut Forwarding, &mut engine::moment::Moment, &mut Errands),
+        ctx: &mut Context<Self>,
+    ) {
+        let mut m = self.parts.clock.moment();
+        let mut out = Errands::new();
+        input(&mut self.forwarding, &mut m, &mut out);
+        self.settle(out, None, ctx);
+    }
+
+    fn settle(&mut self, out: Errands, afterwards: Option<Afterwards>, ctx: &mut Context<Self>) {
+        let (batch, errands) = out.settle();
+        if batch.is_empty() {
+            return self.perform(errands, afterwards, ctx);
+        }
+        let receipt = self.parts.store.commit(batch).into_actor(self);
+        ctx.wait(receipt.map(move |result, actor, ctx| match result {
+            Ok(()) => actor.perform(errands, afterwards, ctx),
+            Err(error) => actor.give_up(error, afterwards, ctx),
+        }));
+    }
+
+    fn perform(
+        &mut self,
+        errands: Vec<Errand>,
+        afterwards: Option<Afterwards>,
+        ctx: &mut Context<Self>,
+    ) {
+        for errand in errands {
+            match errand {
+                Errand::Read { shard, after, max } => self.read(shard, after, max, ctx),
+                Errand::ReadDead { after, max } => self.read_dead(after, max, ctx),
+                Errand::Deliver(waiting) => self.deliver(waiting, ctx),
+            }
+        }
+        if let Some(afterwards) = afterwards {
+            afterwards(Ok(()));
+        }
+        self.arm(ctx);
+    }
+
+    /// Nothing of the step was saved, so nothing of it happened.
+    fn give_up(
+        &mut self,
+        error: CommitError,
+        afterwards: Option<Afterwards>,
+        ctx: &mut Context<Self>,
+    ) {
+        warn!(destination = %self.id(), %error, "a step of a destination was not saved");
+        if let Some(afterwards) = afterwards {
+            afterwards(Err(match error {
+                CommitError::Full => Unserved::Busy,
+                CommitError::Conflict | CommitError::Fenced | CommitError::Unavailable => {
+                    Unserved::Failed
+                }
+            }));
+        }
+        self.end(Why::Unsaved, ctx);
+    }
+
+    fn end(&mut self, why: Why, ctx: &mut Context<Self>) {
+        self.why = why;
+        ctx.stop();
+    }
+
+    fn read(&self, shard: Shard, after: Sequence, max: u32, ctx: &mut Context<Self>) {
+        let customer = self.forwarding.destination().customer.clone();
+        let rows = self.parts.store.waiting(customer, shard, after, max);
+        ctx.spawn(
+            rows.into_actor(self)
+                .map(move |rows, actor, ctx| match rows {
+                    Ok(rows) => actor.step(|it, m, out| it.handle_rows(m, shard, rows, out), ctx),
+                    Err(Unavailable) => actor.end(Why::Unsaved, ctx),
+                }),
+        );
+    }
+
+    fn read_dead(&self, after: Option<Sequence>, max: u32, ctx: &mut Context<Self>) {
+        let letters = self.parts.store.dead_letters(self.id(), after, max);
+        let letters = letters.into_actor(self);
+        ctx.spawn(letters.map(
+            |letters: Result<Vec<DeadLetter>, _>, actor, ctx| match letters {
+                Ok(letters) => actor.step(|it, m, out| it.handle_dead(m, letters, out), ctx),
+                Err(Unavailable) => actor.end(Why::Unsaved, ctx),
+            },
+        ));
+    }
+
+    fn deliver(&self, waiting: Waiting, ctx: &mut Context<Self>) {
+        let (courier, meters) = (Rc::clone(&self.courier), Rc::clone(&self.meters));
+        let delivery = async move {
+            let begun = meters.begin();
+            let delivered = courier.deliver(waiting).await;
+            if let Ok(delivered) = &delivered {
+                meters.end(begun, delivered);
+            }
+            delivered
+        };
+        ctx.spawn(
+            delivery
+                .into_actor(self)
+                .map(move |delivered, actor, ctx| match delivered {
+                    Ok(delivered) => actor.landed(waiting.sequence, delivered, ctx),
+                    Err(Unavailable) => actor.end(Why::Unsaved, ctx),
+                }),
+        );
+    }
+
+    fn landed(&mut self, sequence: Sequence, delivered: Delivered, ctx: &mut Context<Self>) {
+        if let Delivered::NotTaken { why } = &delivered {
+            debug!(destination = %self.id(), %why, "an event was not taken");
+        }
+        self.step(
+            |it, m, out| it.handle_delivered(m, sequence, delivered, out),
+            ctx,
+        );
+    }
+
+    /// Reads the board for as long as the actor lives.
+    fn attend(&self, ctx: &mut Context<Self>) {
+        let board = Arc::clone(&self.board);
+        let news = async move { board.read().await };
+        ctx.spawn(news.into_actor(self).map(|shards, actor, ctx| {
+            actor.step(|it, m, out| it.note_news(m, shards, out), ctx);
+            actor.attend(ctx);
+        }));
+    }
+
+    fn look_at_backlog(&mut self, ctx: &mut Context<Self>) {
+        let backlog = self.parts.store.backlog(self.id()).into_actor(self);
+        ctx.spawn(backlog.map(|backlog, actor, ctx| {
+            let Ok(backlog) = backlog else {
+                return;
+            };
+            actor.meters.waiting(actor.id(), backlog);
+            actor.step(|it, m, out| it.note_backlog(m, backlog.waiting, out), ctx);
+        }));
+    }
+
+    /// Asks to be woken at the machine's deadline; an earlier wake-up does instead.
+    fn arm(&mut self, ctx: &mut Context<Self>) {
+        let Some(at) = self.forwarding.next_timeout() else {
+            return;
+        };
+        if self.armed.is_some_and(|(armed_at, _)| armed_at <= at) {
+            return;
+        }
+        if let Some((_, handle)) = self.armed.take() {
+            ctx.cancel_future(handle);
+        }
+        let wait_ms = at.since_ms(self.parts.clock.now()).max(0);
+        let wait = Duration::from_millis(u64::try_from(wait_ms).unwrap_or_default());
+        let handle = ctx.run_later(wait, |actor, ctx| {
+            actor.armed = None;
+            actor.step(|it, m, out| it.handle_timeout(m, out), ctx);
+        });
+        self.armed = Some((at, handle));
+    }
+
+    fn amend(&mut self, amended: Amended, reply: Reply<Destination>, ctx: &mut Context<Self>) {
+        let mut m = self.parts.clock.moment();
+        let mut out = Errands::new();
+        let destination = amended.apply_to(self.forwarding.destination());
+        self.forwarding.amend(&mut m, destination, &mut out);
+        let destination = self.forwarding.destination().clone();
+        self.courier = Rc::new(courier_of(&self.parts, &destination));
+        self.settle(out, Some(reply_with(destination, reply)), ctx);
+    }
+
+    fn restart(&mut self, reply: Reply<Destination>, ctx: &mut Context<Self>) {
+        let mut m = self.parts.clock.moment();
+        let mut out = Errands::new();
+        self.forwarding.restart(&mut m, &mut out);
+        let destination = self.forwarding.destination().clone();
+        self.settle(out, Some(reply_with(destination, reply)), ctx);
+    }
+
+    fn replay(&mut self, reply: Reply<Result<(), NotActive>>, ctx: &mut Context<Self>) {
+        let mut m = self.parts.clock.moment();
+        let mut out = Errands::new();
+        let answer = self.forwarding.replay(&mut m, &mut out);
+        self.settle(out, Some(reply_with(answer, reply)), ctx);
+    }
+
+    fn test(&self, reply: Reply<Tested>, ctx: &mut Context<Self>) {
+        let courier = Rc::clone(&self.courier);
+        let mut m = self.parts.clock.moment();
+        let (id, now) = (EventId::new(m.uuid()), m.now());
+        let tested = async move {
+            let tested = match courier.test(id, now).await {
+                Ok(posted) => Tested::of(&posted),
+                Err(unusable) => Tested {
+                    accepted: false,
+                    status: None,
+                    message: unusable.to_string(),
+                },
+            };
+            // A caller who went away does not miss the answer.
+            let _ = reply.send(Ok(tested)).is_ok();
+        };
+        ctx.spawn(tested.into_actor(self));
+    }
+
+    fn remove(&mut self, reply: Reply<()>, ctx: &mut Context<Self>) {
+        let destination = self.forwarding.destination();
+        let remove = Change::RemoveDestination {
+            customer: destination.customer.clone(),
+            destination: destination.id,
+        };
+        let batch = Batch {
+            changes: vec![remove],
+            ..Batch::default()
+        };
+        let receipt = self.parts.store.commit(batch).into_actor(self);
+        ctx.wait(receipt.map(move |result, actor, ctx| match result {
+            Ok(()) => {
+                // A caller who went away does not miss the answer.
+                let _ = reply.send(Ok(())).is_ok();
+                actor.end(Why::Removed, ctx);
+            }
+            Err(error) => actor.give_up(error, Some(reply_with((), reply)), ctx),
+        }));
+    }
+}
+
+impl Actor for Forwarder {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.set_mailbox_capacity(INPUTS_MAX);
+        self.attend(ctx);
+        self.step(|it, m, out| it.handle_timeout(m, out), ctx);
+        self.look_at_backlog(ctx);
+        ctx.run_interval(BACKLOG_EVERY, Self::look_at_backlog);
+    }
+}
+
+impl Drop for Forwarder {
+    fn drop(&mut self) {
+        self.meters.leave(self.id());
+        let why = match self.why {
+            Why::Unannounced if std::thread::panicking() => Why::Panicked,
+            // The office let it go.
+            Why::Unannounced => return,
+            Why::Unsaved | Why::Removed | Why::Panicked => self.why,
+        };
+        self.office.do_send(Ended {
+            id: self.id(),
+            generation: self.generation,
+            why,
+            retry_in: STORE_RETRY,
+        });
+    }
+}
+
+/// What came of a test.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Tested {
+    /// Whether the destination has it.
+    pub accepted: bool,
+    /// The status it answered with, if it answered.
+    pub status: Option<u16>,
+    /// What came of it, in words.
+    pub message: String,
+}
+
+impl Tested {
+    fn of(posted: &Posted) -> Self {
+        let (accepted, status) = match posted {
+            Posted::Accepted(status) => (true, Some(*status)),
+            Posted::Refused(status) => (false, Some(*status)),
+            Posted::Unreachable(_) => (false, None),
+        };
+        Self {
+            accepted,
+            status,
+            message: posted.to_string(),
+        }
+    }
+}
+
+/// What may be asked of a destination.
+pub(crate) enum Question {
+    Amend(Box<Amended>, Reply<Destination>),
+    Restart(Reply<Destination>),
+    Replay(Reply<Result<(), NotActive>>),
+    Test(Reply<Tested>),
+    Remove(Reply<()>),
+}
+
+impl Question {
+    /// Answers that the question could not be put to the destination.
+    pub(crate) fn refuse(self, why: Unserved) {
+        // A caller who went away does not miss the answer.
+        let _ = match self {
+            Self::Amend(_, reply) | Self::Restart(reply) => reply.send(Err(why)).is_ok(),
+            Self::Replay(reply) => reply.send(Err(why)).is_ok(),
+            Self::Test(reply) => reply.send(Err(why)).is_ok(),
+            Self::Remove(reply) => reply.send(Err(why)).is_ok(),
+        };
+    }
+}
+
+/// A question, and the span of the call that asks it.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Asked {
+    pub(crate) question: Question,
+    pub(crate) span: Span,
+}
+
+impl Handler<Asked> for Forwarder {
+    type Result = ();
+
+    fn handle(&mut self, asked: Asked, ctx: &mut Context<Self>) {
+        let Asked { question, span } = asked;
+        span.in_scope(|| match question {
+            Question::Amend(amended, reply) => self.amend(*amended, reply, ctx),
+            Question::Restart(reply) => self.restart(reply, ctx),
+            Question::Replay(reply) => self.replay(reply, ctx),
+            Question::Test(reply) => self.test(reply, ctx),
+            Question::Remove(reply) => self.remove(reply, ctx),
+        });
+    }
+}
+
+/// Its customer is gone, with all that was kept of it.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Forget;
+
+impl Handler<Forget> for Forwarder {
+    type Result = ();
+
+    fn handle(&mut self, _: Forget, ctx: &mut Context<Self>) {
+        self.end(Why::Removed, ctx);
+    }
+}
+
+fn courier_of(parts: &PostParts, destination: &Destination) -> Courier {
+    Courier::new(
+        Arc::clone(&parts.store),
+        parts.http.clone(),
+        parts.clock.clone(),
+        (&parts.master_key, parts.policy),
+        destination,
+    )
+}
+
+fn reply_with<T: 'static>(answer: T, reply: Reply<T>) -> Afterwards {
+    Box::new(move |saved| {
+        // A caller who went away reads back what became of it.
+        let _ = reply.send(saved.map(|()| answer)).is_ok();
+    })
+}

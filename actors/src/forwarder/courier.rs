@@ -1,0 +1,163 @@
+//! How is one event brought to a destination? Read, written down, signed, and handed over.
+
+use std::sync::Arc;
+
+use engine::delivery::address::{Headers, Policy, WebhookUrl};
+use engine::delivery::body;
+use engine::delivery::destination::{Destination, Target, Webhook};
+use engine::delivery::forwarding::Delivered;
+use engine::delivery::letter::Waiting;
+use engine::delivery::signature::{self, Secret};
+use engine::event::Speaker;
+use engine::ids::{DestinationId, EventId};
+use engine::moment::Timestamp;
+use store::sealed::MasterKey;
+use store::{Store, Unavailable};
+
+use crate::clock::Clock;
+use crate::http::{Http, Letter, Method, Posted};
+
+/// What the secret of a destination is sealed with: moved to another record, it does not open.
+pub fn secret_context(id: DestinationId) -> Vec<u8> {
+    [b"secret ".as_slice(), id.as_bytes()].concat()
+}
+
+/// What a header of a destination is sealed with.
+pub fn header_context(id: DestinationId, name: &str) -> Vec<u8> {
+    [b"header ".as_slice(), id.as_bytes(), name.as_bytes()].concat()
+}
+
+/// Brings events to one destination.
+pub(super) struct Courier {
+    store: Arc<dyn Store>,
+    http: Http,
+    clock: Clock,
+    /// Where to and with what; why not, where what is kept of it cannot be used.
+    outfit: Result<Outfit, Unusable>,
+}
+
+/// A destination as it is needed to deliver: read, and its secrets opened.
+struct Outfit {
+    url: WebhookUrl,
+    headers: Headers,
+    secret: Option<Secret>,
+}
+
+/// What is kept of a destination cannot be used.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+pub(super) enum Unusable {
+    #[error("its address is not allowed any more")]
+    Address,
+    #[error("its secrets cannot be opened with the master key of the service")]
+    Sealed,
+    #[error("its headers cannot be sent")]
+    Headers,
+}
+
+impl Courier {
+    pub(super) fn new(
+        store: Arc<dyn Store>,
+        http: Http,
+        clock: Clock,
+        (key, policy): (&MasterKey, Policy),
+        destination: &Destination,
+    ) -> Self {
+        Self {
+            store,
+            http,
+            clock,
+            outfit: Outfit::of(destination, key, policy),
+        }
+    }
+
+    /// Brings an event.
+    pub(super) async fn deliver(&self, waiting: Waiting) -> Result<Delivered, Unavailable> {
+        let event = self.store.event(waiting.device, waiting.event).await?;
+        let Some(event) = event else {
+            return Ok(Delivered::Gone);
+        };
+        let body = body::render(&event);
+        let posted = self.post(event.id, Some(&event.speaker), body).await;
+        Ok(match posted {
+            Ok(Posted::Accepted(_)) => Delivered::Taken,
+            Ok(posted @ (Posted::Refused(_) | Posted::Unreachable(_))) => Delivered::NotTaken {
+                why: posted.to_string().into(),
+            },
+            Err(unusable) => Delivered::NotTaken {
+                why: unusable.to_string().into(),
+            },
+        })
+    }
+
+    /// Brings an event that says no more than that the destination is reached.
+    pub(super) async fn test(&self, id: EventId, at: Timestamp) -> Result<Posted, Unusable> {
+        self.post(id, None, body::render_test(id, at)).await
+    }
+
+    async fn post(
+        &self,
+        id: EventId,
+        speaker: Option<&Speaker>,
+        body: Vec<u8>,
+    ) -> Result<Posted, Unusable> {
+        let outfit = self.outfit.as_ref().map_err(|unusable| *unusable)?;
+        let letter = outfit.letter(id, self.clock.now(), speaker, body);
+        Ok(self.http.send(letter).await)
+    }
+}
+
+impl Outfit {
+    fn of(to: &Destination, key: &MasterKey, policy: Policy) -> Result<Self, Unusable> {
+        let Target::Webhook(webhook) = &to.target;
+        let url = WebhookUrl::parse(&webhook.url, policy).map_err(|_| Unusable::Address)?;
+        let secret = webhook.secret.as_ref().map(|sealed| {
+            let secret = open(key, sealed, &secret_context(to.id))?;
+            Secret::parse(&secret).map_err(|_| Unusable::Sealed)
+        });
+        Ok(Self {
+            url,
+            headers: headers_of(to.id, webhook, key)?,
+            secret: secret.transpose()?,
+        })
+    }
+
+    fn letter(
+        &self,
+        id: EventId,
+        at: Timestamp,
+        speaker: Option<&Speaker>,
+        body: Vec<u8>,
+    ) -> Letter {
+        let mut headers = self.headers.of(speaker);
+        let named = |(name, value): (&str, String)| (name.to_owned(), value);
+        match &self.secret {
+            Some(secret) => headers.extend(secret.sign(&id, at, &body).map(named)),
+            None => headers.extend(signature::unsigned(&id, at).map(named)),
+        }
+        Letter {
+            method: Method::Post,
+            url: self.url.of(speaker),
+            headers,
+            body,
+        }
+    }
+}
+
+fn headers_of(id: DestinationId, webhook: &Webhook, key: &MasterKey) -> Result<Headers, Unusable> {
+    let opened = webhook.headers.iter().map(|header| {
+        let value = open(key, &header.value, &header_context(id, &header.name))?;
+        Ok((header.name.as_ref(), value))
+    });
+    let opened: Vec<(&str, String)> = opened.collect::<Result<_, Unusable>>()?;
+    let given = opened.iter().map(|(name, value)| (*name, value.as_str()));
+    Headers::parse(given).map_err(|_| Unusable::Headers)
+}
+
+fn open(
+    key: &MasterKey,
+    sealed: &engine::sealed::Sealed,
+    context: &[u8],
+) -> Result<String, Unusable> {
+    let plain = key.open(sealed, context).map_err(|_| Unusable::Sealed)?;
+    String::from_utf8(plain).map_err(|_| Unusable::Sealed)
+}

@@ -1,0 +1,109 @@
+//! What is told of deliveries to whoever measures the service.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use engine::delivery::forwarding::Delivered;
+use engine::delivery::letter::Backlog;
+use engine::ids::DestinationId;
+use metrics::{
+    Counter, Gauge, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram,
+    gauge, histogram,
+};
+
+const DELIVERIES: &str = "signalbox_deliveries_total";
+const SECONDS: &str = "signalbox_delivery_seconds";
+const UNDER_WAY: &str = "signalbox_deliveries_under_way";
+const WAITING: &str = "signalbox_events_waiting";
+const DEAD: &str = "signalbox_dead_letters";
+
+/// The figures of all destinations together.
+pub(crate) struct Meters {
+    taken: Counter,
+    not_taken: Counter,
+    gone: Counter,
+    seconds: Histogram,
+    under_way: Gauge,
+    waiting: Gauge,
+    dead: Gauge,
+    backlogs: RefCell<BTreeMap<DestinationId, Backlog>>,
+}
+
+impl Meters {
+    pub(super) fn new() -> Self {
+        describe_counter!(
+            DELIVERIES,
+            "Tries to deliver an event to a destination: taken, not_taken, or gone, for what is \
+             not kept any more."
+        );
+        describe_histogram!(SECONDS, Unit::Seconds, "How long a try took.");
+        describe_gauge!(UNDER_WAY, "Tries under way.");
+        describe_gauge!(
+            WAITING,
+            "Events that wait, summed over destinations, as of the last ten seconds."
+        );
+        describe_gauge!(DEAD, "Dead letters, summed over destinations, likewise.");
+        let tries = |result: &'static str| counter!(DELIVERIES, "result" => result);
+        Self {
+            taken: tries("taken"),
+            not_taken: tries("not_taken"),
+            gone: tries("gone"),
+            seconds: histogram!(SECONDS),
+            under_way: gauge!(UNDER_WAY),
+            waiting: gauge!(WAITING),
+            dead: gauge!(DEAD),
+            backlogs: RefCell::default(),
+        }
+    }
+
+    /// A try begins.
+    pub(crate) fn begin(&self) -> UnderWay {
+        self.under_way.increment(1.0);
+        UnderWay {
+            since: Instant::now(),
+            gauge: self.under_way.clone(),
+        }
+    }
+
+    /// A try ended.
+    pub(crate) fn end(&self, begun: UnderWay, delivered: &Delivered) {
+        self.seconds.record(begun.since.elapsed().as_secs_f64());
+        match delivered {
+            Delivered::Taken => self.taken.increment(1),
+            Delivered::NotTaken { .. } => self.not_taken.increment(1),
+            Delivered::Gone => self.gone.increment(1),
+        }
+    }
+
+    /// So much waits for a destination.
+    pub(crate) fn waiting(&self, id: DestinationId, backlog: Backlog) {
+        self.backlogs.borrow_mut().insert(id, backlog);
+        self.show();
+    }
+
+    /// A destination has nobody who delivers to it.
+    pub(crate) fn leave(&self, id: DestinationId) {
+        self.backlogs.borrow_mut().remove(&id);
+        self.show();
+    }
+
+    fn show(&self) {
+        let backlogs = self.backlogs.borrow();
+        let sum = |of: fn(&Backlog) -> u64| backlogs.values().map(of).sum::<u64>() as f64;
+        self.waiting.set(sum(|backlog| backlog.waiting));
+        self.dead.set(sum(|backlog| backlog.dead));
+    }
+}
+
+/// A try under way, also one whose forwarder ends before it does.
+pub(crate) struct UnderWay {
+    since: Instant,
+    gauge: Gauge,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.gauge.decrement(1.0);
+    }
+}
