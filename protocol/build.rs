@@ -51,7 +51,8 @@ fn write_tables(objects: &Objects) -> Result<String, Fault> {
         let instances = object.instances;
         object_rows += &format!(
             "Object {{ id: {id}, version: Version::new({major}, {minor}), name: {name}, \
-             instances: Instances::{instances}, first: {first}, count: {count} }},\n"
+             instances: Instances::{instances}, resources: rows_of({first}, {count}), \
+             names: NAMES }},\n"
         );
         for resource in object.resources.values() {
             resource_rows += &write_resource(resource, &mut blob)?;
@@ -60,8 +61,8 @@ fn write_tables(objects: &Objects) -> Result<String, Fault> {
     }
     let versions = objects.len();
     Ok(format!(
-        "pub(super) static NAMES: &str = {:?};\n\
-         pub(super) static OBJECTS: [Object; {versions}] = [\n{object_rows}];\n\
+        "pub(super) const NAMES: &str = {:?};\n\
+         pub(super) static OBJECTS: [Object<'static>; {versions}] = [\n{object_rows}];\n\
          pub(super) static RESOURCES: [Resource; {first}] = [\n{resource_rows}];\n",
         blob.text
     ))

@@ -81,10 +81,11 @@ fn every_line_of_the_source_is_in_the_tables() {
         for expected in expected.resources.values() {
             let resource = object.resource(expected.id).unwrap();
             assert_eq!(
-                (resource.id(), resource.name()),
-                (expected.id, expected.name.as_str())
+                (resource.id(), object.name_of(expected.id)),
+                (expected.id, Some(expected.name.as_str()))
             );
-            assert_eq!(resource.units().unwrap_or_default(), expected.units);
+            let units = object.units_of(expected.id).unwrap_or_default();
+            assert_eq!(units, expected.units);
             assert_eq!(format!("{:?}", resource.operations()), expected.operations);
             assert_eq!(format!("{:?}", resource.instances()), expected.instances);
             assert_eq!(resource.is_mandatory(), expected.mandatory);

@@ -58,10 +58,11 @@ const ROOMS: [Room; 7] = [
 const ROOT: &str = "signalbox";
 
 /// Third-party crates that have a room, in manifests.
-const CRATES: [(&str, &[&str]); 14] = [
+const CRATES: [(&str, &[&str]); 15] = [
     ("coap-lite", &["protocol"]),
     ("sled", &["store"]),
     ("minicbor", &["protocol", "store"]),
+    ("roxmltree", &["protocol"]),
     ("actix", &["actors", ROOT]),
     ("actix-rt", &["actors", ROOT]),
     ("actix-web", &["actors", ROOT]),
@@ -76,7 +77,7 @@ const CRATES: [(&str, &[&str]); 14] = [
 ];
 
 /// Third-party crates that have a file or folder, in code.
-const PATHS: [(&str, &[&str]); 3] = [
+const PATHS: [(&str, &[&str]); 4] = [
     (
         "coap_lite",
         &[
@@ -89,6 +90,13 @@ const PATHS: [(&str, &[&str]); 3] = [
         &["engine/src/moment.rs", "protocol/src/lwm2m/value/time.rs"],
     ),
     ("jiff", &["src/api/zone.rs"]),
+    (
+        "roxmltree",
+        &[
+            "protocol/src/lwm2m/model/definition/reading.rs",
+            "protocol/src/lwm2m/model/definition/reading",
+        ],
+    ),
 ];
 
 /// Derives that give a type a format, and the rooms whose types are named for that format.

@@ -1,30 +1,36 @@
 //! What does the OMA registry say about an object's resources? (LwM2M Core 1.1 section 7.2)
 //!
 //! The tables are made at build time from `data/oma-objects.csv`: plain static rows, nothing is
-//! built at run time. A fact the registry lacks (a type, an operation) is lacking here too.
+//! built at run time. A fact the registry lacks (a type, an operation) is lacking here too. What
+//! others define beside the registry is in a [`catalog`].
+
+pub mod catalog;
+pub mod definition;
 
 use super::value::DataType;
 use super::version::{EnablerVersion, Version};
 
 mod tables {
-    use super::{DataType, Instances, Name, Object, Operations, Resource, Version};
+    use super::{DataType, Instances, Name, Object, Operations, Resource, Version, rows_of};
 
     include!(concat!(env!("OUT_DIR"), "/object_tables.rs"));
 }
 
 /// Describes one version of an object.
-#[derive(Debug)]
-pub struct Object {
+#[derive(Clone, Copy, Debug)]
+pub struct Object<'a> {
     id: u16,
     version: Version,
     name: Name,
     instances: Instances,
-    first: u16,
-    count: u16,
+    /// By number.
+    resources: &'a [Resource],
+    /// All names end to end.
+    names: &'a str,
 }
 
-/// Describes one resource of one version of an object.
-#[derive(Debug)]
+/// Describes one resource of one version of an object; the object knows its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
     id: u16,
     name: Name,
@@ -59,20 +65,20 @@ pub enum Operations {
     Execute,
 }
 
-/// Finds a text in the blob of names.
-#[derive(Debug)]
+/// Finds a text in all names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Name {
     at: u16,
     length: u8,
 }
 
 /// Returns all versions of all objects, by number and then by version.
-pub fn objects() -> &'static [Object] {
+pub fn objects() -> &'static [Object<'static>] {
     &tables::OBJECTS
 }
 
 /// Returns the known versions of an object, the oldest first; none for an unknown object.
-pub fn versions(object: u16) -> &'static [Object] {
+pub fn versions(object: u16) -> &'static [Object<'static>] {
     let from = tables::OBJECTS.partition_point(|row| row.id < object);
     let to = tables::OBJECTS.partition_point(|row| row.id <= object);
     tables::OBJECTS.get(from..to).unwrap_or_default()
@@ -82,7 +88,7 @@ pub fn versions(object: u16) -> &'static [Object] {
 ///
 /// For a version the registry lacks it is the newest one before it, else the oldest: most of a
 /// definition outlives its versions.
-pub fn object(object: u16, version: Version) -> Option<&'static Object> {
+pub fn object(object: u16, version: Version) -> Option<&'static Object<'static>> {
     let versions = versions(object);
     let not_newer = versions.partition_point(|row| row.version <= version);
     versions.get(not_newer.saturating_sub(1))
@@ -111,7 +117,7 @@ pub fn default_version(object: u16, enabler: EnablerVersion) -> Version {
     Version::new(major, minor)
 }
 
-impl Object {
+impl<'a> Object<'a> {
     /// Returns the object's number.
     pub fn id(&self) -> u16 {
         self.id
@@ -122,9 +128,9 @@ impl Object {
         self.version
     }
 
-    /// Returns the registry's name of the object.
-    pub fn name(&self) -> &'static str {
-        self.name.text()
+    /// Returns the object's name.
+    pub fn name(&self) -> &'a str {
+        self.name.of(self.names)
     }
 
     /// Returns how many instances the object may have.
@@ -133,25 +139,34 @@ impl Object {
     }
 
     /// Returns all resources, by number.
-    pub fn resources(&self) -> &'static [Resource] {
-        let first = usize::from(self.first);
-        tables::RESOURCES
-            .get(first..first + usize::from(self.count))
-            .unwrap_or_default()
+    pub fn resources(&self) -> &'a [Resource] {
+        self.resources
     }
 
     /// Returns one resource.
-    pub fn resource(&self, resource: u16) -> Option<&'static Resource> {
-        let resources = self.resources();
-        let at = resources
+    pub fn resource(&self, resource: u16) -> Option<&'a Resource> {
+        let at = self
+            .resources
             .binary_search_by_key(&resource, |row| row.id)
             .ok()?;
-        resources.get(at)
+        self.resources.get(at)
+    }
+
+    /// Returns the name of a resource.
+    pub fn name_of(&self, resource: u16) -> Option<&'a str> {
+        let resource = self.resource(resource)?;
+        Some(resource.name.of(self.names))
+    }
+
+    /// Returns the unit of a resource's values, as the definition writes it.
+    pub fn units_of(&self, resource: u16) -> Option<&'a str> {
+        let units = self.resource(resource)?.units.of(self.names);
+        Some(units).filter(|units| !units.is_empty())
     }
 
     /// Tells whether a server may read at least one of its resources.
     pub fn is_readable(&self) -> bool {
-        self.resources()
+        self.resources
             .iter()
             .any(|resource| resource.operations.can_read())
     }
@@ -161,16 +176,6 @@ impl Resource {
     /// Returns the resource's number.
     pub fn id(&self) -> u16 {
         self.id
-    }
-
-    /// Returns the registry's name of the resource.
-    pub fn name(&self) -> &'static str {
-        self.name.text()
-    }
-
-    /// Returns the unit of its values, as the registry writes it.
-    pub fn units(&self) -> Option<&'static str> {
-        Some(self.units.text()).filter(|units| !units.is_empty())
     }
 
     /// Returns what a server may do with the resource.
@@ -221,12 +226,18 @@ impl Operations {
 }
 
 impl Name {
-    fn text(&self) -> &'static str {
+    fn of(self, names: &str) -> &str {
         let at = usize::from(self.at);
-        tables::NAMES
+        names
             .get(at..at + usize::from(self.length))
             .unwrap_or_default()
     }
+}
+
+/// The rows of one object in the table of resources.
+const fn rows_of(first: usize, count: usize) -> &'static [Resource] {
+    let (_, rest) = tables::RESOURCES.split_at(first);
+    rest.split_at(count).0
 }
 
 #[cfg(test)]
@@ -262,15 +273,17 @@ mod tests {
             assert!(found.resources().is_sorted_by(|a, b| a.id() < b.id()));
             for listed in row.resources() {
                 let found = resource(row.id(), row.version(), listed.id()).unwrap();
-                assert!(std::ptr::eq(found, listed) && !found.name().is_empty());
+                assert!(std::ptr::eq(found, listed));
+                assert!(!row.name_of(listed.id()).unwrap().is_empty());
             }
         }
     }
 
     #[test]
     fn a_resource_tells_what_the_registry_says() {
-        let temperature = resource(3303, Version::new(1, 1), 5700).unwrap();
-        assert_eq!(temperature.name(), "Sensor Value");
+        let sensor = object(3303, Version::new(1, 1)).unwrap();
+        let temperature = sensor.resource(5700).unwrap();
+        assert_eq!(sensor.name_of(5700), Some("Sensor Value"));
         assert_eq!(temperature.data_type(), Some(DataType::Float));
         assert_eq!(temperature.operations(), Operations::Read);
         assert!(temperature.is_mandatory());
@@ -287,17 +300,16 @@ mod tests {
         assert_eq!(package.data_type(), Some(DataType::Opaque));
         assert!(package.operations().can_write() && !package.operations().can_read());
 
-        assert_eq!(
-            resource(3, Version::new(1, 0), 10).unwrap().units(),
-            Some("KB")
-        );
-        assert_eq!(reboot.units(), None);
+        let device = object(3, Version::new(1, 0)).unwrap();
+        assert_eq!(device.units_of(10), Some("KB"));
+        assert_eq!(device.units_of(reboot.id()), None);
+        assert_eq!((device.units_of(9999), device.name_of(9999)), (None, None));
     }
 
     #[test]
     fn a_quoted_name_keeps_its_comma() {
-        let validity = resource(11, Version::new(1, 0), 8).unwrap();
-        assert_eq!(validity.name(), "Validity (MCC, MNC)");
+        let profile = object(11, Version::new(1, 0)).unwrap();
+        assert_eq!(profile.name_of(8), Some("Validity (MCC, MNC)"));
     }
 
     #[test]

@@ -1,0 +1,284 @@
+//! What elements does a definition have, what stands in them, and where is a fault?
+
+use std::collections::BTreeMap;
+
+use roxmltree::{Document, Error, Node, ParsingOptions};
+
+use crate::lwm2m::model::definition::{Fault, Kind};
+
+/// Signs that could begin an element: a thousand resources are described by half as many.
+const OPENINGS_MAX: usize = 65_536;
+
+/// Signs that could belong to an attribute, descriptions included.
+const EQUALS_MAX: usize = 4_096;
+
+/// Declarations of namespaces; files of the registry have one or two.
+const NAMESPACES_MAX: usize = 16;
+
+/// Faults that are looked for: more than anybody is told.
+const FOUND_MAX: usize = 200;
+
+/// The characters of a text that a fault repeats.
+const QUOTED_MAX: usize = 40;
+
+/// Something wrong, by its place in the text.
+pub(super) struct Found {
+    kind: Kind,
+    at: usize,
+    element: String,
+    why: String,
+}
+
+/// Reads elements and remembers what is wrong with them.
+#[derive(Default)]
+pub(super) struct Reader {
+    pub(super) found: Vec<Found>,
+    /// That there is no room for names is said once.
+    pub(super) names_are_full: bool,
+}
+
+/// The elements that an element consists of, by name.
+pub(super) struct Parts<'d, 'i> {
+    whole: Node<'d, 'i>,
+    /// What the whole is called in faults.
+    way: String,
+    by_name: BTreeMap<&'static str, Node<'d, 'i>>,
+}
+
+/// Parses XML of a reasonable extent.
+pub(super) fn parse(text: &str) -> Result<Document<'_>, Found> {
+    for (sign, what, max) in [
+        ("<", "elements", OPENINGS_MAX),
+        ("=", "attributes", EQUALS_MAX),
+        ("xmlns", "namespaces", NAMESPACES_MAX),
+    ] {
+        if let Some((at, _)) = text.match_indices(sign).nth(max) {
+            let why = format!("there are too many {what} ({sign:?} stands more than {max} times)");
+            return Err(Found::new(Kind::TooMuch, at, why));
+        }
+    }
+    let options = ParsingOptions {
+        allow_dtd: false,
+        nodes_limit: u32::try_from(2 * OPENINGS_MAX).expect("a constant that fits"),
+        entity_resolver: None,
+    };
+    Document::parse_with_options(text, options).map_err(|error| unparsed(text, &error))
+}
+
+/// Says where in a text what was found is.
+pub(super) fn placed(text: &str, mut found: Vec<Found>) -> Vec<Fault> {
+    found.sort_by_key(|found| found.at);
+    let (mut line, mut column, mut through) = (1, 1, 0);
+    let place = |found: Found| {
+        let passed = text.get(through..found.at).unwrap_or_default();
+        for character in passed.chars() {
+            (line, column) = match character {
+                '\n' => (line + 1, 1),
+                _ => (line, column + 1),
+            };
+        }
+        through = found.at;
+        Fault {
+            kind: found.kind,
+            element: found.element,
+            line,
+            column,
+            why: found.why,
+        }
+    };
+    found.into_iter().map(place).collect()
+}
+
+/// The elements in an element.
+pub(super) fn children<'d, 'i>(of: Node<'d, 'i>) -> impl Iterator<Item = Node<'d, 'i>> {
+    of.children().filter(Node::is_element)
+}
+
+/// The beginning of a text, for a fault.
+pub(super) fn quoted(text: &str) -> String {
+    match text.char_indices().nth(QUOTED_MAX) {
+        Some((end, _)) => format!("{:?}…", text.get(..end).unwrap_or_default()),
+        None => format!("{text:?}"),
+    }
+}
+
+impl Found {
+    /// Something wrong at a place.
+    pub(super) fn new(kind: Kind, at: usize, why: String) -> Self {
+        Self {
+            kind,
+            at,
+            element: String::new(),
+            why,
+        }
+    }
+
+    /// Something wrong with all of it.
+    pub(super) fn whole(kind: Kind, why: String) -> Self {
+        Self::new(kind, 0, why)
+    }
+}
+
+impl Reader {
+    /// Remembers what is wrong with an element.
+    pub(super) fn note(&mut self, node: Node<'_, '_>, element: &str, kind: Kind, why: &str) {
+        if self.found.len() < FOUND_MAX {
+            self.found.push(Found {
+                kind,
+                at: node.range().start,
+                element: element.to_owned(),
+                why: why.to_owned(),
+            });
+        }
+    }
+
+    /// The elements that an element consists of; others than those known are faults, and so are
+    /// repeated ones.
+    pub(super) fn parts<'d, 'i>(
+        &mut self,
+        whole: Node<'d, 'i>,
+        way: &str,
+        known: &[&'static str],
+    ) -> Parts<'d, 'i> {
+        let mut by_name = BTreeMap::new();
+        for part in children(whole) {
+            let name = part.tag_name().name();
+            let Some(known) = known.iter().find(|known| **known == name) else {
+                let why = format!("there is no element {} here", quoted(name));
+                self.note(part, way, Kind::Unknown, &why);
+                continue;
+            };
+            if by_name.contains_key(known) {
+                let element = format!("{way}/{known}");
+                self.note(part, &element, Kind::Repeated, "the element is there twice");
+            } else {
+                by_name.insert(*known, part);
+            }
+        }
+        Parts {
+            whole,
+            way: way.to_owned(),
+            by_name,
+        }
+    }
+
+    /// An element that must be there.
+    pub(super) fn needed<'d, 'i>(
+        &mut self,
+        parts: &Parts<'d, 'i>,
+        name: &'static str,
+    ) -> Option<Node<'d, 'i>> {
+        let part = parts.by_name.get(name).copied();
+        if part.is_none() {
+            let why = format!("the element {name} is missing");
+            self.note(parts.whole, &parts.way, Kind::Missing, &why);
+        }
+        part
+    }
+
+    /// What an element says that must be there.
+    pub(super) fn value<T>(
+        &mut self,
+        parts: &Parts<'_, '_>,
+        name: &'static str,
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let part = self.needed(parts, name)?;
+        self.read(parts, name, part, read)
+    }
+
+    /// What an element says that may be missing or empty.
+    pub(super) fn value_or<T>(
+        &mut self,
+        parts: &Parts<'_, '_>,
+        name: &'static str,
+        otherwise: T,
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let Some(part) = parts.by_name.get(name) else {
+            return Some(otherwise);
+        };
+        let said = self.read(parts, name, *part, |text| match text.is_empty() {
+            true => Ok(None),
+            false => read(text).map(Some),
+        });
+        said.map(|said| said.unwrap_or(otherwise))
+    }
+
+    fn read<T>(
+        &mut self,
+        parts: &Parts<'_, '_>,
+        name: &'static str,
+        part: Node<'_, '_>,
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let element = format!("{}/{name}", parts.way);
+        if children(part).next().is_some() {
+            self.note(part, &element, Kind::Invalid, "the element holds elements");
+            return None;
+        }
+        let text = text_of(part);
+        match read(&text) {
+            Ok(value) => Some(value),
+            Err(expected) => {
+                let why = format!("{name} is {}, not {expected}", quoted(&text));
+                self.note(part, &element, Kind::Invalid, &why);
+                None
+            }
+        }
+    }
+}
+
+/// The text in an element without comments; runs of white space are one space.
+fn text_of(node: Node<'_, '_>) -> String {
+    let texts = node.children().filter(Node::is_text);
+    let whole: String = texts.filter_map(|text| text.text()).collect();
+    let words: Vec<_> = whole.split_whitespace().collect();
+    words.join(" ")
+}
+
+fn unparsed(text: &str, error: &Error) -> Found {
+    match error {
+        Error::DtdDetected => {
+            let at = text.find("<!DOCTYPE").unwrap_or_default();
+            let why = "a document type is not read".to_owned();
+            Found::new(Kind::NotXml, at, why)
+        }
+        Error::NodesLimitReached => {
+            Found::whole(Kind::TooMuch, "there are too many elements".to_owned())
+        }
+        Error::UnclosedRootNode | Error::UnexpectedEndOfStream => {
+            let why = "it ends before its elements do".to_owned();
+            Found::new(Kind::NotXml, text.len(), why)
+        }
+        Error::NoRootNode => Found::new(Kind::NotXml, text.len(), "there is no element".to_owned()),
+        error => {
+            let position = error.pos();
+            let why = error.to_string();
+            let why = why.replace(&format!(" at {position}"), "");
+            let why: String = why.chars().take(4 * QUOTED_MAX).collect();
+            Found::new(
+                Kind::NotXml,
+                offset_of(text, position.row, position.col),
+                why,
+            )
+        }
+    }
+}
+
+/// The place of the character of a line, both from 1.
+fn offset_of(text: &str, line: u32, column: u32) -> usize {
+    let before: usize = text
+        .split_inclusive('\n')
+        .take(line.saturating_sub(1) as usize)
+        .map(str::len)
+        .sum();
+    let rest = text.get(before..).unwrap_or_default();
+    let characters = rest.char_indices().map(|(at, _)| at);
+    let within = characters.chain([rest.len()]);
+    before
+        + within
+            .take(column.max(1) as usize)
+            .last()
+            .unwrap_or_default()
+}

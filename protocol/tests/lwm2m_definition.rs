@@ -1,0 +1,473 @@
+//! Are definitions of objects read as they are written, and is whoever wrote one told what is wrong
+//! with it? The files are written as those of the OMA registry are.
+
+use proptest::prelude::{any, prop_assert, proptest};
+use proptest::sample::Index;
+
+use protocol::lwm2m::model::definition::{
+    BYTES_MAX, Definition, Fault, Kind, RESOURCES_MAX, parse,
+};
+use protocol::lwm2m::model::{self, Instances, Operations};
+use protocol::lwm2m::value::DataType;
+use protocol::lwm2m::version::Version;
+
+const TEMPERATURE: &str = include_str!("definitions/temperature.xml");
+const HEAT_METER: &str = include_str!("definitions/heat_meter.xml");
+const DOOR_LOCK: &str = include_str!("definitions/door_lock.xml");
+
+/// One replacement in the door lock, and the one fault it is told with: its kind, element, line
+/// and column, and part of its text.
+const FAULTY: &[(&str, &str, Kind, &str, (u32, u32), &str)] = &[
+    (
+        "<ObjectID>32770</ObjectID>",
+        "",
+        Kind::Missing,
+        "Object",
+        (2, 3),
+        "the element ObjectID is missing",
+    ),
+    (
+        "<ObjectID>32770",
+        "<ObjectID>65536",
+        Kind::Invalid,
+        "Object/ObjectID",
+        (5, 5),
+        "ObjectID is \"65536\", not a whole number from 0 to 65535",
+    ),
+    (
+        "<ObjectID>32770",
+        "<ObjectID>+7",
+        Kind::Invalid,
+        "Object/ObjectID",
+        (5, 5),
+        "not a whole number",
+    ),
+    (
+        "<ObjectVersion>2.3",
+        "<ObjectVersion>2",
+        Kind::Invalid,
+        "Object/ObjectVersion",
+        (8, 5),
+        "ObjectVersion is \"2\", not a version, such as 1.0",
+    ),
+    (
+        "<Name>Türschloß",
+        "<Name>   ",
+        Kind::Invalid,
+        "Object/Name",
+        (3, 5),
+        "Name is \"\", not a name",
+    ),
+    (
+        "<MultipleInstances>Multiple</MultipleInstances>\n    <Mandatory>",
+        "<MultipleInstances>many</MultipleInstances>\n    <Mandatory>",
+        Kind::Invalid,
+        "Object/MultipleInstances",
+        (9, 5),
+        "not Single or Multiple",
+    ),
+    (
+        "<Description2/>",
+        "<Colour>red</Colour>",
+        Kind::Unknown,
+        "Object",
+        (133, 5),
+        "there is no element \"Colour\" here",
+    ),
+    (
+        "<Description2/>",
+        "<Name>Again</Name>",
+        Kind::Repeated,
+        "Object/Name",
+        (133, 5),
+        "there twice",
+    ),
+    (
+        "<Item ID=\"10\">",
+        "<Item>",
+        Kind::Missing,
+        "Item",
+        (22, 7),
+        "the attribute ID is missing",
+    ),
+    (
+        "<Item ID=\"10\">",
+        "<Item ID=\"ten\">",
+        Kind::Invalid,
+        "Item",
+        (22, 7),
+        "the attribute ID is \"ten\", not a whole number",
+    ),
+    (
+        "<Item ID=\"10\">",
+        "<Item ID=\"0\">",
+        Kind::Repeated,
+        "Item",
+        (22, 7),
+        "another resource has the ID 0",
+    ),
+    (
+        "<Operations>W</Operations>",
+        "<Operations>RWE</Operations>",
+        Kind::Invalid,
+        "Item[40]/Operations",
+        (54, 9),
+        "Operations is \"RWE\", not R, W, RW, E or nothing",
+    ),
+    (
+        "<Type>Time</Type>",
+        "<Type>Date</Type>",
+        Kind::Invalid,
+        "Item[60]/Type",
+        (77, 9),
+        "Type is \"Date\"",
+    ),
+    (
+        "<Type>Time</Type>",
+        "",
+        Kind::Missing,
+        "Item[60]",
+        (72, 7),
+        "the element Type is missing",
+    ),
+    (
+        "<Type>Time</Type>",
+        "<Type><b>Time</b></Type>",
+        Kind::Invalid,
+        "Item[60]/Type",
+        (77, 9),
+        "holds elements",
+    ),
+    (
+        "    </Resources>",
+        "    <Thing/></Resources>",
+        Kind::Unknown,
+        "Resources",
+        (132, 5),
+        "only an Item stands here",
+    ),
+];
+
+/// What is no XML that is read, and what is said of it.
+const NOT_XML: &[(&str, (u32, u32), &str)] = &[
+    ("", (1, 1), "there is no element"),
+    ("   \n<!-- nothing -->", (2, 17), "there is no element"),
+    ("{\"objectId\": 1}", (1, 1), "unknown token"),
+    ("<LWM2M>\n<Object>", (2, 9), "ends before its elements do"),
+    (
+        "<LWM2M>\n <Object></LWM2M>",
+        (2, 10),
+        "expected 'Object' tag",
+    ),
+    (
+        "<?xml version=\"1.0\"?>\n<!DOCTYPE LWM2M [<!ENTITY a \"b\">]>\n<LWM2M/>",
+        (2, 1),
+        "a document type is not read",
+    ),
+    (
+        "<!DOCTYPE LWM2M SYSTEM \"file:///etc/passwd\"><LWM2M/>",
+        (1, 1),
+        "a document type is not read",
+    ),
+    (
+        "<LWM2M>\n<Object>&passwd;</Object></LWM2M>",
+        (2, 9),
+        "unknown entity reference 'passwd'",
+    ),
+    ("<a:LWM2M/>", (1, 2), "an unknown namespace prefix 'a'"),
+];
+
+#[test]
+fn a_file_of_the_registry_says_what_the_registry_says() {
+    let definition = read(TEMPERATURE);
+    let object = definition.object();
+    let registered = model::object(3303, Version::new(1, 1)).unwrap();
+    assert_eq!((object.id(), object.version()), (3303, Version::new(1, 1)));
+    assert_eq!(object.name(), registered.name());
+    assert_eq!(object.instances(), registered.instances());
+    let facts = |object: &model::Object<'_>| {
+        let resources = object.resources().iter().map(|it| {
+            (
+                it.id(),
+                object.name_of(it.id()).map(str::to_owned),
+                object.units_of(it.id()).map(str::to_owned),
+                (it.operations(), it.instances(), it.is_mandatory()),
+                it.data_type(),
+            )
+        });
+        resources.collect::<Vec<_>>()
+    };
+    assert_eq!(facts(&object), facts(registered));
+    assert_eq!(object.resources().len(), registered.resources().len());
+}
+
+#[test]
+fn a_byte_order_mark_line_ends_comments_and_marked_sections_change_nothing() {
+    let definition = read(HEAT_METER);
+    let object = definition.object();
+    assert_eq!((object.id(), object.name()), (33_000, "Heat Meter"));
+    assert_eq!(object.version(), Version::new(1, 0));
+    assert_eq!(object.instances(), Instances::Single);
+    let ids: Vec<_> = object.resources().iter().map(|it| it.id()).collect();
+    assert_eq!(ids, [0, 1, 2]);
+    assert_eq!(object.name_of(0), Some("Flow Temperature"));
+    assert_eq!(object.units_of(0), Some("Cel"));
+    assert_eq!(object.name_of(2), Some("Raw & whole"));
+    assert_eq!(object.units_of(2), None);
+}
+
+#[test]
+fn every_type_and_every_operation_is_read() {
+    let definition = read(DOOR_LOCK);
+    let object = definition.object();
+    let read: Vec<_> = object
+        .resources()
+        .iter()
+        .map(|it| (it.data_type(), it.operations()))
+        .collect();
+    assert_eq!(
+        read,
+        [
+            (Some(DataType::String), Operations::ReadWrite),
+            (Some(DataType::Integer), Operations::Read),
+            (Some(DataType::UnsignedInteger), Operations::Read),
+            (Some(DataType::Float), Operations::Read),
+            (Some(DataType::Boolean), Operations::Write),
+            (Some(DataType::Opaque), Operations::None),
+            (Some(DataType::Time), Operations::Read),
+            (Some(DataType::ObjectLink), Operations::ReadWrite),
+            (Some(DataType::CoreLink), Operations::Read),
+            (None, Operations::Execute),
+            (Some(DataType::String), Operations::Read),
+            (Some(DataType::UnsignedInteger), Operations::ReadWrite),
+        ]
+    );
+    assert_eq!(object.name(), "Türschloß");
+    assert_eq!(object.instances(), Instances::Multiple);
+    let (first, second) = (object.resource(0).unwrap(), object.resource(10).unwrap());
+    assert!(first.is_mandatory() && !second.is_mandatory());
+    assert_eq!(first.instances(), Instances::Single);
+    assert_eq!(second.instances(), Instances::Multiple);
+    assert!(object.resource(5).is_none());
+}
+
+#[test]
+fn a_version_that_is_not_said_is_the_first() {
+    for said in ["", "<ObjectVersion/>", "<ObjectVersion> </ObjectVersion>"] {
+        let xml = DOOR_LOCK.replace("<ObjectVersion>2.3</ObjectVersion>", said);
+        assert_eq!(read(&xml).object().version(), Version::new(1, 0), "{said}");
+    }
+}
+
+#[test]
+fn each_fault_is_told_with_its_place() {
+    for (from, to, kind, element, (line, column), why) in FAULTY {
+        let xml = DOOR_LOCK.replacen(from, to, 1);
+        assert_ne!(xml, DOOR_LOCK, "{from}");
+        let faults = refused(&xml);
+        let [fault] = faults.as_slice() else {
+            panic!("{to}: {faults:?}");
+        };
+        assert_eq!(
+            (fault.kind, fault.element.as_str()),
+            (*kind, *element),
+            "{to}"
+        );
+        assert_eq!(
+            (fault.line, fault.column),
+            (*line, *column),
+            "{to}: {fault}"
+        );
+        assert!(fault.why.contains(why), "{to}: {fault}");
+    }
+}
+
+#[test]
+fn all_faults_are_told_at_once_in_the_order_of_the_text() {
+    let mut xml = DOOR_LOCK.to_owned();
+    for (from, to) in [
+        ("<ObjectID>32770", "<ObjectID>many"),
+        ("<Operations>W<", "<Operations>w<"),
+        ("<Type>Time<", "<Type>Date<"),
+        ("<Mandatory>Mandatory</Mandatory>\n    <Res", "<Res"),
+    ] {
+        xml = xml.replacen(from, to, 1);
+    }
+    let faults = refused(&xml);
+    let elements: Vec<_> = faults.iter().map(|it| it.element.as_str()).collect();
+    assert_eq!(
+        elements,
+        [
+            "Object",
+            "Object/ObjectID",
+            "Item[40]/Operations",
+            "Item[60]/Type"
+        ]
+    );
+    assert!(faults.is_sorted_by_key(|fault| (fault.line, fault.column)));
+}
+
+#[test]
+fn what_is_no_xml_is_told_where_it_ceases_to_be() {
+    for (xml, (line, column), why) in NOT_XML {
+        let faults = refused(xml);
+        let [fault] = faults.as_slice() else {
+            panic!("{xml}: {faults:?}");
+        };
+        assert_eq!(fault.kind, Kind::NotXml, "{xml}: {fault}");
+        assert!(fault.why.contains(why), "{xml}: {fault}");
+        assert_eq!(
+            (fault.line, fault.column),
+            (*line, *column),
+            "{xml}: {fault}"
+        );
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_are_told_where_they_begin() {
+    let fault = &parse(b"<LWM2M>\n <\xff").unwrap_err()[0];
+    assert_eq!((fault.kind, fault.line, fault.column), (Kind::NotXml, 2, 3));
+    let wide: Vec<u8> = HEAT_METER
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    assert_eq!(parse(&wide).unwrap_err()[0].kind, Kind::NotXml);
+}
+
+#[test]
+fn other_documents_are_refused() {
+    let why = |xml: &str| refused(xml)[0].why.clone();
+    assert_eq!(why("<html/>"), "the document is not an LWM2M element");
+    assert_eq!(why("<LWM2M/>"), "the element Object is missing");
+    let (before, rest) = DOOR_LOCK.split_once("  <Object ").unwrap();
+    let object = rest.split_once("</LWM2M>").unwrap().0;
+    let two = format!("{before}<Object {object}<Object {object}</LWM2M>");
+    assert_eq!(why(&two), "the element is there twice");
+}
+
+#[test]
+fn an_object_without_resources_is_refused() {
+    let (before, rest) = DOOR_LOCK.split_once("<Resources>").unwrap();
+    let (_, after) = rest.split_once("</Resources>").unwrap();
+    let empty = format!("{before}<Resources></Resources>{after}");
+    let faults = refused(&empty);
+    assert_eq!((faults.len(), faults[0].kind), (1, Kind::Missing));
+}
+
+#[test]
+fn what_a_definition_may_hold_has_bounds() {
+    let named = |name: &str| xml_of(1, |_| name.to_owned());
+    assert!(parse(named(&"n".repeat(255)).as_bytes()).is_ok());
+    assert_eq!(refused(&named(&"n".repeat(256)))[0].kind, Kind::Invalid);
+
+    let many = |count| xml_of(count, |id| id.to_string());
+    let most = read(&many(RESOURCES_MAX));
+    assert_eq!(most.object().resources().len(), RESOURCES_MAX);
+    assert_eq!(most.object().name_of(999), Some("999"));
+    let faults = refused(&many(RESOURCES_MAX + 1));
+    assert_eq!((faults.len(), faults[0].kind), (1, Kind::TooMuch));
+
+    let long = xml_of(300, |id| format!("{id:0>255}"));
+    let faults = refused(&long);
+    assert_eq!((faults.len(), faults[0].kind), (1, Kind::TooMuch));
+    assert!(faults[0].why.contains("all names and units together"));
+}
+
+#[test]
+fn what_would_be_slow_to_read_is_refused_before() {
+    let longer = format!("{DOOR_LOCK}{}", " ".repeat(BYTES_MAX));
+    let attributes: String = (0..5_000).map(|at| format!(" a{at}=''")).collect();
+    let namespaces: String = (0..20).map(|at| format!(" xmlns:a{at}='{at}'")).collect();
+    for xml in [
+        longer,
+        format!("<LWM2M{attributes}/>"),
+        format!("<LWM2M{namespaces}/>"),
+        "<".repeat(100_000),
+        format!("<LWM2M>{}</LWM2M>", "<a/>".repeat(65_536)),
+    ] {
+        assert_eq!(refused(&xml)[0].kind, Kind::TooMuch);
+    }
+    let deep = format!(
+        "<LWM2M>{}{}</LWM2M>",
+        "<a>".repeat(30_000),
+        "</a>".repeat(30_000)
+    );
+    assert!(refused(&deep).iter().any(|it| it.kind == Kind::Unknown));
+}
+
+#[test]
+fn faults_without_end_are_not_all_told() {
+    let faults = refused(&format!("<LWM2M>{}</LWM2M>", "<a/>".repeat(20_000)));
+    assert!((100..1_000).contains(&faults.len()));
+}
+
+proptest! {
+    #[test]
+    fn no_change_of_a_definition_is_more_than_refused(
+        file in 0_usize..3,
+        at in any::<Index>(),
+        to in any::<Index>(),
+        length in 0_usize..40,
+        put in proptest::collection::vec(any::<u8>(), 0..4),
+    ) {
+        let xml = [TEMPERATURE, HEAT_METER, DOOR_LOCK][file].as_bytes();
+        let at = at.index(xml.len());
+        let piece = &xml[to.index(xml.len())..];
+        let mut changed = xml[..at].to_vec();
+        changed.extend(&put);
+        changed.extend(&piece[..length.min(piece.len())]);
+        changed.extend(&xml[(at + length).min(xml.len())..]);
+        check(parse(&changed))?;
+    }
+
+    #[test]
+    fn no_bytes_are_more_than_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        prop_assert!(parse(&bytes).is_err());
+    }
+}
+
+/// What was read holds together; what was not has at least one fault, each at a place.
+fn check(read: Result<Definition, Vec<Fault>>) -> Result<(), proptest::test_runner::TestCaseError> {
+    match read {
+        Ok(definition) => {
+            let object = definition.object();
+            prop_assert!(!object.name().is_empty());
+            prop_assert!(object.resources().is_sorted_by(|a, b| a.id() < b.id()));
+            for resource in object.resources() {
+                let name = object.name_of(resource.id());
+                prop_assert!(name.is_some_and(|name| !name.is_empty()));
+            }
+        }
+        Err(faults) => {
+            prop_assert!(!faults.is_empty());
+            prop_assert!(faults.iter().all(|it| it.line > 0 && it.column > 0));
+        }
+    }
+    Ok(())
+}
+
+fn xml_of(resources: usize, name: impl Fn(usize) -> String) -> String {
+    let item = |id| {
+        format!(
+            "<Item ID=\"{id}\"><Name>{}</Name><Operations>R</Operations>\
+             <MultipleInstances>Single</MultipleInstances><Mandatory>Optional</Mandatory>\
+             <Type/></Item>",
+            name(id)
+        )
+    };
+    let items: String = (0..resources).map(item).collect();
+    format!(
+        "<LWM2M><Object><Name>Many</Name><ObjectID>33001</ObjectID>\
+         <MultipleInstances>Single</MultipleInstances><Mandatory>Optional</Mandatory>\
+         <Resources>{items}</Resources></Object></LWM2M>"
+    )
+}
+
+fn read(xml: &str) -> Definition {
+    parse(xml.as_bytes()).unwrap()
+}
+
+fn refused(xml: &str) -> Vec<Fault> {
+    parse(xml.as_bytes()).unwrap_err()
+}
