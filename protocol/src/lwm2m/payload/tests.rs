@@ -134,7 +134,7 @@ fn an_instance_is_more_than_one_value() {
 
 #[test]
 fn a_format_without_reader_is_named_at_every_level() {
-    for format in [40, 60, 110, 112, 1543, 11543, 11544, 65535].map(ContentFormat) {
+    for format in [40, 50, 65535].map(ContentFormat) {
         for path in [POWER_SOURCES, Path::instance(3, 0), Path::object(3)] {
             let read = decode(Some(format), path, b"1", type_of);
             assert_eq!(read, Err(Undecodable::UnsupportedFormat(format)));

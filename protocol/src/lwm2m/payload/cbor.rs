@@ -1,0 +1,41 @@
+//! How does one value travel as CBOR? (LwM2M Core 1.1 section 7.4.4, application/cbor)
+
+pub(crate) mod reader;
+pub(crate) mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use self::reader::Reader;
+use self::writer::Writer;
+use super::samples::{Malformed, Samples};
+use super::scalar::Scalar;
+use super::{Sample, Scope, TypeOf};
+use crate::lwm2m::path::Path;
+use crate::lwm2m::value::Value;
+
+/// Reads the value of a resource or a resource instance.
+pub(super) fn decode(
+    path: Path,
+    payload: &[u8],
+    type_of: TypeOf<'_>,
+) -> Result<Vec<Sample>, Malformed> {
+    let mut samples = Samples::new(Scope::Within(path), type_of);
+    samples.add(path, decode_item(payload)?, None)?;
+    samples.finish()
+}
+
+/// Reads the one item of a payload.
+fn decode_item(payload: &[u8]) -> Result<Scalar, Malformed> {
+    let mut reader = Reader::new(payload);
+    let scalar = reader.scalar()?;
+    reader.finish()?;
+    Ok(scalar)
+}
+
+/// Writes a value as one item.
+pub(super) fn encode(value: &Value) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.tagged_value(value);
+    writer.finish()
+}

@@ -1,0 +1,338 @@
+//! Which items follow one another in received CBOR? (RFC 8949 section 3)
+//!
+//! Reads definite and indefinite lengths alike. Nothing is kept but what is asked for, nesting is
+//! bounded, and no length is believed before its bytes were seen.
+
+use minicbor::data::Type;
+use minicbor::decode::{Decoder, Error};
+use thiserror::Error;
+
+use crate::lwm2m::payload::scalar::{Number, Scalar};
+
+/// How deep passed-over items may nest: deeper than any format of ours, and far from the end of the
+/// stack.
+const DEPTH_MAX: u8 = 16;
+
+const DATE_TEXT: u64 = 0;
+const EPOCH_TIME: u64 = 1;
+const POSITIVE_BIGNUM: u64 = 2;
+const NEGATIVE_BIGNUM: u64 = 3;
+const DECIMAL_FRACTION: u64 = 4;
+
+/// Tells that bytes are not the CBOR that was looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("it is not the CBOR of its format")]
+pub(crate) struct Unreadable;
+
+impl From<Error> for Unreadable {
+    fn from(_: Error) -> Self {
+        Self
+    }
+}
+
+/// What the next item is, as far as formats of ours differ by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// A list of items.
+    Array,
+    /// A list of pairs.
+    Map,
+    /// Null or undefined.
+    Nothing,
+    /// Everything else.
+    Scalar,
+}
+
+/// How much of an array or a map has not been read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Remaining(Option<u64>);
+
+/// Reads items one after the other.
+pub(crate) struct Reader<'b> {
+    decoder: Decoder<'b>,
+}
+
+impl<'b> Reader<'b> {
+    /// Starts at the first byte.
+    pub(crate) fn new(bytes: &'b [u8]) -> Self {
+        Self {
+            decoder: Decoder::new(bytes),
+        }
+    }
+
+    /// Tells what comes next, without reading it.
+    pub(crate) fn shape(&self) -> Result<Shape, Unreadable> {
+        match self.next_type()? {
+            Type::Array | Type::ArrayIndef => Ok(Shape::Array),
+            Type::Map | Type::MapIndef => Ok(Shape::Map),
+            Type::Null | Type::Undefined => Ok(Shape::Nothing),
+            Type::Bool
+            | Type::U8
+            | Type::U16
+            | Type::U32
+            | Type::U64
+            | Type::I8
+            | Type::I16
+            | Type::I32
+            | Type::I64
+            | Type::Int
+            | Type::F16
+            | Type::F32
+            | Type::F64
+            | Type::Simple
+            | Type::Bytes
+            | Type::BytesIndef
+            | Type::String
+            | Type::StringIndef
+            | Type::Tag
+            | Type::Break
+            | Type::Unknown(_) => Ok(Shape::Scalar),
+        }
+    }
+
+    /// Enters an array.
+    pub(crate) fn array(&mut self) -> Result<Remaining, Unreadable> {
+        Ok(Remaining(self.decoder.array()?))
+    }
+
+    /// Enters a map; its keys and values follow in turn.
+    pub(crate) fn map(&mut self) -> Result<Remaining, Unreadable> {
+        Ok(Remaining(self.decoder.map()?))
+    }
+
+    /// Tells whether another item, or another pair, follows; leaves the array or map if not.
+    pub(crate) fn another(&mut self, remaining: &mut Remaining) -> Result<bool, Unreadable> {
+        let Some(left) = &mut remaining.0 else {
+            let ends = self.next_type()? == Type::Break;
+            if ends {
+                self.decoder.set_position(self.decoder.position() + 1);
+            }
+            return Ok(!ends);
+        };
+        let more = *left > 0;
+        *left = left.saturating_sub(1);
+        Ok(more)
+    }
+
+    /// Reads a number, a text, bytes or a boolean. Tags without meaning here are passed over.
+    pub(crate) fn scalar(&mut self) -> Result<Scalar, Unreadable> {
+        loop {
+            if self.next_type()? != Type::Tag {
+                return self.untagged();
+            }
+            let tag = self.decoder.tag()?.as_u64();
+            match tag {
+                DATE_TEXT => return self.date(),
+                EPOCH_TIME => return Ok(Scalar::Time(self.number()?)),
+                POSITIVE_BIGNUM | NEGATIVE_BIGNUM => {
+                    return Ok(Scalar::Number(Number::Integer(self.bignum(tag)?)));
+                }
+                DECIMAL_FRACTION => return Ok(Scalar::Number(self.fraction()?)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Reads a number, whichever way it is written; seconds since 1970 are one, too.
+    pub(crate) fn number(&mut self) -> Result<Number, Unreadable> {
+        loop {
+            match self.next_type()? {
+                Type::Tag => match self.decoder.tag()?.as_u64() {
+                    tag @ (POSITIVE_BIGNUM | NEGATIVE_BIGNUM) => {
+                        return self.bignum(tag).map(Number::Integer);
+                    }
+                    DECIMAL_FRACTION => return self.fraction(),
+                    _ => {}
+                },
+                _ => {
+                    return match self.untagged()? {
+                        Scalar::Number(number) => Ok(number),
+                        Scalar::Boolean(_)
+                        | Scalar::Bytes(_)
+                        | Scalar::Link(_)
+                        | Scalar::Text(_)
+                        | Scalar::Time(_) => Err(Unreadable),
+                    };
+                }
+            }
+        }
+    }
+
+    /// Passes over one item and all within it.
+    pub(crate) fn skip(&mut self) -> Result<(), Unreadable> {
+        self.skip_within(DEPTH_MAX)
+    }
+
+    /// Holds that every byte has been read.
+    pub(crate) fn finish(self) -> Result<(), Unreadable> {
+        if self.decoder.position() == self.decoder.input().len() {
+            Ok(())
+        } else {
+            Err(Unreadable)
+        }
+    }
+
+    fn next_type(&self) -> Result<Type, Unreadable> {
+        Ok(self.decoder.datatype()?)
+    }
+
+    fn untagged(&mut self) -> Result<Scalar, Unreadable> {
+        match self.next_type()? {
+            Type::Bool => Ok(Scalar::Boolean(self.decoder.bool()?)),
+            Type::U8
+            | Type::U16
+            | Type::U32
+            | Type::U64
+            | Type::I8
+            | Type::I16
+            | Type::I32
+            | Type::I64
+            | Type::Int => Ok(Scalar::Number(Number::Integer(self.integer()?))),
+            Type::F16 => Ok(float(self.decoder.f16()?.into())),
+            Type::F32 => Ok(float(self.decoder.f32()?.into())),
+            Type::F64 => Ok(float(self.decoder.f64()?)),
+            Type::Bytes | Type::BytesIndef => {
+                let chunks = self.decoder.bytes_iter()?.collect::<Result<Vec<_>, _>>()?;
+                Ok(Scalar::Bytes(chunks.concat()))
+            }
+            Type::String | Type::StringIndef => {
+                let chunks = self.decoder.str_iter()?.collect::<Result<Vec<_>, _>>()?;
+                Ok(Scalar::Text(chunks.concat()))
+            }
+            Type::Null
+            | Type::Undefined
+            | Type::Simple
+            | Type::Array
+            | Type::ArrayIndef
+            | Type::Map
+            | Type::MapIndef
+            | Type::Tag
+            | Type::Break
+            | Type::Unknown(_) => Err(Unreadable),
+        }
+    }
+
+    fn integer(&mut self) -> Result<i128, Unreadable> {
+        Ok(self.decoder.int()?.into())
+    }
+
+    /// Reads a date such as `2026-11-21T11:34:34Z`.
+    fn date(&mut self) -> Result<Scalar, Unreadable> {
+        use crate::lwm2m::value::{DataType, Value};
+        let Scalar::Text(text) = self.untagged()? else {
+            return Err(Unreadable);
+        };
+        match Value::parse(DataType::Time, &text) {
+            Ok(Value::Time(seconds)) => Ok(Scalar::Time(Number::Integer(seconds.into()))),
+            Ok(_) | Err(_) => Err(Unreadable),
+        }
+    }
+
+    /// Reads an integer of any length, as long as its value is of use.
+    fn bignum(&mut self, tag: u64) -> Result<i128, Unreadable> {
+        let Scalar::Bytes(bytes) = self.untagged()? else {
+            return Err(Unreadable);
+        };
+        let shift_in = |number: i128, byte: &u8| {
+            let shifted = number.checked_mul(256)?;
+            shifted.checked_add(i128::from(*byte))
+        };
+        let magnitude = bytes.iter().try_fold(0, shift_in).ok_or(Unreadable)?;
+        match tag {
+            POSITIVE_BIGNUM => Ok(magnitude),
+            NEGATIVE_BIGNUM => Ok(-1 - magnitude),
+            _ => Err(Unreadable),
+        }
+    }
+
+    /// Reads a pair of exponent and mantissa (RFC 8949 section 3.4.4); one without fraction is an
+    /// integer.
+    fn fraction(&mut self) -> Result<Number, Unreadable> {
+        let mut remaining = self.array()?;
+        if !self.another(&mut remaining)? {
+            return Err(Unreadable);
+        }
+        let exponent = self.integer()?;
+        if !self.another(&mut remaining)? {
+            return Err(Unreadable);
+        }
+        let mantissa = if self.next_type()? == Type::Tag {
+            let tag = self.decoder.tag()?.as_u64();
+            self.bignum(tag)?
+        } else {
+            self.integer()?
+        };
+        if self.another(&mut remaining)? {
+            return Err(Unreadable);
+        }
+        Ok(times_power_of_ten(mantissa, exponent))
+    }
+
+    fn skip_within(&mut self, depth: u8) -> Result<(), Unreadable> {
+        let deeper = depth.checked_sub(1).ok_or(Unreadable);
+        match self.next_type()? {
+            Type::Array | Type::ArrayIndef => {
+                let mut remaining = self.array()?;
+                while self.another(&mut remaining)? {
+                    self.skip_within(deeper?)?;
+                }
+                Ok(())
+            }
+            Type::Map | Type::MapIndef => {
+                let mut remaining = self.map()?;
+                while self.another(&mut remaining)? {
+                    self.skip_within(deeper?)?;
+                    self.skip_within(deeper?)?;
+                }
+                Ok(())
+            }
+            Type::Tag => {
+                self.decoder.tag()?;
+                self.skip_within(deeper?)
+            }
+            Type::Null => Ok(self.decoder.null()?),
+            Type::Undefined => Ok(self.decoder.undefined()?),
+            Type::Simple => self.decoder.simple().map(drop).map_err(Unreadable::from),
+            Type::Bool
+            | Type::U8
+            | Type::U16
+            | Type::U32
+            | Type::U64
+            | Type::I8
+            | Type::I16
+            | Type::I32
+            | Type::I64
+            | Type::Int
+            | Type::F16
+            | Type::F32
+            | Type::F64
+            | Type::Bytes
+            | Type::BytesIndef
+            | Type::String
+            | Type::StringIndef => self.untagged().map(drop),
+            Type::Break | Type::Unknown(_) => Err(Unreadable),
+        }
+    }
+}
+
+fn float(number: f64) -> Scalar {
+    Scalar::Number(Number::Float(number))
+}
+
+/// Returns the integer if the number is one that fits, otherwise the floating point number next to
+/// it, which is infinite where the number is too large for one.
+fn times_power_of_ten(mantissa: i128, exponent: i128) -> Number {
+    let digits = u32::try_from(exponent.unsigned_abs()).unwrap_or(u32::MAX);
+    let integer = match 10_i128.checked_pow(digits) {
+        Some(power) if exponent >= 0 => mantissa.checked_mul(power),
+        Some(power) if mantissa % power == 0 => Some(mantissa / power),
+        Some(_) | None => (mantissa == 0).then_some(0),
+    };
+    match integer {
+        Some(integer) => Number::Integer(integer),
+        None => {
+            let nearest = format!("{mantissa}e{exponent}").parse();
+            Number::Float(nearest.expect("an integer and an exponent are a decimal number"))
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Which values does a JSON text hold? (RFC 8259)
+//!
+//! Fields are kept as they stand, repeated ones too, which a map would hide. Nesting is bounded by
+//! serde_json, the number of values here.
+
+#[cfg(test)]
+mod tests;
+
+use std::cell::Cell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+
+use super::SAMPLES_MAX;
+use super::samples::Malformed;
+use super::scalar::{Number, Scalar};
+
+/// Bounds the values of one text: more than the fields of as many records as a payload may have. A
+/// value takes two bytes of text and some fifty of memory.
+const VALUES_MAX: usize = 16 * SAMPLES_MAX;
+
+/// A value of JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Token {
+    Null,
+    Scalar(Scalar),
+    List(Vec<Token>),
+    Object(Vec<(String, Token)>),
+}
+
+/// Reads the one value of a text.
+pub(super) fn parse(payload: &[u8]) -> Result<Token, Malformed> {
+    let left = Cell::new(VALUES_MAX);
+    let mut deserializer = serde_json::Deserializer::from_slice(payload);
+    let token = Tokens { left: &left }.deserialize(&mut deserializer);
+    let whole = token.and_then(|token| deserializer.end().map(|()| token));
+    let refusal = || match left.get() {
+        0 => Malformed::TooMany,
+        _ => Malformed::Json,
+    };
+    whole.map_err(|_| refusal())
+}
+
+/// Reads values, as long as there are not too many.
+#[derive(Clone, Copy)]
+struct Tokens<'a> {
+    left: &'a Cell<usize>,
+}
+
+impl<'de> DeserializeSeed<'de> for Tokens<'_> {
+    type Value = Token;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Token, D::Error> {
+        let too_many = || D::Error::custom("too many values");
+        let left = self.left.get().checked_sub(1).ok_or_else(too_many)?;
+        self.left.set(left);
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Tokens<'_> {
+    type Value = Token;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Token, E> {
+        Ok(Token::Scalar(Scalar::Boolean(value)))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Token, E> {
+        Ok(Token::Scalar(Scalar::Number(Number::Integer(
+            number.into(),
+        ))))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Token, E> {
+        Ok(Token::Scalar(Scalar::Number(Number::Integer(
+            number.into(),
+        ))))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Token, E> {
+        Ok(Token::Scalar(Scalar::Number(Number::Float(number))))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Token, E> {
+        Ok(Token::Scalar(Scalar::Text(text.to_owned())))
+    }
+
+    fn visit_unit<E>(self) -> Result<Token, E> {
+        Ok(Token::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Token, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(self)? {
+            list.push(item);
+        }
+        Ok(Token::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Token, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(name) = map.next_key::<String>()? {
+            fields.push((name, map.next_value_seed(self)?));
+        }
+        Ok(Token::Object(fields))
+    }
+}

@@ -1,0 +1,93 @@
+//! Is JSON read as it stands, with all numbers, and nothing else as JSON?
+
+use proptest::prelude::{Strategy, any, prop_assert_eq, proptest};
+
+use super::{Token, VALUES_MAX, parse};
+use crate::lwm2m::payload::samples::Malformed;
+use crate::lwm2m::payload::scalar::{Number, Scalar};
+
+#[test]
+fn a_text_is_read_as_it_stands() {
+    let cases = [
+        ("null", Token::Null),
+        ("true", Token::Scalar(Scalar::Boolean(true))),
+        (" -1 ", integer(-1)),
+        ("18446744073709551615", integer(u64::MAX.into())),
+        ("-9223372036854775808", integer(i64::MIN.into())),
+        ("18446744073709551616", float(18_446_744_073_709_551_616.0)),
+        ("1.0", float(1.0)),
+        ("1e3", float(1000.0)),
+        (r#""\u00e9\"""#, text("é\"")),
+        ("[]", Token::List(vec![])),
+        (
+            "[[1],\"a\"]",
+            Token::List(vec![Token::List(vec![integer(1)]), text("a")]),
+        ),
+        ("{}", Token::Object(vec![])),
+        (
+            r#"{"a":1,"b":{"a":null},"a":2}"#,
+            Token::Object(vec![
+                ("a".into(), integer(1)),
+                ("b".into(), Token::Object(vec![("a".into(), Token::Null)])),
+                ("a".into(), integer(2)),
+            ]),
+        ),
+    ];
+    for (json, token) in cases {
+        assert_eq!(parse(json.as_bytes()), Ok(token), "{json}");
+    }
+}
+
+#[test]
+fn what_is_not_one_json_text_is_refused() {
+    let deep = "[".repeat(10_000);
+    let cases: [&[u8]; 16] = [
+        b"",
+        b"[",
+        b"[1,]",
+        b"{\"a\"}",
+        b"{a:1}",
+        b"{1:1}",
+        b"[] []",
+        b"01",
+        b"+1",
+        b".5",
+        b"1e999",
+        b"NaN",
+        b"'a'",
+        b"\"\xff\"",
+        b"\xef\xbb\xbf[]",
+        deep.as_bytes(),
+    ];
+    for json in cases {
+        assert_eq!(parse(json), Err(Malformed::Json), "{json:?}");
+    }
+}
+
+#[test]
+fn values_are_counted() {
+    let list = |length: usize| format!("[{}0]", "0,".repeat(length - 1));
+    assert!(parse(list(VALUES_MAX - 2).as_bytes()).is_ok());
+    assert_eq!(parse(list(VALUES_MAX).as_bytes()), Err(Malformed::TooMany));
+}
+
+proptest! {
+    #[test]
+    fn finite_numbers_are_read_exactly(number in any::<f64>().prop_filter("f", |n| n.is_finite())) {
+        let written = format!("{number:?}");
+        let read = parse(written.as_bytes());
+        prop_assert_eq!(read, Ok(float(number)));
+    }
+}
+
+fn integer(number: i128) -> Token {
+    Token::Scalar(Scalar::Number(Number::Integer(number)))
+}
+
+fn float(number: f64) -> Token {
+    Token::Scalar(Scalar::Number(Number::Float(number)))
+}
+
+fn text(text: &str) -> Token {
+    Token::Scalar(Scalar::Text(text.to_owned()))
+}

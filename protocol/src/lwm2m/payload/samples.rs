@@ -1,0 +1,131 @@
+//! Which samples does a payload of named values hold? (LwM2M Core 1.1 sections 7.4.4 to 7.4.6)
+//!
+//! What holds for every such format: a name is a resource or one of its instances, lies within what
+//! was asked for, and has a value of its type.
+
+use thiserror::Error;
+
+use super::cbor::reader::Unreadable;
+use super::scalar::Scalar;
+use super::{Measured, SAMPLES_MAX, Sample, Scope, TypeOf};
+use crate::lwm2m::path::Path;
+use crate::lwm2m::value::DataType;
+
+/// Tells why a payload of named values became no samples. Records count from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Malformed {
+    /// The bytes are not JSON, or not of the shape the format demands.
+    #[error("it is not the JSON of its format")]
+    Json,
+    /// The bytes are not CBOR, or not of the shape the format demands.
+    #[error("it is not the CBOR of its format")]
+    Cbor,
+    /// A field has a value of the wrong kind.
+    #[error("a field of record {0} has a value of the wrong kind")]
+    Field(usize),
+    /// A field is given twice.
+    #[error("a field of record {0} is given twice")]
+    Repeated(usize),
+    /// A field whose meaning must be known is not known.
+    #[error("a field of record {0} must be understood and is not")]
+    NotUnderstood(usize),
+    /// The record is of a version that is not known.
+    #[error("record {0} is of a later version")]
+    Version(usize),
+    /// A name is no path of a resource or a resource instance.
+    #[error("record {0} does not name a resource")]
+    Name(usize),
+    /// A record has no value.
+    #[error("record {0} has no value")]
+    NoValue(usize),
+    /// A record has several values.
+    #[error("record {0} has several values")]
+    SeveralValues(usize),
+    /// A time lies out of what a calendar can tell.
+    #[error("the time of record {0} is out of range")]
+    Time(usize),
+    /// A value is about something that was not asked for.
+    #[error("it tells of {0}, which was not asked for")]
+    Elsewhere(Path),
+    /// A resource is given both as one value and as several.
+    #[error("it gives {0} both as one value and as several")]
+    Ambiguous(Path),
+    /// A value is not of its type.
+    #[error("the value of {path} is not of type {data_type}")]
+    Value {
+        /// Where the value belongs.
+        path: Path,
+        /// The type it should have been of.
+        data_type: DataType,
+    },
+    /// A value is of no type at all, such as a number that is none.
+    #[error("the value of {0} is of no type")]
+    NoType(Path),
+    /// There are more samples than allowed.
+    #[error("it has more than {SAMPLES_MAX} samples")]
+    TooMany,
+}
+
+impl From<Unreadable> for Malformed {
+    fn from(_: Unreadable) -> Self {
+        Self::Cbor
+    }
+}
+
+/// Gathers the samples of one payload.
+pub(super) struct Samples<'a> {
+    scope: Scope,
+    type_of: TypeOf<'a>,
+    found: Vec<Sample>,
+}
+
+impl<'a> Samples<'a> {
+    /// Starts with none.
+    pub(super) fn new(scope: Scope, type_of: TypeOf<'a>) -> Self {
+        Self {
+            scope,
+            type_of,
+            found: Vec::new(),
+        }
+    }
+
+    /// Adds the value of a resource or a resource instance.
+    pub(super) fn add(
+        &mut self,
+        path: Path,
+        scalar: Scalar,
+        measured: Option<Measured>,
+    ) -> Result<(), Malformed> {
+        if self.found.len() >= SAMPLES_MAX {
+            return Err(Malformed::TooMany);
+        }
+        if !self.scope.contains(path) {
+            return Err(Malformed::Elsewhere(path));
+        }
+        let data_type = (self.type_of)(path);
+        let unfit = || match data_type {
+            Some(data_type) => Malformed::Value { path, data_type },
+            None => Malformed::NoType(path),
+        };
+        let value = scalar.into_value(data_type).ok_or_else(unfit)?;
+        self.found.push(Sample {
+            path,
+            value,
+            measured,
+        });
+        Ok(())
+    }
+
+    /// Returns the samples in the order they were added.
+    pub(super) fn finish(self) -> Result<Vec<Sample>, Malformed> {
+        let mut paths: Vec<Path> = self.found.iter().map(|sample| sample.path).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        // Sorted, a resource stands right before its instances.
+        let mut pairs = paths.iter().zip(paths.iter().skip(1));
+        match pairs.find(|(one, next)| one.contains(**next)) {
+            Some((resource, _)) => Err(Malformed::Ambiguous(*resource)),
+            None => Ok(self.found),
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Which value is it that a self-describing payload gives a resource? (LwM2M Core 1.1 appendix C)
+//!
+//! JSON and CBOR tell numbers, texts, bytes and booleans apart, but not all types of LwM2M. What was
+//! read becomes a value once the model says what the resource is.
+
+use crate::lwm2m::value::{DataType, Value};
+
+/// What a payload gave, in the payload's own terms.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Scalar {
+    Boolean(bool),
+    Bytes(Vec<u8>),
+    /// A text that is said to be an object link.
+    Link(String),
+    Number(Number),
+    Text(String),
+    /// A number that is said to be seconds since 1970.
+    Time(Number),
+}
+
+/// A number as it was written: without or with a fraction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Number {
+    Integer(i128),
+    Float(f64),
+}
+
+impl Scalar {
+    /// Returns the value of the type, if this is one; of a resource the model does not know, the
+    /// value of the type that looks most like it.
+    pub(super) fn into_value(self, data_type: Option<DataType>) -> Option<Value> {
+        match data_type {
+            Some(data_type) => self.into_typed(data_type),
+            None => self.into_untyped(),
+        }
+    }
+
+    fn into_typed(self, data_type: DataType) -> Option<Value> {
+        match (data_type, self) {
+            (DataType::Boolean, Self::Boolean(value)) => Some(Value::Boolean(value)),
+            (DataType::CoreLink, Self::Text(text)) => Some(Value::CoreLink(text)),
+            (DataType::Float, Self::Number(number)) => number.to_float().map(Value::Float),
+            (DataType::Integer, Self::Number(number)) => number.to_signed().map(Value::Integer),
+            (DataType::ObjectLink, Self::Link(text) | Self::Text(text)) => {
+                Value::parse(DataType::ObjectLink, &text).ok()
+            }
+            (DataType::Opaque, Self::Bytes(bytes)) => Some(Value::Opaque(bytes)),
+            (DataType::String, Self::Text(text)) => Some(Value::String(text)),
+            (DataType::Time, Self::Number(number) | Self::Time(number)) => {
+                number.to_seconds().map(Value::Time)
+            }
+            (DataType::UnsignedInteger, Self::Number(number)) => {
+                number.to_unsigned().map(Value::UnsignedInteger)
+            }
+            (
+                DataType::Boolean
+                | DataType::CoreLink
+                | DataType::Float
+                | DataType::Integer
+                | DataType::ObjectLink
+                | DataType::Opaque
+                | DataType::String
+                | DataType::Time
+                | DataType::UnsignedInteger,
+                _,
+            ) => None,
+        }
+    }
+
+    fn into_untyped(self) -> Option<Value> {
+        match self {
+            Self::Boolean(value) => Some(Value::Boolean(value)),
+            Self::Bytes(bytes) => Some(Value::Opaque(bytes)),
+            Self::Link(text) => Value::parse(DataType::ObjectLink, &text).ok(),
+            Self::Number(Number::Float(number)) => {
+                number.is_finite().then_some(Value::Float(number))
+            }
+            Self::Number(Number::Integer(number)) => match i64::try_from(number) {
+                Ok(number) => Some(Value::Integer(number)),
+                Err(_) => u64::try_from(number).ok().map(Value::UnsignedInteger),
+            },
+            Self::Text(text) => Some(Value::String(text)),
+            Self::Time(number) => number.to_seconds().map(Value::Time),
+        }
+    }
+}
+
+impl Number {
+    /// Adds two numbers; a sum of integers stays one.
+    pub(super) fn plus(self, other: Self) -> Option<Self> {
+        match (self, other) {
+            (Self::Integer(one), Self::Integer(other)) => one.checked_add(other).map(Self::Integer),
+            (one, other) => Some(Self::Float(one.widen() + other.widen())),
+        }
+    }
+
+    /// Returns the number times a billion, to the nearest integer.
+    pub(super) fn to_billionths(self) -> Option<i128> {
+        const BILLION: i128 = 1_000_000_000;
+        match self {
+            Self::Integer(number) => number.checked_mul(BILLION),
+            Self::Float(number) => whole((number * 1e9).round()),
+        }
+    }
+
+    /// Returns the number if it is one at all.
+    pub(super) fn to_float(self) -> Option<f64> {
+        Some(self.widen()).filter(|number| number.is_finite())
+    }
+
+    /// Returns the number if it is integral and in range.
+    pub(super) fn to_signed(self) -> Option<i64> {
+        i64::try_from(self.to_whole()?).ok()
+    }
+
+    /// Returns the number if it is integral and in range.
+    pub(super) fn to_unsigned(self) -> Option<u64> {
+        u64::try_from(self.to_whole()?).ok()
+    }
+
+    /// Returns the number without its fraction if it is in range: a time counts whole seconds.
+    fn to_seconds(self) -> Option<i64> {
+        match self {
+            Self::Integer(_) => self.to_signed(),
+            Self::Float(number) => Self::Float(number.floor()).to_signed(),
+        }
+    }
+
+    fn to_whole(self) -> Option<i128> {
+        match self {
+            Self::Integer(number) => Some(number),
+            Self::Float(number) => whole(number),
+        }
+    }
+
+    fn widen(self) -> f64 {
+        match self {
+            Self::Integer(number) => number as f64,
+            Self::Float(number) => number,
+        }
+    }
+}
+
+/// Returns a number without fraction as an integer, if it is within what any use of it allows.
+fn whole(number: f64) -> Option<i128> {
+    const BOUND: f64 = 1e30;
+    (number.fract() == 0.0 && number.abs() < BOUND).then_some(number as i128)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Number, Scalar};
+    use crate::lwm2m::value::{DataType, ObjectLink, Value};
+
+    #[test]
+    fn a_scalar_becomes_a_value_of_the_type() {
+        let link = Value::ObjectLink(ObjectLink {
+            object: 3,
+            instance: 65_535,
+        });
+        let text = || "3:65535".to_owned();
+        let cases = [
+            (Scalar::Boolean(true), Value::Boolean(true)),
+            (Scalar::Bytes(vec![0, 255]), Value::Opaque(vec![0, 255])),
+            (Scalar::Link(text()), link.clone()),
+            (Scalar::Text(text()), link),
+            (Scalar::Text(text()), Value::String(text())),
+            (Scalar::Text(text()), Value::CoreLink(text())),
+            (integer(i64::MIN.into()), Value::Integer(i64::MIN)),
+            (float(-3.0), Value::Integer(-3)),
+            (float(-0.0), Value::Integer(0)),
+            (integer(u64::MAX.into()), Value::UnsignedInteger(u64::MAX)),
+            (float(2.0_f64.powi(63)), Value::UnsignedInteger(1 << 63)),
+            (integer(1_700_000_000), Value::Time(1_700_000_000)),
+            (Scalar::Time(Number::Integer(-1)), Value::Time(-1)),
+            (float(1_700_000_000.9), Value::Time(1_700_000_000)),
+            (integer(7), Value::Float(7.0)),
+            (float(0.1), Value::Float(0.1)),
+        ];
+        for (scalar, value) in cases {
+            let read = scalar.clone().into_value(Some(value.data_type()));
+            assert_eq!(read, Some(value), "{scalar:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_of_another_type_or_out_of_range_is_no_value() {
+        let cases = [
+            (DataType::Boolean, integer(1)),
+            (DataType::Boolean, Scalar::Text("true".into())),
+            (DataType::Integer, integer(i128::from(i64::MAX) + 1)),
+            (DataType::Integer, float(9_223_372_036_854_775_808.0)),
+            (DataType::Integer, float(1.5)),
+            (DataType::Integer, float(f64::NAN)),
+            (DataType::Integer, float(f64::INFINITY)),
+            (DataType::Integer, Scalar::Text("1".into())),
+            (DataType::Integer, Scalar::Time(Number::Integer(1))),
+            (DataType::UnsignedInteger, integer(-1)),
+            (DataType::UnsignedInteger, float(2.0_f64.powi(64))),
+            (DataType::Time, float(1e19)),
+            (DataType::Time, float(f64::NAN)),
+            (DataType::Time, Scalar::Text("2026-11-21T00:00:00Z".into())),
+            (DataType::Float, float(f64::NAN)),
+            (DataType::Float, float(f64::NEG_INFINITY)),
+            (DataType::Float, Scalar::Boolean(true)),
+            (DataType::Opaque, Scalar::Text("AQI".into())),
+            (DataType::String, Scalar::Bytes(vec![])),
+            (DataType::String, Scalar::Link("1:1".into())),
+            (DataType::CoreLink, integer(0)),
+            (DataType::ObjectLink, Scalar::Link("1".into())),
+            (DataType::ObjectLink, Scalar::Link("65536:0".into())),
+        ];
+        for (data_type, scalar) in cases {
+            let read = scalar.clone().into_value(Some(data_type));
+            assert_eq!(read, None, "{data_type} {scalar:?}");
+        }
+    }
+
+    #[test]
+    fn a_resource_without_type_takes_that_of_its_value() {
+        let cases = [
+            (Scalar::Boolean(false), Some(Value::Boolean(false))),
+            (Scalar::Bytes(vec![1]), Some(Value::Opaque(vec![1]))),
+            (
+                Scalar::Text("1:1".into()),
+                Some(Value::String("1:1".into())),
+            ),
+            (integer(-5), Some(Value::Integer(-5))),
+            (integer(1 << 63), Some(Value::UnsignedInteger(1 << 63))),
+            (integer(1 << 64), None),
+            (integer(-1 << 64), None),
+            (float(21.0), Some(Value::Float(21.0))),
+            (float(f64::NAN), None),
+            (Scalar::Link("x".into()), None),
+            (Scalar::Time(Number::Integer(5)), Some(Value::Time(5))),
+            (Scalar::Time(Number::Float(-0.5)), Some(Value::Time(-1))),
+        ];
+        for (scalar, value) in cases {
+            assert_eq!(scalar.clone().into_value(None), value, "{scalar:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_add_up_and_do_not_overflow() {
+        let one = Number::Integer(1);
+        assert_eq!(one.plus(Number::Integer(2)), Some(Number::Integer(3)));
+        assert_eq!(one.plus(Number::Float(0.5)), Some(Number::Float(1.5)));
+        assert_eq!(Number::Integer(i128::MAX).plus(one), None);
+        assert_eq!(Number::Integer(i128::MAX).to_billionths(), None);
+        assert_eq!(Number::Float(f64::MAX).to_billionths(), None);
+        assert_eq!(Number::Float(-0.5).to_billionths(), Some(-500_000_000));
+    }
+
+    fn integer(number: i128) -> Scalar {
+        Scalar::Number(Number::Integer(number))
+    }
+
+    fn float(number: f64) -> Scalar {
+        Scalar::Number(Number::Float(number))
+    }
+}

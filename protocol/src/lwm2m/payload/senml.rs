@@ -1,0 +1,293 @@
+//! Which samples does a SenML pack hold, and which pack holds these values? (RFC 8428 section 4,
+//! LwM2M Core 1.1 sections 7.4.5 and 7.4.6)
+//!
+//! A pack is a list of records. What a record says of the base (name, time, value) holds for it and
+//! all that follow. Its bytes are JSON or CBOR; what they mean is the same.
+
+mod cbor;
+mod json;
+mod record;
+
+#[cfg(test)]
+mod tests;
+
+use self::record::Record;
+use super::samples::{Malformed, Samples};
+use super::scalar::{Number, Scalar};
+use super::{Measured, Reading, Sample, Scope, TypeOf, Unencodable};
+use crate::coap::content::ContentFormat;
+use crate::lwm2m::path::Path;
+use crate::lwm2m::value::Value;
+
+/// From here on a time is that of a calendar, below it is relative (RFC 8428 section 4.5.3).
+const ABSOLUTE_FROM_S: i128 = 1 << 28;
+
+/// The end of the year 9999: what lies further away no calendar of ours can tell.
+const TIME_MAX_MS: i64 = 253_402_300_799_999;
+
+/// The longest path: four numbers of five digits.
+const NAME_LENGTH_MAX: usize = 24;
+
+/// What earlier records say about those that follow.
+#[derive(Default)]
+struct Base {
+    name: String,
+    time: Option<Number>,
+    value: Option<Number>,
+}
+
+/// Makes samples of the records of a pack, one after the other.
+struct Pack<'a> {
+    base: Base,
+    samples: Samples<'a>,
+}
+
+/// Makes a list of paths of the records of a pack, as a composite read has them.
+#[derive(Default)]
+struct PathList {
+    base: Base,
+    paths: Vec<Path>,
+}
+
+/// One record to write.
+struct Entry<'v> {
+    base: Option<String>,
+    name: Option<String>,
+    value: Option<&'v Value>,
+}
+
+/// Takes the records of a pack.
+trait Take {
+    /// Takes the next record.
+    fn take(&mut self, record: Record) -> Result<(), Malformed>;
+}
+
+impl<'a> Pack<'a> {
+    /// Starts with no record.
+    fn new(scope: Scope, type_of: TypeOf<'a>) -> Self {
+        Self {
+            base: Base::default(),
+            samples: Samples::new(scope, type_of),
+        }
+    }
+}
+
+impl Take for Pack<'_> {
+    fn take(&mut self, record: Record) -> Result<(), Malformed> {
+        let number = record.number;
+        let path = self.base.resolve(&record)?;
+        if path.to_resource().is_none() {
+            return Err(Malformed::Name(number));
+        }
+        let measured = self.base.measured(&record)?;
+        let value = record.value.ok_or(Malformed::NoValue(number))?;
+        let value = self.base.offset(value).ok_or(Malformed::Field(number))?;
+        self.samples.add(path, value, measured)
+    }
+}
+
+impl Take for PathList {
+    fn take(&mut self, record: Record) -> Result<(), Malformed> {
+        if self.paths.len() >= super::SAMPLES_MAX {
+            return Err(Malformed::TooMany);
+        }
+        if record.value.is_some() {
+            return Err(Malformed::Field(record.number));
+        }
+        let path = self.base.resolve(&record)?;
+        self.paths.push(path);
+        Ok(())
+    }
+}
+
+impl Base {
+    /// Heeds what the record says of the base, and returns the path it is about.
+    fn resolve(&mut self, record: &Record) -> Result<Path, Malformed> {
+        let unfit = Malformed::Name(record.number);
+        if let Some(name) = &record.base_name {
+            if name.len() > NAME_LENGTH_MAX {
+                return Err(unfit);
+            }
+            self.name.clone_from(name);
+        }
+        self.time = record.base_time.or(self.time);
+        self.value = record.base_value.or(self.value);
+        match &record.name {
+            None => Path::parse(&self.name).map_err(|_| unfit),
+            Some(name) if name.len() > NAME_LENGTH_MAX => Err(unfit),
+            Some(name) => Path::parse(&format!("{}{name}", self.name)).map_err(|_| unfit),
+        }
+    }
+
+    /// Returns when the record's value was measured. A missing time counts as zero if the other one
+    /// is there; without both, the record does not say.
+    fn measured(&self, record: &Record) -> Result<Option<Measured>, Malformed> {
+        let times: Vec<Number> = self.time.into_iter().chain(record.time).collect();
+        if times.is_empty() {
+            return Ok(None);
+        }
+        let billionths = times.into_iter().map(Number::to_billionths);
+        let add = |sum: i128, next: Option<i128>| sum.checked_add(next?);
+        let sum_ns = billionths.into_iter().try_fold(0, add);
+        let time = sum_ns.and_then(measured_at);
+        time.map(Some).ok_or(Malformed::Time(record.number))
+    }
+
+    /// Adds the base value to a number.
+    fn offset(&self, value: Scalar) -> Option<Scalar> {
+        match (value, self.value) {
+            (Scalar::Number(number), Some(base)) => number.plus(base).map(Scalar::Number),
+            (value, _) => Some(value),
+        }
+    }
+}
+
+fn measured_at(sum_ns: i128) -> Option<Measured> {
+    let nearest_ms = sum_ns.checked_add(500_000)?.div_euclid(1_000_000);
+    let time_ms = i64::try_from(nearest_ms).ok()?;
+    if time_ms.checked_abs()? > TIME_MAX_MS {
+        return None;
+    }
+    if sum_ns < ABSOLUTE_FROM_S * 1_000_000_000 {
+        Some(Measured::Relative(time_ms))
+    } else {
+        Some(Measured::Absolute(time_ms))
+    }
+}
+
+/// Reads the samples of a pack in JSON.
+pub(super) fn decode_json(
+    scope: Scope,
+    payload: &[u8],
+    type_of: TypeOf<'_>,
+) -> Result<Vec<Sample>, Malformed> {
+    let mut pack = Pack::new(scope, type_of);
+    json::decode(payload, &mut pack)?;
+    pack.samples.finish()
+}
+
+/// Reads the samples of a pack in CBOR.
+pub(super) fn decode_cbor(
+    scope: Scope,
+    payload: &[u8],
+    type_of: TypeOf<'_>,
+) -> Result<Vec<Sample>, Malformed> {
+    let mut pack = Pack::new(scope, type_of);
+    cbor::decode(payload, &mut pack)?;
+    pack.samples.finish()
+}
+
+/// Reads the paths of a list in JSON.
+pub(super) fn decode_paths_json(payload: &[u8]) -> Result<Vec<Path>, Malformed> {
+    let mut list = PathList::default();
+    json::decode(payload, &mut list)?;
+    Ok(list.paths)
+}
+
+/// Reads the paths of a list in CBOR.
+pub(super) fn decode_paths_cbor(payload: &[u8]) -> Result<Vec<Path>, Malformed> {
+    let mut list = PathList::default();
+    cbor::decode(payload, &mut list)?;
+    Ok(list.paths)
+}
+
+/// Writes the values at and below a path, or all, as a pack in JSON.
+pub(super) fn encode_json(
+    format: ContentFormat,
+    path: Option<Path>,
+    values: &Reading,
+) -> Result<Vec<u8>, Unencodable> {
+    Ok(json::encode(&entries(format, path, values)?))
+}
+
+/// Writes the values at and below a path, or all, as a pack in CBOR.
+pub(super) fn encode_cbor(
+    format: ContentFormat,
+    path: Option<Path>,
+    values: &Reading,
+) -> Result<Vec<u8>, Unencodable> {
+    Ok(cbor::encode(&entries(format, path, values)?))
+}
+
+/// Writes a list of paths in JSON.
+pub(super) fn encode_paths_json(paths: &[Path]) -> Vec<u8> {
+    json::encode(&entries_of_paths(paths))
+}
+
+/// Writes a list of paths in CBOR.
+pub(super) fn encode_paths_cbor(paths: &[Path]) -> Vec<u8> {
+    cbor::encode(&entries_of_paths(paths))
+}
+
+/// Returns the records that name paths, and nothing else.
+fn entries_of_paths(paths: &[Path]) -> Vec<Entry<'static>> {
+    let entry = |path: &Path| Entry {
+        base: None,
+        name: Some(path.to_string()),
+        value: None,
+    };
+    paths.iter().map(entry).collect()
+}
+
+/// Returns the records of the values at and below a path, or of all; what lies elsewhere is left
+/// out.
+fn entries(
+    format: ContentFormat,
+    path: Option<Path>,
+    values: &Reading,
+) -> Result<Vec<Entry<'_>>, Unencodable> {
+    let within: Vec<(Path, &Value)> = values
+        .iter()
+        .filter(|(at, _)| path.is_none_or(|path| path.contains(**at)))
+        .filter(|(at, _)| at.to_resource().is_some())
+        .map(|(at, value)| (*at, value))
+        .collect();
+    let unfit = |(_, value): &&(Path, &Value)| matches!(value, Value::Float(it) if !it.is_finite());
+    if let Some((path, _)) = within.iter().find(unfit) {
+        return Err(Unencodable::Value {
+            format,
+            path: *path,
+        });
+    }
+    Ok(with_base(path.or_else(|| above(&within)), &within))
+}
+
+/// The first record says what all names begin with; the only one says its whole name so.
+fn with_base<'v>(base: Option<Path>, values: &[(Path, &'v Value)]) -> Vec<Entry<'v>> {
+    if let [(path, value)] = values {
+        let only = Entry {
+            base: Some(path.to_string()),
+            name: None,
+            value: Some(value),
+        };
+        return vec![only];
+    }
+    let mut base_name = base.map(|base| format!("{base}/"));
+    let entry = |(path, value): &(Path, &'v Value)| Entry {
+        base: base_name.take(),
+        name: Some(name_below(base, *path)),
+        value: Some(value),
+    };
+    values.iter().map(entry).collect()
+}
+
+/// Returns what is left of a path behind the base and a slash.
+fn name_below(base: Option<Path>, path: Path) -> String {
+    let Some(base) = base else {
+        return path.to_string();
+    };
+    let below = path.segments().skip(base.segments().len());
+    let names: Vec<String> = below.map(|segment| segment.to_string()).collect();
+    names.join("/")
+}
+
+/// Returns the deepest path that all values lie below, if there is one: sorted as they are, what the
+/// first and the last share.
+fn above(values: &[(Path, &Value)]) -> Option<Path> {
+    let (first, _) = values.first()?;
+    let (last, _) = values.last()?;
+    let pairs = first.segments().zip(last.segments());
+    let mut shared = pairs.take_while(|(one, other)| one == other);
+    let (object, _) = shared.next()?;
+    shared.try_fold(Path::object(object), |path, (id, _)| path.child(id))
+}

@@ -1,0 +1,92 @@
+//! Which JSON is a SenML pack? (RFC 8428 section 5, application/senml+json)
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::record::{Label, Record};
+use super::{Entry, Take};
+use crate::lwm2m::payload::json::{self, Token};
+use crate::lwm2m::payload::samples::Malformed;
+use crate::lwm2m::payload::scalar::Scalar;
+use crate::lwm2m::value::{DataType, Value};
+
+/// Hands over the records of a pack in their order.
+pub(super) fn decode(payload: &[u8], taker: &mut impl Take) -> Result<(), Malformed> {
+    let Token::List(records) = json::parse(payload)? else {
+        return Err(Malformed::Json);
+    };
+    for (number, record) in (1..).zip(records) {
+        let Token::Object(fields) = record else {
+            return Err(Malformed::Json);
+        };
+        taker.take(record_of(fields, number)?)?;
+    }
+    Ok(())
+}
+
+fn record_of(fields: Vec<(String, Token)>, number: usize) -> Result<Record, Malformed> {
+    let mut record = Record::new(number);
+    for (name, token) in fields {
+        let label = Label::of_text(name);
+        if record.note(&label)? {
+            let value = value_of(&label, token).ok_or(Malformed::Field(number))?;
+            record.put(label, value)?;
+        }
+    }
+    Ok(record)
+}
+
+fn value_of(label: &Label, token: Token) -> Option<Scalar> {
+    match token {
+        Token::Scalar(Scalar::Text(text)) if *label == Label::Data => {
+            bytes_of(&text).map(Scalar::Bytes)
+        }
+        Token::Scalar(scalar) => Some(scalar),
+        Token::Null | Token::List(_) | Token::Object(_) => None,
+    }
+}
+
+/// Reads base64 in the alphabet for names and without padding, as it must be, or in the usual one
+/// and padded, as some devices write it.
+fn bytes_of(text: &str) -> Option<Vec<u8>> {
+    let usual = text.replace('-', "+").replace('_', "/");
+    match Value::parse(DataType::Opaque, &usual) {
+        Ok(Value::Opaque(bytes)) => Some(bytes),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// Writes the records as a pack.
+pub(super) fn encode(entries: &[Entry<'_>]) -> Vec<u8> {
+    let records: Vec<String> = entries.iter().map(record_text).collect();
+    format!("[{}]", records.join(",")).into_bytes()
+}
+
+fn record_text(Entry { base, name, value }: &Entry<'_>) -> String {
+    let mut fields = Vec::new();
+    fields.extend(base.as_ref().map(|base| field("bn", quoted(base))));
+    fields.extend(name.as_ref().map(|name| field("n", quoted(name))));
+    fields.extend(value.map(value_text));
+    format!("{{{}}}", fields.join(","))
+}
+
+fn value_text(value: &Value) -> String {
+    match value {
+        Value::Boolean(value) => field("vb", value.to_string()),
+        Value::CoreLink(text) | Value::String(text) => field("vs", quoted(text)),
+        // The shortest text that is read as the same number; an exponent is one of JSON.
+        Value::Float(number) => field("v", format!("{number:?}")),
+        Value::Integer(number) | Value::Time(number) => field("v", number.to_string()),
+        Value::ObjectLink(_) => field("vlo", quoted(&value.to_text())),
+        Value::Opaque(bytes) => field("vd", quoted(&URL_SAFE_NO_PAD.encode(bytes))),
+        Value::UnsignedInteger(number) => field("v", number.to_string()),
+    }
+}
+
+fn field(name: &str, value: String) -> String {
+    format!("\"{name}\":{value}")
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
