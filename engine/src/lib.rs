@@ -32,3 +32,4 @@ pub mod terms;
 pub use protocol::coap::code::Code;
 pub use protocol::lwm2m::path::Path;
 pub use protocol::lwm2m::value::{ObjectLink, Value};
+pub use protocol::lwm2m::version::Version;
