@@ -1,0 +1,265 @@
+//! How do values travel in the JSON of LwM2M 1.0? (LwM2M 1.0 section 6.4.4,
+//! application/vnd.oma.lwm2m+json)
+//!
+//! An object has the entries, the name all of theirs begin with, and the time all of theirs count
+//! from:
+//!
+//! ```text
+//! {"bn":"/3/0/","bt":1795257412,"e":[{"n":"9","v":95,"t":-5},{"n":"6/0","v":1}]}
+//! ```
+
+#[cfg(test)]
+mod tests;
+
+use serde_json::{Map, Value as Json};
+
+use super::json::{self, Token};
+use super::samples::{Malformed, Samples};
+use super::scalar::{Number, Scalar};
+use super::{Measured, Reading, Sample, Scope, TypeOf};
+use crate::lwm2m::path::Path;
+use crate::lwm2m::value::{DataType, Value};
+
+/// Times from here on are dates, and smaller ones count from the receipt, where no base time says
+/// so (RFC 8428 section 4.5.3, which devices follow here too).
+const DATES_FROM_S: i128 = 1 << 28;
+
+const MILLIONTHS_MS: i128 = 1_000_000;
+
+const BASE_NAME: &str = "bn";
+const BASE_TIME: &str = "bt";
+const ENTRIES: &str = "e";
+const NAME: &str = "n";
+const TIME: &str = "t";
+const NUMBER: &str = "v";
+const TEXT: &str = "sv";
+const BOOLEAN: &str = "bv";
+const LINK: &str = "ov";
+
+/// Reads the values of a payload. A name without a base name is relative to what was asked for.
+pub(super) fn decode(
+    scope: Scope,
+    payload: &[u8],
+    type_of: TypeOf<'_>,
+) -> Result<Vec<Sample>, Malformed> {
+    let Token::Object(root) = json::parse(payload)? else {
+        return Err(Malformed::Json);
+    };
+    let Some(Token::List(entries)) = field(&root, ENTRIES) else {
+        return Err(Malformed::Json);
+    };
+    let base = Base::of(&root, scope).ok_or(Malformed::Json)?;
+    let mut samples = Samples::new(scope, type_of);
+    for (record, entry) in (1..).zip(entries) {
+        let Token::Object(entry) = entry else {
+            return Err(Malformed::Json);
+        };
+        if repeats_a_field(entry) {
+            return Err(Malformed::Repeated(record));
+        }
+        let path = base.path_of(entry, record)?;
+        let scalar = scalar_of(entry, type_of(path), record)?;
+        samples.add(path, scalar, base.time_of(entry, record)?)?;
+    }
+    samples.finish()
+}
+
+/// Writes the values within the scope; what lies elsewhere, or is no value of a resource, is left
+/// out. JSON has no form for a number that is none or infinite: its path is the error.
+pub(super) fn encode(scope: Scope, values: &Reading) -> Result<Vec<u8>, Path> {
+    let within = values
+        .iter()
+        .filter(|(at, _)| scope.contains(**at) && at.to_resource().is_some());
+    let asked = match scope {
+        Scope::All => None,
+        Scope::Within(path) => Some(path),
+    };
+    let is_alone = within.clone().all(|(at, _)| Some(*at) == asked);
+    let depth = asked.map_or(0, |path| path.segments().len());
+    let entries = within.map(|(at, value)| entry(depth, *at, value).ok_or(*at));
+    let entries: Vec<Json> = entries.collect::<Result<_, _>>()?;
+    let mut base_name = asked.map_or(String::new(), |path| path.to_string());
+    if !is_alone || asked.is_none() {
+        base_name.push('/');
+    }
+    let mut root = Map::new();
+    root.insert(BASE_NAME.into(), base_name.into());
+    root.insert(ENTRIES.into(), entries.into());
+    Ok(Json::Object(root).to_string().into_bytes())
+}
+
+/// A field of an object.
+type Field = (String, Token);
+
+/// What holds for all entries of a payload.
+struct Base<'a> {
+    /// The base name, if it says anything.
+    name: Option<&'a str>,
+    time: Option<Number>,
+    asked: Option<Path>,
+}
+
+impl<'a> Base<'a> {
+    fn of(root: &'a [Field], scope: Scope) -> Option<Self> {
+        let name = match field(root, BASE_NAME) {
+            None => None,
+            Some(name) => Some(text_of(name)?).filter(|name| !name.is_empty()),
+        };
+        let time = match field(root, BASE_TIME) {
+            None => None,
+            Some(time) => Some(number_of(time)?),
+        };
+        let asked = match scope {
+            Scope::All => None,
+            Scope::Within(path) => Some(path),
+        };
+        Some(Self { name, time, asked })
+    }
+
+    fn path_of(&self, entry: &[Field], record: usize) -> Result<Path, Malformed> {
+        let name = match field(entry, NAME) {
+            None => "",
+            Some(name) => text_of(name).ok_or(Malformed::Field(record))?,
+        };
+        let path = match (self.name, self.asked) {
+            (Some(base), _) => joined(segments(base), name),
+            (None, None) => joined(segments(""), name),
+            (None, Some(asked)) => {
+                let above = asked.segments().map(|segment| segment.to_string());
+                let whole = Path::parse(name).ok().filter(|path| asked.contains(*path));
+                whole.or_else(|| joined(above, name))
+            }
+        };
+        let path = path.filter(|path| path.to_resource().is_some());
+        path.ok_or(Malformed::Name(record))
+    }
+
+    fn time_of(&self, entry: &[Field], record: usize) -> Result<Option<Measured>, Malformed> {
+        let time = match field(entry, TIME) {
+            None => None,
+            Some(time) => Some(number_of(time).ok_or(Malformed::Field(record))?),
+        };
+        let (Some(from), after) = (self.time.or(time), self.time.and(time)) else {
+            return Ok(None);
+        };
+        let dated = |base: Number| base.to_billionths().is_some_and(|nanos| nanos > 0);
+        let is_dated = self.time.is_some_and(dated);
+        let sum = from.plus(after.unwrap_or(Number::Integer(0)));
+        let measured = sum.and_then(|sum| measured(sum, is_dated));
+        measured.map(Some).ok_or(Malformed::Time(record))
+    }
+}
+
+/// Returns the time so many seconds after 1970, or after the receipt if the number is too small for
+/// a date and nothing says that it is one.
+fn measured(seconds: Number, is_dated: bool) -> Option<Measured> {
+    let nanos = seconds.to_billionths()?;
+    let rounded = nanos.checked_add(MILLIONTHS_MS / 2)?;
+    let ms = i64::try_from(rounded.div_euclid(MILLIONTHS_MS)).ok()?;
+    let is_date = is_dated || i128::from(ms) >= DATES_FROM_S * 1_000;
+    Some(if is_date {
+        Measured::Absolute(ms)
+    } else {
+        Measured::Relative(ms)
+    })
+}
+
+/// Puts a name behind others. Devices differ in where they put slashes, and none means to write one
+/// number in two parts.
+fn joined<S: AsRef<str>>(base: impl IntoIterator<Item = S>, name: &str) -> Option<Path> {
+    let base: Vec<S> = base.into_iter().collect();
+    let all = base.iter().map(AsRef::as_ref).chain(segments(name));
+    Path::from_segments(all).ok()
+}
+
+fn segments(name: &str) -> impl Iterator<Item = &str> {
+    name.split('/').filter(|segment| !segment.is_empty())
+}
+
+/// Returns the one value of an entry. Bytes are a text for JSON: the type tells them apart.
+fn scalar_of(
+    entry: &[Field],
+    data_type: Option<DataType>,
+    record: usize,
+) -> Result<Scalar, Malformed> {
+    let names = [NUMBER, TEXT, BOOLEAN, LINK];
+    let mut given = names
+        .into_iter()
+        .filter_map(|name| Some((name, field(entry, name)?)));
+    let (name, value) = given.next().ok_or(Malformed::NoValue(record))?;
+    if given.next().is_some() {
+        return Err(Malformed::SeveralValues(record));
+    }
+    let is_opaque = data_type == Some(DataType::Opaque);
+    let scalar = match (name, value) {
+        (NUMBER, Token::Scalar(scalar @ Scalar::Number(_)))
+        | (BOOLEAN, Token::Scalar(scalar @ Scalar::Boolean(_))) => Some(scalar.clone()),
+        (TEXT, Token::Scalar(Scalar::Text(text))) if is_opaque => bytes_of(text),
+        (TEXT, Token::Scalar(scalar @ Scalar::Text(_))) => Some(scalar.clone()),
+        (LINK, Token::Scalar(Scalar::Text(text))) => Some(Scalar::Link(text.clone())),
+        (_, _) => None,
+    };
+    scalar.ok_or(Malformed::Field(record))
+}
+
+fn field<'a>(fields: &'a [Field], name: &str) -> Option<&'a Token> {
+    let mut found = fields.iter().filter(|(field, _)| field == name);
+    found.next().map(|(_, token)| token)
+}
+
+/// Tells whether a field is there twice, so that nobody could say which of them counts.
+fn repeats_a_field(fields: &[Field]) -> bool {
+    let mut names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
+    names.sort_unstable();
+    let mut pairs = names.iter().zip(names.iter().skip(1));
+    pairs.any(|(one, next)| one == next)
+}
+
+fn text_of(token: &Token) -> Option<&str> {
+    match token {
+        Token::Scalar(Scalar::Text(text)) => Some(text),
+        Token::Scalar(_) | Token::Null | Token::List(_) | Token::Object(_) => None,
+    }
+}
+
+fn number_of(token: &Token) -> Option<Number> {
+    match token {
+        Token::Scalar(Scalar::Number(number)) => Some(*number),
+        Token::Scalar(_) | Token::Null | Token::List(_) | Token::Object(_) => None,
+    }
+}
+
+/// Reads base64, padded in full or not at all.
+fn bytes_of(text: &str) -> Option<Scalar> {
+    match Value::parse(DataType::Opaque, text) {
+        Ok(Value::Opaque(bytes)) => Some(Scalar::Bytes(bytes)),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// Writes a value under what its name has behind the base name, which is so many numbers deep.
+fn entry(depth: usize, path: Path, value: &Value) -> Option<Json> {
+    let (field, json) = match value {
+        Value::Boolean(value) => (BOOLEAN, Json::from(*value)),
+        Value::CoreLink(text) | Value::String(text) => (TEXT, Json::from(text.as_str())),
+        Value::Float(number) => {
+            let number = serde_json::Number::from_f64(*number)?;
+            (NUMBER, Json::Number(number))
+        }
+        Value::Integer(number) | Value::Time(number) => (NUMBER, Json::from(*number)),
+        Value::ObjectLink(_) => (LINK, Json::from(value.to_text())),
+        Value::Opaque(_) => (TEXT, Json::from(value.to_text())),
+        Value::UnsignedInteger(number) => (NUMBER, Json::from(*number)),
+    };
+    let mut fields = Map::new();
+    let below: Vec<String> = path
+        .segments()
+        .skip(depth)
+        .map(|segment| segment.to_string())
+        .collect();
+    if !below.is_empty() {
+        fields.insert(NAME.into(), below.join("/").into());
+    }
+    fields.insert(field.into(), json);
+    Some(Json::Object(fields))
+}
