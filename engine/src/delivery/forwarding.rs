@@ -31,7 +31,7 @@ use crate::delivery::letter::{DeadLetter, Held, Sequence, Standing, Waiting};
 use crate::ids::Shard;
 use crate::moment::{Moment, Timestamp};
 
-use lanes::Lanes;
+use lanes::{Lanes, Open};
 use place::Place;
 use progress::Unsaved;
 
@@ -66,6 +66,12 @@ const REPLAYED_MAX: u32 = 256;
 /// Failures with no success between them after which nothing new is tried until a retry succeeds:
 /// an endpoint that is down is not to be called for each device.
 const DOUBTS_MAX: u32 = 8;
+
+/// Why an event is set aside that was not tried, or not to the end.
+const IN_FAILURE: &str = "the integration was in failure";
+
+/// Why an event is set aside that is one of too many.
+const TOO_MANY: &str = "too many events waited";
 
 /// One destination.
 pub struct Forwarding {
@@ -327,25 +333,56 @@ impl Forwarding {
         }
     }
 
-    /// Takes up an event that is new to it.
+    /// Takes up an event that was read. One behind its place in the shard may be an exception, of
+    /// which it knows.
     fn take_up(&mut self, m: &Moment, waiting: Waiting) {
-        let (shard, sequence) = (waiting.shard(), waiting.sequence);
+        let sequence = waiting.sequence;
+        if self.lanes.has(sequence) {
+            return;
+        }
         if !self.destination.wants.has(waiting.event_type) {
-            return self.unsaved.pass(m.now(), shard);
+            return self.pass_over(m.now(), &waiting);
         }
         if self.is_failed() {
-            let why = "the integration was in failure";
-            return self.bury(m.now(), waiting, 0, why);
+            return self.set_aside(m.now(), waiting, 0, IN_FAILURE);
         }
         if self.excess > 0 {
-            self.excess -= 1;
-            return self.bury(m.now(), waiting, 0, "too many events waited");
+            self.set_older_aside(m.now(), waiting.shard());
+            self.excess = self.excess.saturating_sub(1);
+            return self.set_aside(m.now(), waiting, 0, TOO_MANY);
         }
-        if let Some(place) = self.places.get_mut(&shard) {
+        if let Some(place) = self.places.get_mut(&waiting.shard()) {
             place.open(sequence);
         }
         self.lanes.add(waiting);
         self.hold_behind(m.now(), waiting);
+    }
+
+    /// Sets aside what is open of a shard: it is older than what is to be.
+    fn set_older_aside(&mut self, now: Timestamp, shard: Shard) {
+        for open in self.take_open(now, shard) {
+            self.excess = self.excess.saturating_sub(1);
+            self.pass(now, &open.waiting);
+            self.bury(now, open.waiting, open.tries, TOO_MANY);
+        }
+    }
+
+    /// What is open of a shard, but for what is under way: that becomes an exception, so that it
+    /// does not keep the place of the shard where it is.
+    fn take_open(&mut self, now: Timestamp, shard: Shard) -> Vec<Open> {
+        let place = self.places.get(&shard);
+        let all_open = place.map(Place::all_open).unwrap_or_default();
+        let mut landed = Vec::new();
+        for sequence in all_open {
+            let Some(open) = self.lanes.find(sequence) else {
+                continue;
+            };
+            match self.lanes.except(sequence) {
+                Some(tries) => self.note_held(open.waiting, tries, now),
+                None => landed.push(open),
+            }
+        }
+        landed
     }
 
     /// An event behind one that is tried again is an exception, too, as long as there is room: the
@@ -358,18 +395,17 @@ impl Forwarding {
 
     fn hold(&mut self, waiting: Waiting, tries: u8, due_at: Timestamp) {
         self.lanes.hold(waiting.sequence, due_at);
+        self.note_held(waiting, tries, due_at);
+    }
+
+    fn note_held(&mut self, waiting: Waiting, tries: u8, due_at: Timestamp) {
         self.unsaved.hold(Held {
             waiting,
             tries,
             due_at,
         });
-        self.close(&waiting);
-    }
-
-    /// What keeps the place of a shard where it is does so no longer.
-    fn close(&mut self, waiting: &Waiting) {
         if let Some(place) = self.places.get_mut(&waiting.shard()) {
-            place.close(waiting.sequence);
+            place.except(waiting.sequence);
         }
         self.queue(waiting.shard());
     }
@@ -388,15 +424,21 @@ impl Forwarding {
         self.pass(m.now(), waiting);
     }
 
-    /// Is done with an event.
+    /// Is done with an open event.
     fn pass(&mut self, now: Timestamp, waiting: &Waiting) {
-        if let Some(done) = self.lanes.remove(waiting.sequence) {
-            if done.is_held() {
-                self.unsaved.release(waiting.sequence);
-            }
-            self.unsaved.pass(now, waiting.shard());
+        match self.lanes.remove(waiting.sequence) {
+            Some(done) if done.is_held() => self.unsaved.release(now, waiting.sequence),
+            Some(_) | None => self.pass_over(now, waiting),
         }
-        self.close(waiting);
+    }
+
+    /// Is done with an event that is no exception.
+    fn pass_over(&mut self, now: Timestamp, waiting: &Waiting) {
+        if let Some(place) = self.places.get_mut(&waiting.shard()) {
+            place.pass(waiting.sequence);
+        }
+        self.unsaved.pass(now, waiting.shard());
+        self.queue(waiting.shard());
     }
 
     fn fail_once(&mut self, m: &mut Moment, waiting: Waiting, why: &str, out: &mut Errands) {
@@ -404,7 +446,7 @@ impl Forwarding {
         let tries = self.lanes.count_try(waiting.sequence);
         if self.is_failed() {
             self.pass(m.now(), &waiting);
-            return self.bury_passed(m.now(), waiting, tries, why);
+            return self.bury(m.now(), waiting, tries, why);
         }
         let waits = self
             .rules
@@ -433,24 +475,28 @@ impl Forwarding {
         self.excess = 0;
         let entry = Entry::integration_disabled(m, &self.destination, why);
         out.change(Change::AppendEntry(Box::new(entry)));
+        let shards: Vec<Shard> = self.places.keys().copied().collect();
+        for shard in shards {
+            self.take_open(m.now(), shard);
+        }
         for open in self.lanes.landed() {
             let (waiting, tries) = (open.waiting, open.tries);
             let why = match waiting.sequence == sequence {
                 true => why,
-                false => "the integration was in failure",
+                false => IN_FAILURE,
             };
             self.pass(m.now(), &waiting);
-            self.bury_passed(m.now(), waiting, tries, why);
+            self.bury(m.now(), waiting, tries, why);
         }
     }
 
     /// Sets an event aside that was never open.
-    fn bury(&mut self, now: Timestamp, waiting: Waiting, tries: u8, why: &str) {
-        self.unsaved.pass(now, waiting.shard());
-        self.bury_passed(now, waiting, tries, why);
+    fn set_aside(&mut self, now: Timestamp, waiting: Waiting, tries: u8, why: &str) {
+        self.pass_over(now, &waiting);
+        self.bury(now, waiting, tries, why);
     }
 
-    fn bury_passed(&mut self, now: Timestamp, waiting: Waiting, tries: u8, why: &str) {
+    fn bury(&mut self, now: Timestamp, waiting: Waiting, tries: u8, why: &str) {
         self.unsaved.bury(DeadLetter {
             waiting,
             tries,

@@ -109,6 +109,27 @@ impl Lanes {
         }
     }
 
+    /// Makes an event under way an exception; says how often it was tried before.
+    pub(super) fn except(&mut self, sequence: Sequence) -> Option<u8> {
+        let open = self.open.get_mut(&sequence)?;
+        if open.stage != Stage::InFlight {
+            return None;
+        }
+        open.stage = Stage::HeldInFlight;
+        self.held += 1;
+        Some(open.tries)
+    }
+
+    /// Whether an event is open.
+    pub(super) fn has(&self, sequence: Sequence) -> bool {
+        self.open.contains_key(&sequence)
+    }
+
+    /// An open event.
+    pub(super) fn find(&self, sequence: Sequence) -> Option<Open> {
+        self.open.get(&sequence).copied()
+    }
+
     /// Takes an event out; says what it was.
     pub(super) fn remove(&mut self, sequence: Sequence) -> Option<Open> {
         let open = self.open.remove(&sequence)?;

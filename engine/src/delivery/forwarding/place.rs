@@ -13,6 +13,8 @@ pub(super) struct Place {
     saved: Sequence,
     /// What was read and is neither done with nor an exception.
     open: BTreeSet<Sequence>,
+    /// What is done with and lies behind something open.
+    ahead: BTreeSet<Sequence>,
     /// Whether there may be something behind what was read.
     more: More,
     /// How much was asked for, while the shard is being read.
@@ -42,6 +44,7 @@ impl Place {
             read: reached,
             saved: reached,
             open: BTreeSet::new(),
+            ahead: BTreeSet::new(),
             more: More::No,
             asked: None,
             queued: Queued::No,
@@ -94,20 +97,35 @@ impl Place {
         self.open.insert(sequence);
     }
 
-    /// An event is done with, or an exception.
-    pub(super) fn close(&mut self, sequence: Sequence) {
+    /// An event is an exception, which does not keep the place where it is.
+    pub(super) fn except(&mut self, sequence: Sequence) {
         self.open.remove(&sequence);
     }
 
-    /// Up to where it is done with, if that is further than was said before.
-    pub(super) fn take_reached(&mut self) -> Option<Sequence> {
+    /// An event is done with.
+    pub(super) fn pass(&mut self, sequence: Sequence) {
+        self.open.remove(&sequence);
+        self.ahead.insert(sequence);
+    }
+
+    /// What is open, in order.
+    pub(super) fn all_open(&self) -> Vec<Sequence> {
+        self.open.iter().copied().collect()
+    }
+
+    /// Up to where it is done with, if that is further than was said before, and with how many
+    /// events more.
+    pub(super) fn take_reached(&mut self) -> Option<(Sequence, i64)> {
         let reached = match self.open.first() {
             Some(Sequence(first)) => Sequence(first - 1),
             None => self.read,
         };
-        (reached > self.saved).then(|| {
-            self.saved = reached;
-            reached
-        })
+        if reached <= self.saved {
+            return None;
+        }
+        self.saved = reached;
+        let left = self.ahead.split_off(&Sequence(reached.0.saturating_add(1)));
+        let passed = std::mem::replace(&mut self.ahead, left);
+        Some((reached, i64::try_from(passed.len()).unwrap_or(i64::MAX)))
     }
 }

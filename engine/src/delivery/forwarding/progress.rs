@@ -15,7 +15,7 @@ use crate::ids::Shard;
 use crate::moment::Timestamp;
 
 /// Events that are passed before that is saved: each save is a commit.
-const PASSED_MAX: i64 = 256;
+const PASSED_MAX: usize = 256;
 
 /// How long passed events may go unsaved.
 const UNSAVED_MS: i64 = 500;
@@ -26,6 +26,8 @@ pub(super) struct Unsaved {
     progress: Progress,
     /// Shards whose place may have moved.
     moved: BTreeSet<Shard>,
+    /// Events that were passed.
+    passed: usize,
     since: Option<Timestamp>,
     urgency: Urgency,
     destination: Stale,
@@ -49,6 +51,7 @@ impl Unsaved {
         Self {
             progress: Progress::none(destination.customer.clone(), destination.id),
             moved: BTreeSet::new(),
+            passed: 0,
             since: None,
             urgency: Urgency::None,
             destination: Stale::No,
@@ -57,7 +60,7 @@ impl Unsaved {
 
     /// An event of a shard is done with.
     pub(super) fn pass(&mut self, now: Timestamp, shard: Shard) {
-        self.progress.passed += 1;
+        self.passed += 1;
         self.moved.insert(shard);
         self.since.get_or_insert(now);
     }
@@ -69,9 +72,12 @@ impl Unsaved {
         self.urgency = Urgency::Now;
     }
 
-    /// An event is no exception any more.
-    pub(super) fn release(&mut self, sequence: Sequence) {
+    /// An event is no exception any more: it is done with.
+    pub(super) fn release(&mut self, now: Timestamp, sequence: Sequence) {
         self.progress.released.push(sequence);
+        self.progress.passed += 1;
+        self.passed += 1;
+        self.since.get_or_insert(now);
     }
 
     /// An event is set aside.
@@ -107,17 +113,18 @@ impl Unsaved {
         out: &mut Errands,
     ) {
         let is_due = self.due_at().is_some_and(|due_at| due_at <= now);
-        if self.urgency == Urgency::None && !is_due && self.progress.passed < PASSED_MAX {
+        if self.urgency == Urgency::None && !is_due && self.passed < PASSED_MAX {
             return;
         }
         if self.destination == Stale::Yes {
             out.change(Change::PutDestination(Box::new(destination.clone())));
         }
         for shard in &self.moved {
-            let reached = places.get_mut(shard).and_then(Place::take_reached);
-            self.progress
-                .reached
-                .extend(reached.map(|reached| (*shard, reached)));
+            let place = places.get_mut(shard);
+            if let Some((reached, passed)) = place.and_then(Place::take_reached) {
+                self.progress.reached.push((*shard, reached));
+                self.progress.passed += passed;
+            }
         }
         let progress = std::mem::replace(self, Self::of(destination)).progress;
         if !progress.is_empty() {

@@ -1,0 +1,255 @@
+//! What does a destination get, in which order, how often is it tried, and what is left after the
+//! service fell?
+
+#[path = "forwarding/office.rs"]
+mod office;
+
+use engine::delivery::destination::{DestinationState, EventTypes};
+use engine::delivery::forwarding::{Delivered, NotActive};
+use engine::event::EventType;
+use proptest::collection::vec;
+use proptest::prelude::{ProptestConfig, Strategy, any, prop_oneof, proptest};
+
+use office::{Office, WAITS_MS, not_taken};
+
+#[test]
+fn events_of_a_device_are_delivered_one_by_one_and_of_many_side_by_side() {
+    let mut office = Office::open();
+    office.happen(1, 3);
+    office.happen(2, 2);
+    assert_eq!(office.under_way(), ["1/1", "2/1"]);
+    office.end("1/1", Delivered::Taken);
+    assert_eq!(office.under_way(), ["1/2", "2/1"]);
+    office.end("2/1", Delivered::Taken);
+    office.end("2/2", Delivered::Taken);
+    assert_eq!(office.under_way(), ["1/2"]);
+    office.end_all(&Delivered::Taken);
+    assert_eq!(office.taken(), ["1/1", "2/1", "2/2", "1/2", "1/3"]);
+    assert_eq!(office.state(), DestinationState::Active);
+}
+
+#[test]
+fn no_more_are_under_way_than_may_be() {
+    let mut office = Office::open();
+    for device in 0..50 {
+        office.happen(device, 2);
+    }
+    assert_eq!(office.under_way().len(), office::PARALLEL_MAX);
+    office.end_all(&Delivered::Taken);
+    assert_eq!(office.taken().len(), 100);
+    assert_eq!(office.most_under_way, office::PARALLEL_MAX);
+}
+
+#[test]
+fn what_is_not_wanted_is_passed_over() {
+    let mut office = Office::telling([EventType::Lifecycle].into_iter().collect());
+    office.happen_as(1, EventType::TelemetryData);
+    office.happen_as(1, EventType::Lifecycle);
+    office.happen_as(1, EventType::TelemetryData);
+    assert_eq!(office.under_way(), ["1/2"]);
+    office.end_all(&Delivered::Taken);
+    office.pass_time(1_000);
+    assert_eq!(office.passed(), 3);
+    office.restart_service();
+    assert!(office.under_way().is_empty(), "nothing is left to be read");
+}
+
+#[test]
+fn what_is_not_taken_is_tried_again_while_other_devices_go_on() {
+    let mut office = Office::open();
+    office.happen(1, 2);
+    office.happen(2, 2);
+    office.end("1/1", not_taken());
+    office.end_all(&Delivered::Taken);
+    assert_eq!(office.taken(), ["2/1", "2/2"], "1/2 waits behind 1/1");
+    office.pass_time(WAITS_MS[0] - 1);
+    assert!(office.under_way().is_empty());
+    office.pass_time(1);
+    assert_eq!(office.under_way(), ["1/1"]);
+    office.end_all(&Delivered::Taken);
+    assert_eq!(office.taken(), ["2/1", "2/2", "1/1", "1/2"]);
+    office.pass_time(1_000);
+    assert!(office.kept.held.is_empty());
+}
+
+#[test]
+fn tries_are_counted_across_a_fall_of_the_service() {
+    let mut office = Office::open();
+    office.happen(1, 1);
+    office.end("1/1", not_taken());
+    for wait_ms in WAITS_MS {
+        office.restart_service();
+        office.pass_time(wait_ms);
+        office.end("1/1", not_taken());
+    }
+    assert_eq!(office.state(), DestinationState::Failed);
+    assert_eq!(office.dead(), ["1/1 after 5"]);
+    assert_eq!(office.log, ["CloudIntegrator[IntegrationDisabled]"]);
+}
+
+#[test]
+fn a_failed_destination_gets_dead_letters_until_it_is_restarted() {
+    let mut office = Office::open();
+    office.fail();
+    office.happen(2, 2);
+    assert!(office.under_way().is_empty());
+    assert_eq!(office.dead(), ["1/1 after 5", "2/1 after 0", "2/2 after 0"]);
+    assert_eq!(office.replay(), Err(NotActive));
+
+    office.restart();
+    assert_eq!(office.state(), DestinationState::Active);
+    assert_eq!(
+        office.log.last().unwrap(),
+        "CloudIntegrator[IntegrationRestarted]"
+    );
+    office.happen(2, 1);
+    office.end_all(&Delivered::Taken);
+    assert_eq!(office.taken(), ["2/3"]);
+    assert_eq!(office.dead().len(), 3, "they wait for a replay");
+}
+
+#[test]
+fn a_replay_delivers_dead_letters_in_order_and_before_anything_new() {
+    let mut office = Office::open();
+    office.fail();
+    office.happen(2, 600);
+    office.restart();
+    assert_eq!(office.replay(), Ok(()));
+    office.happen(2, 1);
+    office.end_all(&Delivered::Taken);
+    let mut expected = vec!["1/1".to_owned()];
+    expected.extend((1..=601).map(|number| format!("2/{number}")));
+    let mut taken = office.taken();
+    taken.sort_by_key(|name| name.starts_with("2/"));
+    assert_eq!(taken, expected);
+    office.pass_time(1_000);
+    assert!(office.dead().is_empty() && office.kept.held.is_empty());
+}
+
+#[test]
+fn a_replay_goes_on_after_a_fall_of_the_service() {
+    let mut office = Office::open();
+    office.fail();
+    office.happen(2, 600);
+    office.restart();
+    assert_eq!(office.replay(), Ok(()));
+    office.end("2/1", Delivered::Taken);
+    office.restart_service();
+    office.end_all(&Delivered::Taken);
+    assert!(office.dead().is_empty());
+    assert_eq!(office.taken_once().len(), 601);
+}
+
+#[test]
+fn an_endpoint_that_is_down_is_not_called_for_each_device() {
+    let mut office = Office::open();
+    for device in 0..400 {
+        office.happen(device, 1);
+    }
+    office.end_all(&not_taken());
+    let tried = office.tries;
+    assert!(tried < 2 * office::PARALLEL_MAX, "{tried} tries");
+    office.pass_time(WAITS_MS[0]);
+    office.end_all(&Delivered::Taken);
+    assert_eq!(office.taken_once().len(), 400);
+}
+
+#[test]
+fn beyond_its_bound_the_oldest_are_set_aside_and_the_customer_is_told_once() {
+    let mut office = Office::open();
+    for device in 0..200 {
+        office.happen(device, 2);
+    }
+    office.note_backlog(office::BACKLOG_MAX + 50);
+    office.note_backlog(office::BACKLOG_MAX + 40);
+    assert_eq!(office.log, ["CloudIntegrator[EventsSetAside]"]);
+    office.happen(7, 300);
+    office.end_all(&Delivered::Taken);
+    let aside = 50 + usize::try_from(office::BACKLOG_MAX / 10).unwrap();
+    assert_eq!(office.dead().len(), aside);
+    assert_eq!(office.taken_once().len() + aside, 700);
+}
+
+#[test]
+fn an_event_that_is_kept_no_more_is_passed_over() {
+    let mut office = Office::open();
+    office.happen(1, 2);
+    office.end("1/1", Delivered::Gone);
+    office.end_all(&Delivered::Taken);
+    office.pass_time(1_000);
+    assert_eq!(office.taken(), ["1/2"]);
+    assert_eq!(office.passed(), 2);
+}
+
+#[test]
+fn a_new_destination_wants_nothing_of_before() {
+    let usual = EventTypes::usual();
+    assert!(usual.has(EventType::TelemetryData) && !usual.has(EventType::ActionResult));
+    let mut office = Office::open();
+    office.happen(1, 1);
+    office.end_all(&Delivered::Taken);
+    office.pass_time(1_000);
+    office.restart_service();
+    assert!(office.under_way().is_empty());
+}
+
+/// What can befall a destination.
+#[derive(Clone, Debug)]
+enum Twist {
+    Happen(u8, u8),
+    Take(u8),
+    Refuse(u8),
+    Lose(u8),
+    PassTime(u16),
+    Fall,
+    Restart,
+    Replay,
+    Backlog(u8),
+}
+
+fn twists() -> impl Strategy<Value = Vec<Twist>> {
+    let twist = prop_oneof![
+        6 => (0..20u8, 1..60u8).prop_map(|(device, count)| Twist::Happen(device, count)),
+        8 => any::<u8>().prop_map(Twist::Take),
+        5 => any::<u8>().prop_map(Twist::Refuse),
+        1 => any::<u8>().prop_map(Twist::Lose),
+        4 => any::<u16>().prop_map(Twist::PassTime),
+        2 => proptest::strategy::Just(Twist::Fall),
+        1 => proptest::strategy::Just(Twist::Restart),
+        1 => proptest::strategy::Just(Twist::Replay),
+        1 => any::<u8>().prop_map(Twist::Backlog),
+    ];
+    vec(twist, 1..200)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// Whatever befalls it, once it takes everything again a destination has every event or a dead
+    /// letter of it, and after a replay every event; and each time in order, device by device.
+    #[test]
+    fn nothing_is_lost_and_nothing_is_out_of_order(twists in twists()) {
+        let mut office = Office::open();
+        for twist in twists {
+            match twist {
+                Twist::Happen(device, count) => office.happen(device.into(), count.into()),
+                Twist::Take(which) => office.end_one(which, Delivered::Taken),
+                Twist::Refuse(which) => office.end_one(which, not_taken()),
+                Twist::Lose(which) => office.end_one(which, Delivered::Gone),
+                Twist::PassTime(ms) => office.pass_time(ms.into()),
+                Twist::Fall => office.restart_service(),
+                Twist::Restart => office.restart(),
+                Twist::Replay => {
+                    let _ = office.replay();
+                }
+                Twist::Backlog(over) => office.note_backlog(office::BACKLOG_MAX + u64::from(over)),
+            }
+            office.assert_sound();
+        }
+        office.restart();
+        office.heal();
+        assert!(office.replay().is_ok());
+        office.heal();
+        office.assert_complete();
+    }
+}

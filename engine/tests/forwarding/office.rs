@@ -1,0 +1,401 @@
+//! A post office in memory: what happens, what is under way, what is kept, and what a destination
+//! took.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use engine::change::{Batch, Change};
+use engine::delivery::destination::{
+    Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
+};
+use engine::delivery::forwarding::{
+    Delivered, DeliveryRules, Errand, Errands, Forwarding, NotActive,
+};
+use engine::delivery::letter::{DeadLetter, Held, Progress, Sequence, Standing, Waiting};
+use engine::event::EventType;
+use engine::ids::{CustomerId, DestinationId, DeviceId, DeviceKey, EventId, Shard};
+use engine::moment::{Moment, Timestamp};
+
+pub(crate) const WAITS_MS: [i64; 4] = [150, 180, 420, 1_020];
+pub(crate) const PARALLEL_MAX: usize = 8;
+pub(crate) const BACKLOG_MAX: u64 = 100;
+
+const START: Timestamp = Timestamp::from_ms(1_795_000_000_000);
+
+pub(crate) fn not_taken() -> Delivered {
+    Delivered::NotTaken {
+        why: "the endpoint answered 500".into(),
+    }
+}
+
+/// What is kept.
+pub(crate) struct Kept {
+    destination: Destination,
+    reached: BTreeMap<Shard, Sequence>,
+    pub(crate) held: BTreeMap<Sequence, Held>,
+    dead: BTreeMap<Sequence, DeadLetter>,
+    passed: i64,
+}
+
+/// A post office with one destination.
+pub(crate) struct Office {
+    forwarding: Forwarding,
+    pub(crate) kept: Kept,
+    waiting: BTreeMap<Shard, Vec<Waiting>>,
+    names: BTreeMap<Sequence, (u16, u32)>,
+    counts: BTreeMap<u16, u32>,
+    under_way: BTreeSet<Sequence>,
+    reads: Vec<Errand>,
+    taken: Vec<Sequence>,
+    /// What was taken, or is gone.
+    done: BTreeSet<Sequence>,
+    by_device: BTreeMap<u16, BTreeSet<Sequence>>,
+    pub(crate) log: Vec<String>,
+    pub(crate) tries: usize,
+    pub(crate) most_under_way: usize,
+    now: Timestamp,
+    last: u64,
+}
+
+impl Office {
+    pub(crate) fn open() -> Self {
+        Self::telling(EventTypes::usual())
+    }
+
+    pub(crate) fn telling(wants: EventTypes) -> Self {
+        let destination = destination(wants);
+        let kept = Kept {
+            destination: destination.clone(),
+            reached: BTreeMap::new(),
+            held: BTreeMap::new(),
+            dead: BTreeMap::new(),
+            passed: 0,
+        };
+        let standing = Standing::default();
+        Self {
+            forwarding: Forwarding::restore(rules(), destination, standing, Vec::new()),
+            kept,
+            waiting: BTreeMap::new(),
+            names: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            under_way: BTreeSet::new(),
+            reads: Vec::new(),
+            taken: Vec::new(),
+            done: BTreeSet::new(),
+            by_device: BTreeMap::new(),
+            log: Vec::new(),
+            tries: 0,
+            most_under_way: 0,
+            now: START,
+            last: 0,
+        }
+    }
+
+    /// So many events of a device happen, each of them told at once.
+    pub(crate) fn happen(&mut self, device: u16, count: u32) {
+        for _ in 0..count {
+            self.happen_as(device, EventType::TelemetryData);
+        }
+    }
+
+    pub(crate) fn happen_as(&mut self, device: u16, event_type: EventType) {
+        // Some numbers are nobody's.
+        self.last += 1 + u64::from(device % 3);
+        let sequence = Sequence(self.last);
+        let number = self.counts.entry(device).or_default();
+        *number += 1;
+        self.names.insert(sequence, (device, *number));
+        let waiting = Waiting {
+            sequence,
+            device: key(device),
+            event: EventId::from_bytes(u128::from(self.last).to_be_bytes()),
+            event_type,
+        };
+        if self.kept.destination.wants.has(event_type) {
+            self.by_device.entry(device).or_default().insert(sequence);
+        }
+        let shard = waiting.shard();
+        self.waiting.entry(shard).or_default().push(waiting);
+        self.step(|it, m, out| it.note_news(m, vec![shard], out));
+    }
+
+    pub(crate) fn under_way(&self) -> Vec<String> {
+        self.under_way.iter().map(|it| self.name(*it)).collect()
+    }
+
+    pub(crate) fn taken(&self) -> Vec<String> {
+        self.taken.iter().map(|it| self.name(*it)).collect()
+    }
+
+    pub(crate) fn taken_once(&self) -> BTreeSet<Sequence> {
+        self.taken.iter().copied().collect()
+    }
+
+    pub(crate) fn dead(&self) -> Vec<String> {
+        let dead = self.kept.dead.values();
+        dead.map(|it| format!("{} after {}", self.name(it.waiting.sequence), it.tries))
+            .collect()
+    }
+
+    pub(crate) fn passed(&self) -> i64 {
+        self.kept.passed
+    }
+
+    pub(crate) fn state(&self) -> DestinationState {
+        assert_eq!(self.kept.destination, *self.forwarding.destination());
+        self.kept.destination.state
+    }
+
+    pub(crate) fn end(&mut self, name: &str, delivered: Delivered) {
+        let found = self.under_way.iter().find(|it| self.name(**it) == name);
+        let sequence = *found.unwrap_or_else(|| panic!("{name} is not under way"));
+        self.deliver(sequence, delivered);
+    }
+
+    /// Ends one of those under way, if there are any.
+    pub(crate) fn end_one(&mut self, which: u8, delivered: Delivered) {
+        let count = self.under_way.len().max(1);
+        let found = self.under_way.iter().nth(usize::from(which) % count);
+        if let Some(sequence) = found.copied() {
+            self.deliver(sequence, delivered);
+        }
+    }
+
+    pub(crate) fn end_all(&mut self, delivered: &Delivered) {
+        while let Some(sequence) = self.under_way.first().copied() {
+            self.deliver(sequence, delivered.clone());
+        }
+    }
+
+    pub(crate) fn pass_time(&mut self, ms: i64) {
+        self.now = self.now.plus_ms(ms);
+        self.step(|it, m, out| it.handle_timeout(m, out));
+    }
+
+    pub(crate) fn note_backlog(&mut self, waiting: u64) {
+        self.step(|it, m, out| it.note_backlog(m, waiting, out));
+    }
+
+    /// Uses up the tries of the first event of device 1.
+    pub(crate) fn fail(&mut self) {
+        self.happen(1, 1);
+        self.end("1/1", not_taken());
+        for wait_ms in WAITS_MS {
+            self.pass_time(wait_ms);
+            self.end("1/1", not_taken());
+        }
+    }
+
+    pub(crate) fn restart(&mut self) {
+        self.step(|it, m, out| {
+            it.restart(m, out);
+        });
+    }
+
+    pub(crate) fn replay(&mut self) -> Result<(), NotActive> {
+        let mut answer = Ok(());
+        self.step(|it, m, out| answer = it.replay(m, out));
+        answer
+    }
+
+    /// The service falls in the middle of everything and starts anew.
+    pub(crate) fn restart_service(&mut self) {
+        self.under_way.clear();
+        self.reads.clear();
+        let standing = Standing {
+            since: Sequence(0),
+            reached: self.kept.reached.clone().into_iter().collect(),
+            held: self.kept.held.values().copied().collect(),
+        };
+        let is_left = |(shard, rows): (&Shard, &Vec<Waiting>)| {
+            let reached = self.kept.reached.get(shard).copied().unwrap_or_default();
+            (rows.last()?.sequence > reached).then_some(*shard)
+        };
+        let waiting_in = self.waiting.iter().filter_map(is_left).collect();
+        let destination = self.kept.destination.clone();
+        self.forwarding = Forwarding::restore(rules(), destination, standing, waiting_in);
+        self.step(|it, m, out| it.handle_timeout(m, out));
+    }
+
+    /// The destination takes everything until nothing is left.
+    pub(crate) fn heal(&mut self) {
+        loop {
+            self.end_all(&Delivered::Taken);
+            let Some(at) = self.forwarding.next_timeout() else {
+                break;
+            };
+            self.pass_time(at.since_ms(self.now).max(0));
+        }
+    }
+
+    pub(crate) fn assert_sound(&self) {
+        assert!(self.under_way.len() <= PARALLEL_MAX);
+        assert_eq!(self.forwarding.in_flight(), self.under_way.len());
+        let devices: BTreeSet<u16> = self.under_way.iter().map(|it| self.names[it].0).collect();
+        assert_eq!(devices.len(), self.under_way.len(), "one of a device");
+        for sequence in self.kept.held.keys() {
+            assert!(!self.kept.dead.contains_key(sequence), "held or dead");
+        }
+    }
+
+    /// Everything was taken or is gone, in order, and what is kept says so.
+    pub(crate) fn assert_complete(&self) {
+        assert!(self.kept.held.is_empty() && self.kept.dead.is_empty());
+        for sequence in self.names.keys() {
+            assert!(self.done.contains(sequence), "{}", self.name(*sequence));
+        }
+        let happened = i64::try_from(self.names.len()).expect("few happen");
+        assert_eq!(self.kept.passed, happened, "each is passed once");
+        for (shard, rows) in &self.waiting {
+            let last = rows.last().expect("a shard has rows").sequence;
+            assert_eq!(self.kept.reached.get(shard), Some(&last));
+        }
+    }
+
+    fn deliver(&mut self, sequence: Sequence, delivered: Delivered) {
+        assert!(self.under_way.remove(&sequence));
+        self.tries += 1;
+        match &delivered {
+            Delivered::Taken => {
+                self.taken.push(sequence);
+                self.done.insert(sequence);
+            }
+            Delivered::Gone => {
+                self.done.insert(sequence);
+            }
+            Delivered::NotTaken { .. } => {}
+        }
+        self.step(|it, m, out| it.handle_delivered(m, sequence, delivered, out));
+    }
+
+    fn step(&mut self, input: impl FnOnce(&mut Forwarding, &mut Moment, &mut Errands)) {
+        self.take_step(input);
+        while !self.reads.is_empty() {
+            match self.reads.remove(0) {
+                Errand::Read { shard, after, max } => {
+                    let rows = self.waiting.get(&shard).into_iter().flatten();
+                    let behind = rows.filter(|row| row.sequence > after);
+                    let rows: Vec<Waiting> = behind.take(max as usize).copied().collect();
+                    self.take_step(|it, m, out| it.handle_rows(m, shard, rows, out));
+                }
+                Errand::ReadDead { after, max } => {
+                    let dead = self.kept.dead.values();
+                    let behind = dead.filter(|it| Some(it.waiting.sequence) > after);
+                    let letters: Vec<DeadLetter> = behind.take(max as usize).cloned().collect();
+                    self.take_step(|it, m, out| it.handle_dead(m, letters, out));
+                }
+                Errand::Deliver(_) => unreachable!("it is under way"),
+            }
+        }
+    }
+
+    fn take_step(&mut self, input: impl FnOnce(&mut Forwarding, &mut Moment, &mut Errands)) {
+        let mut m = Moment::new(self.now, 7);
+        let mut out = Errands::new();
+        input(&mut self.forwarding, &mut m, &mut out);
+        let (batch, errands) = out.settle();
+        self.keep(batch);
+        for errand in errands {
+            match errand {
+                Errand::Deliver(waiting) => {
+                    self.assert_in_order(&waiting);
+                    assert!(self.under_way.insert(waiting.sequence), "under way twice");
+                }
+                Errand::Read { .. } | Errand::ReadDead { .. } => self.reads.push(errand),
+            }
+        }
+        self.most_under_way = self.most_under_way.max(self.under_way.len());
+    }
+
+    /// What came before of the same device, and is wanted, was taken, is gone or was set aside.
+    fn assert_in_order(&self, waiting: &Waiting) {
+        let (device, _) = self.names[&waiting.sequence];
+        for sequence in self.by_device[&device].range(..waiting.sequence) {
+            let is_settled = self.done.contains(sequence) || self.kept.dead.contains_key(sequence);
+            assert!(is_settled, "{} comes first", self.name(*sequence));
+        }
+    }
+
+    fn keep(&mut self, batch: Batch) {
+        for change in batch.changes {
+            match change {
+                Change::PutDestination(destination) => self.kept.destination = *destination,
+                Change::PutProgress(progress) => self.kept.advance(*progress),
+                Change::AppendEntry(entry) => self.log.push(entry.message.to_string()),
+                other => panic!("not a destination's to change: {other:?}"),
+            }
+        }
+    }
+
+    fn name(&self, sequence: Sequence) -> String {
+        let (device, number) = self.names[&sequence];
+        format!("{device}/{number}")
+    }
+}
+
+impl Kept {
+    fn advance(&mut self, progress: Progress) {
+        for (shard, reached) in progress.reached {
+            let before = self.reached.insert(shard, reached);
+            assert!(
+                before.is_none_or(|before| before < reached),
+                "it only goes on"
+            );
+        }
+        for held in progress.held {
+            self.held.insert(held.waiting.sequence, held);
+        }
+        for sequence in progress.released {
+            assert!(
+                self.held.remove(&sequence).is_some(),
+                "what is released was held"
+            );
+        }
+        for sequence in progress.revived {
+            assert!(
+                self.dead.remove(&sequence).is_some(),
+                "what is revived was dead"
+            );
+        }
+        for letter in progress.buried {
+            self.dead.insert(letter.waiting.sequence, letter);
+        }
+        self.passed += progress.passed;
+    }
+}
+
+fn rules() -> Arc<DeliveryRules> {
+    Arc::new(DeliveryRules {
+        waits_ms: WAITS_MS.into(),
+        parallel_max: PARALLEL_MAX,
+        backlog_max: BACKLOG_MAX,
+    })
+}
+
+fn key(device: u16) -> DeviceKey {
+    let device = DeviceId::parse(&format!("meter-{device}")).unwrap();
+    DeviceKey::of(&customer(), &device)
+}
+
+fn customer() -> CustomerId {
+    CustomerId::parse("acme").unwrap()
+}
+
+fn destination(wants: EventTypes) -> Destination {
+    Destination {
+        id: DestinationId::from_bytes([5; 16]),
+        customer: customer(),
+        name: "ours".into(),
+        target: Target::Webhook(Webhook {
+            url: "https://example.com/".into(),
+            headers: Box::default(),
+            secret: None,
+            json: JsonPayload::AsText,
+        }),
+        wants,
+        state: DestinationState::RolledOut,
+        replay: Replay::None,
+        created_at: START,
+        updated_at: START,
+    }
+}
