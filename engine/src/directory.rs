@@ -5,6 +5,8 @@
 
 pub mod amending;
 pub mod customer;
+pub mod definition;
+pub mod destination;
 pub mod device;
 pub mod import;
 pub mod psk;
@@ -34,6 +36,9 @@ pub enum Refusal {
     /// There is no such device.
     #[error("there is no such device")]
     DeviceUnknown,
+    /// There is no such destination.
+    #[error("there is no such destination")]
+    DestinationUnknown,
     /// Another customer has the id.
     #[error("a customer with this id exists")]
     CustomerExists,
@@ -43,6 +48,33 @@ pub enum Refusal {
     /// The customer has as many API clients as one may have.
     #[error("a customer may have at most {max} clients")]
     TooManyClients {
+        /// How many one may have.
+        max: usize,
+    },
+    /// There is no such definition of an object.
+    #[error("there is no such definition of an object")]
+    DefinitionUnknown,
+    /// The object is one that the service relies on.
+    #[error("object {object} cannot be defined anew")]
+    ObjectReserved {
+        /// Its number.
+        object: u16,
+    },
+    /// The customer has as many definitions of objects as one may have.
+    #[error("a customer may have at most {max} definitions of objects")]
+    TooManyDefinitions {
+        /// How many one may have.
+        max: usize,
+    },
+    /// The definitions of the customer together are as long as they may be.
+    #[error("the definitions of a customer may have at most {max} bytes together")]
+    DefinitionsTooLong {
+        /// How many bytes they may have.
+        max: usize,
+    },
+    /// The customer has as many destinations as one may have.
+    #[error("a customer may have at most {max} destinations")]
+    TooManyDestinations {
         /// How many one may have.
         max: usize,
     },

@@ -72,6 +72,16 @@ pub const REGISTRATION_PACE: u16 = 100;
 /// long, and the next ones say no more.
 pub const UNREADABLE_LOG_MS: i64 = 60_000;
 
+/// Objects of one device that are read when it registers or updates its registration, the lowest
+/// numbers first: several times what devices offer, few enough that their paths fit the datagram of
+/// one request, and that reading them one by one is over in a few minutes. Further ones are not
+/// read.
+pub const REPORT_OBJECTS_MAX: usize = 64;
+
+/// That an object of a device cannot be read is logged at most this often: devices of one kind fail
+/// alike, and a fleet that updates every few minutes must not fill its owner's log.
+pub const REPORT_FAILURE_LOG_MS: i64 = DAY_MS;
+
 /// Resources of one device whose last value is known: many times what devices offer, and a bound on
 /// what a device that makes paths up can have kept. The values of further ones are in the history
 /// alone.
@@ -92,6 +102,31 @@ pub const OVERLOAD_MAX_AGE_S: u32 = 10;
 
 /// API clients a customer may have: they are listed on one page; one more is refused with 409.
 pub const CLIENTS_MAX: usize = 100;
+
+/// Destinations a customer may have: each reads and keeps for itself what waits, so that none delays
+/// another, and a customer tells few systems, which tell the others. One more is refused with 409.
+pub const DESTINATIONS_MAX: usize = 20;
+
+/// The bytes of the URL of a webhook: more than any is known to have, and less than servers are known
+/// to refuse. A longer one is refused.
+pub const WEBHOOK_URL_BYTES_MAX: usize = 2_048;
+
+/// Headers a customer may have sent with each event; one more is refused.
+pub const WEBHOOK_HEADERS_MAX: usize = 20;
+
+/// The bytes of one of them, name and value: a token with many claims fits.
+pub const WEBHOOK_HEADER_BYTES_MAX: usize = 4_096;
+
+/// The bytes of all of them: servers commonly take 8 KiB of headers.
+pub const WEBHOOK_HEADERS_BYTES_MAX: usize = 8_192;
+
+/// Definitions of objects a customer may have, versions counted each: they are listed on one page,
+/// and a fleet has a few dozen private objects. One more is refused with 409.
+pub const DEFINITIONS_MAX: usize = 200;
+
+/// The bytes of all definitions of a customer: they are read when the service starts and whenever
+/// the customer chooses anew, in some hundredths of a second. More are refused with 409.
+pub const DEFINITIONS_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 
 /// Names looked at in search of devices by how their names begin. To look at one costs some
 /// microseconds, so a search takes a tenth of a second at most. A customer with more devices whose

@@ -27,20 +27,21 @@ pub struct Amendments {
     pub name: Amendment<Box<str>>,
 }
 
-/// What becomes of something a device may have.
+/// What becomes of something a thing may have.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum Amendment<T> {
     /// It stays as it is.
     #[default]
     Keep,
-    /// The device has it no longer.
+    /// The thing has it no longer.
     Remove,
-    /// The device has this from now on.
+    /// The thing has this from now on.
     Put(T),
 }
 
 impl<T> Amendment<T> {
-    fn apply(self, was: Option<T>) -> Option<T> {
+    /// What there is from now on where there was this.
+    pub fn apply(self, was: Option<T>) -> Option<T> {
         match self {
             Self::Keep => was,
             Self::Remove => None,
