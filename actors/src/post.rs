@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use actix::{Actor as _, Addr};
 use actix_rt::Arbiter;
-use engine::delivery::address::Policy;
+use engine::delivery::address::policy::Policy;
 use engine::delivery::destination::{Destination, EventTypes, Target};
 use engine::delivery::forwarding::{DeliveryRules, NotActive};
 use engine::ids::{CustomerId, DestinationId};

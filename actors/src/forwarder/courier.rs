@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use engine::delivery::address::{Headers, Policy, WebhookUrl};
+use engine::delivery::address::WebhookUrl;
+use engine::delivery::address::headers::Headers;
+use engine::delivery::address::policy::Policy;
 use engine::delivery::body;
 use engine::delivery::destination::{Destination, Target, Webhook};
 use engine::delivery::forwarding::Delivered;
@@ -91,7 +93,7 @@ impl Courier {
 
     /// Brings an event that says no more than that the destination is reached.
     pub(super) async fn test(&self, id: EventId, at: Timestamp) -> Result<Posted, Unusable> {
-        self.post(id, None, body::render_test(id, at)).await
+        self.post(id, None, body::render_test(&id, at)).await
     }
 
     async fn post(
