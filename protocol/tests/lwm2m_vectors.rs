@@ -2,9 +2,9 @@
 //!
 //! Reads the recorded conversations under `vectors/coap`: who speaks, what was said, the bytes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path as FilePath;
+use std::path::{Path as FilePath, PathBuf};
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
@@ -156,16 +156,72 @@ fn a_firmware_package_is_written_as_a_real_server_writes_it() {
 }
 
 #[test]
-fn an_answer_in_a_structured_format_is_named_and_not_misread() {
-    let formats: BTreeSet<u16> = answered_reads()
-        .filter_map(|(path, answer)| {
-            let format = answer.content_format().filter(|format| !is_read(*format))?;
-            let read = payload::decode(Some(format), path, &answer.payload, type_of);
-            assert_eq!(read, Err(Undecodable::UnsupportedFormat(format)));
-            Some(format.0)
-        })
+fn every_recorded_answer_in_a_structured_format_becomes_its_values() {
+    let recorded = recorded();
+    let answers = recorded.iter().map(|(message, _)| message);
+    let answers = answers.filter(|message| message.code == Code::CONTENT);
+    let mut counts = BTreeMap::new();
+    for answer in answers.filter(|message| message.observe().is_none()) {
+        let mut asked = recorded.iter().map(|(message, _)| message);
+        let request = asked.find(|other| other.code == Code::GET && other.token == answer.token);
+        let (Some(format), Some(path)) = (answer.content_format(), request.and_then(path_of))
+        else {
+            continue;
+        };
+        if is_structured(format) {
+            let values = payload::decode(Some(format), path, &answer.payload, type_of).unwrap();
+            let all: &mut Vec<(String, usize)> = counts.entry(format.0).or_default();
+            all.push((path.to_string(), values.len()));
+        }
+    }
+    let device = |leshan, anjay| {
+        let counts = [("/3/0".to_owned(), leshan), ("/3/0".to_owned(), anjay)];
+        counts.to_vec()
+    };
+    let expected = [
+        (
+            60,
+            [("/3/0/9".to_owned(), 1), ("/3/0/9".to_owned(), 1)].to_vec(),
+        ),
+        (110, device(20, 16)),
+        (112, device(20, 16)),
+        (11543, device(20, 16)),
+    ];
+    assert_eq!(counts, BTreeMap::from(expected));
+}
+
+#[test]
+fn what_a_device_says_of_itself_is_the_same_in_every_format() {
+    for device in ["anjay", "leshan"] {
+        let file = format!("device_management_in_all_formats_leshan_{device}.hex");
+        let told = |format: u16| -> Reading {
+            let read = instance_in(&file, ContentFormat(format));
+            // What a device measures anew at each read is another each time.
+            let moving = [9, 10, 13, 20].map(|id| Path::resource(3, 0, id));
+            let is_still = |(path, _): &(Path, Value)| !moving.contains(path);
+            read.into_iter().filter(is_still).collect()
+        };
+        let as_tlv = told(11542);
+        assert!(as_tlv.len() > 10);
+        for format in [110, 112, 11543] {
+            let differences: Vec<_> = told(format)
+                .into_iter()
+                .filter(|(path, value)| as_tlv.get(path) != Some(value))
+                .collect();
+            assert_eq!(differences, [], "{device} {format}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_lists_links_is_not_taken_for_a_number() {
+    let links = Some(ContentFormat::LINK_FORMAT);
+    let listed = answered_reads().filter(|(_, answer)| answer.content_format() == links);
+    let reasons: Vec<_> = listed
+        .map(|(path, answer)| payload::decode(links, path, &answer.payload, type_of))
         .collect();
-    assert_eq!(formats, BTreeSet::from([40, 60, 112]));
+    let unsupported = Err(Undecodable::UnsupportedFormat(ContentFormat::LINK_FORMAT));
+    assert_eq!(reasons, [unsupported.clone(), unsupported]);
 }
 
 #[test]
@@ -281,8 +337,28 @@ fn path_of(message: &Message) -> Option<Path> {
     Path::from_segments(message.uri_path()).ok()
 }
 
-fn is_read(format: ContentFormat) -> bool {
-    [ContentFormat::TEXT, ContentFormat::LWM2M_TLV].contains(&format)
+fn is_structured(format: ContentFormat) -> bool {
+    let formats = [
+        ContentFormat::CBOR,
+        ContentFormat::SENML_JSON,
+        ContentFormat::SENML_CBOR,
+        ContentFormat::LWM2M_JSON,
+    ];
+    formats.contains(&format)
+}
+
+/// What the device of a recording told of itself when it was asked in a format.
+fn instance_in(file: &str, format: ContentFormat) -> Reading {
+    let device = Path::instance(3, 0);
+    let recorded = recorded_in(file);
+    let asks = |message: &&Message| message.accept() == Some(format);
+    let messages = recorded.iter().map(|(message, _)| message);
+    let mut requests = messages.clone().filter(asks);
+    let request = requests.find(|message| path_of(message) == Some(device));
+    let token = request.expect("the instance is read in each format").token;
+    let is_answer = |message: &&Message| message.code == Code::CONTENT && message.token == token;
+    let answer = messages.clone().find(is_answer).expect("each is answered");
+    payload::decode(answer.content_format(), device, &answer.payload, type_of).unwrap()
 }
 
 fn type_of(path: Path) -> Option<DataType> {
@@ -291,16 +367,25 @@ fn type_of(path: Path) -> Option<DataType> {
 }
 
 fn recorded() -> Vec<(Message, Vec<u8>)> {
-    let folder = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/coap");
-    let mut files: Vec<_> = fs::read_dir(folder)
+    let mut files: Vec<_> = fs::read_dir(folder())
         .expect("the vectors are part of the repository")
         .map(|entry| entry.expect("a folder can be listed").path())
         .collect();
     files.sort();
-    let read = |file| fs::read_to_string(file).expect("a vector file is text");
-    let texts: Vec<String> = files.iter().map(read).collect();
-    let lines = texts.iter().flat_map(|text| text.lines());
-    lines
+    files.iter().flat_map(|file| messages_of(file)).collect()
+}
+
+fn recorded_in(file: &str) -> Vec<(Message, Vec<u8>)> {
+    messages_of(&folder().join(file))
+}
+
+fn folder() -> PathBuf {
+    FilePath::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/coap")
+}
+
+fn messages_of(file: &FilePath) -> Vec<(Message, Vec<u8>)> {
+    let text = fs::read_to_string(file).expect("a vector file is text");
+    text.lines()
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
         .map(|line| {
             let bytes = bytes_of(line.rsplit(" | ").next().unwrap_or_default());

@@ -3,7 +3,8 @@
 
 use super::model::{Instances, Resource};
 use super::path::Path;
-use super::payload::{self, Reading};
+use super::payload::formats::takes_a_list;
+use super::payload::{self, Reading, Unencodable};
 use super::value::Value;
 use super::version::EnablerVersion;
 use crate::coap::code::Code;
@@ -90,7 +91,27 @@ pub fn execute(label: Label, root: &str, path: Path, arguments: &str) -> Message
         .with_payload(arguments)
 }
 
-/// Decides how a single value is written to a path on a device of the given release.
+/// Asks for the values at several paths at once (LwM2M Core 1.1 section 6.3.8). The list of paths
+/// travels in one format, the answer is wanted in another or the same.
+pub fn read_composite(
+    label: Label,
+    root: &str,
+    paths: &[Path],
+    accept: ContentFormat,
+    content_format: ContentFormat,
+) -> Result<Message, Unencodable> {
+    let payload = payload::encode_paths(content_format, paths)?;
+    let Label { message_id, token } = label;
+    let message = Message::request(Kind::Confirmable, Code::FETCH, message_id, token)
+        .with_uri_path(segments_of(root))
+        .with_content_format(content_format)
+        .with_accept(accept)
+        .with_payload(payload);
+    Ok(message)
+}
+
+/// Decides how a single value is written to a path on a device of the given release, in one of the
+/// formats of [`payload::formats::formats_to_write`].
 ///
 /// LwM2M 1.0 has no path for the instance of a multiple resource, so that there the resource as a
 /// whole is replaced by a list of one. A resource instance a caller names is written as named: what
@@ -100,23 +121,20 @@ pub fn plan_write(
     path: Path,
     resource: Option<&Resource>,
     value: &Value,
-) -> PlannedWrite {
-    let target = write_target(path, resource);
-    match enabler {
-        EnablerVersion::V1_0 if target != path => PlannedWrite {
-            target: path,
-            format: ContentFormat::LWM2M_TLV,
-            payload: payload::tlv::encode(path, &Reading::from([(target, value.clone())])),
-        },
-        EnablerVersion::V1_0 | EnablerVersion::V1_1 | EnablerVersion::V1_2 => {
-            let (format, payload) = payload::encode_resource(value);
-            PlannedWrite {
-                target,
-                format,
-                payload,
-            }
-        }
-    }
+    format: ContentFormat,
+) -> Result<PlannedWrite, Unencodable> {
+    let holder = write_target(path, resource);
+    let target = match takes_a_list(path, resource, enabler) {
+        true => path,
+        false => holder,
+    };
+    let values = Reading::from([(holder, value.clone())]);
+    let payload = payload::encode(format, target, &values)?;
+    Ok(PlannedWrite {
+        target,
+        format,
+        payload,
+    })
 }
 
 /// Returns the path a single value is written to: of a multiple resource that is instance 0, for
@@ -132,26 +150,29 @@ fn write_target(path: Path, resource: Option<&Resource>) -> Path {
 }
 
 fn request(label: Label, code: Code, root: &str, path: Path) -> Message {
-    let root = root
-        .split('/')
-        .filter(|segment| !segment.is_empty())
-        .map(str::to_owned);
+    let root = segments_of(root).map(str::to_owned);
     let segments = root.chain(path.segments().map(|segment| segment.to_string()));
     Message::request(Kind::Confirmable, code, label.message_id, label.token).with_uri_path(segments)
+}
+
+fn segments_of(root: &str) -> impl Iterator<Item = &str> {
+    root.split('/').filter(|segment| !segment.is_empty())
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        Label, PlannedWrite, cancel_observation, execute, observe, plan_write, read, write,
-        write_target,
+        Label, PlannedWrite, cancel_observation, execute, observe, plan_write, read,
+        read_composite, write, write_target,
     };
     use crate::coap::code::Code;
     use crate::coap::content::ContentFormat;
     use crate::coap::message::{Kind, Message, MessageId};
     use crate::coap::token::Token;
-    use crate::lwm2m::model;
+    use crate::lwm2m::model::{self, Resource};
     use crate::lwm2m::path::Path;
+    use crate::lwm2m::payload::Unencodable;
+    use crate::lwm2m::payload::formats::formats_to_write;
     use crate::lwm2m::value::Value;
     use crate::lwm2m::version::{EnablerVersion, Version};
 
@@ -314,10 +335,95 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_value_is_written_in_the_format_chosen() {
+        let one = Path::resource(3, 0, 14);
+        let names = Path::resource(11, 0, 8);
+        let text = Value::String("a".into());
+        let cases: [(EnablerVersion, Path, ContentFormat, Path, &[u8]); 5] = [
+            (
+                EnablerVersion::V1_1,
+                one,
+                ContentFormat::LWM2M_TLV,
+                one,
+                &[0xc1, 14, b'a'],
+            ),
+            (
+                EnablerVersion::V1_1,
+                names,
+                ContentFormat::LWM2M_TLV,
+                Path::resource_instance(11, 0, 8, 0),
+                &[0x41, 0, b'a'],
+            ),
+            (
+                EnablerVersion::V1_0,
+                names,
+                ContentFormat::LWM2M_JSON,
+                names,
+                br#"{"bn":"/11/0/8/","e":[{"n":"0","sv":"a"}]}"#,
+            ),
+            (
+                EnablerVersion::V1_2,
+                one,
+                ContentFormat::LWM2M_CBOR,
+                one,
+                &[0xa1, 3, 0xa1, 0, 0xa1, 14, 0x61, b'a'],
+            ),
+            (
+                EnablerVersion::V1_2,
+                one,
+                ContentFormat::CBOR,
+                one,
+                &[0x61, b'a'],
+            ),
+        ];
+        for (release, path, format, target, payload) in cases {
+            let expected = PlannedWrite {
+                target,
+                format,
+                payload: payload.to_vec(),
+            };
+            assert_eq!(plan(release, path, &text, format), Ok(expected), "{path}");
+        }
+        let refused = plan(EnablerVersion::V1_0, names, &text, ContentFormat::TEXT);
+        assert_eq!(refused, Err(Unencodable::OneValue(ContentFormat::TEXT)));
+        let refused = plan(EnablerVersion::V1_1, one, &text, ContentFormat::XML);
+        let why = Unencodable::UnsupportedFormat(ContentFormat::XML);
+        assert_eq!(refused, Err(why));
+    }
+
+    #[test]
+    fn a_composite_read_carries_its_paths() {
+        let paths = [Path::resource(3, 0, 9), Path::object(6)];
+        let (json, cbor) = (ContentFormat::SENML_JSON, ContentFormat::LWM2M_CBOR);
+        let message = read_composite(label(), "/lwm2m", &paths, json, cbor).unwrap();
+        let about = (message.kind, message.code);
+        assert_eq!(about, (Kind::Confirmable, Code::FETCH));
+        assert_eq!(path_of(&message), ["lwm2m"]);
+        assert_eq!(message.accept(), Some(json));
+        assert_eq!(message.content_format(), Some(cbor));
+        assert_eq!(message.payload, [0x82, 0x83, 3, 0, 9, 0x81, 6]);
+        let refused = read_composite(label(), "", &paths, json, ContentFormat::TEXT);
+        let why = Unencodable::UnsupportedFormat(ContentFormat::TEXT);
+        assert_eq!(refused, Err(why));
+    }
+
     fn planned(release: EnablerVersion, path: Path, value: &Value) -> PlannedWrite {
-        let resource = path.resource_id().unwrap();
-        let resource = model::resource(path.object_id(), Version::new(1, 0), resource);
-        plan_write(release, path, resource, value)
+        let formats = formats_to_write(path, resource_at(path), value, &[], release);
+        plan(release, path, value, formats.first().unwrap()).unwrap()
+    }
+
+    fn plan(
+        release: EnablerVersion,
+        path: Path,
+        value: &Value,
+        format: ContentFormat,
+    ) -> Result<PlannedWrite, Unencodable> {
+        plan_write(release, path, resource_at(path), value, format)
+    }
+
+    fn resource_at(path: Path) -> Option<&'static Resource> {
+        model::resource(path.object_id(), Version::new(1, 0), path.resource_id()?)
     }
 
     fn label() -> Label {

@@ -2,8 +2,15 @@
 //!
 //! Chooses between the formats; each format's bytes are its own file's.
 
+mod cbor;
 pub mod formats;
+mod json;
+mod lwm2m_cbor;
+mod lwm2m_json;
 pub mod opaque;
+pub mod samples;
+mod scalar;
+mod senml;
 #[cfg(test)]
 mod tests;
 pub mod text;
@@ -14,7 +21,6 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 
 use crate::coap::content::ContentFormat;
-use crate::lwm2m::model::{Instances, Resource};
 use crate::lwm2m::path::Path;
 use crate::lwm2m::value::{DataType, Value};
 
@@ -82,6 +88,17 @@ pub enum Undecodable {
     /// The payload is not TLV, or not that of what was asked for.
     #[error("the TLV payload is malformed: {0}")]
     MalformedTlv(#[from] tlv::Malformed),
+    /// The payload holds more samples than are taken from one.
+    #[error("the payload has more than {SAMPLES_MAX} samples")]
+    TooMany,
+    /// The payload is not what its format of named values demands.
+    #[error("the payload in Content-Format {format} is malformed: {reason}")]
+    MalformedSamples {
+        /// The format it was said to be in.
+        format: ContentFormat,
+        /// What is wrong with it.
+        reason: samples::Malformed,
+    },
 }
 
 /// Tells that bytes are not a value of the resource's type.
@@ -134,35 +151,6 @@ pub fn format_of(data_type: DataType) -> ContentFormat {
         | DataType::Time
         | DataType::UnsignedInteger => ContentFormat::TEXT,
     }
-}
-
-/// Returns the format to ask for when a path is read or observed; none if that is best left to the
-/// device.
-///
-/// One value is asked for as text or as bytes, which every device has and few announce. Several
-/// are asked for as TLV under its registered number, unless the device announces formats and TLV
-/// only under the number of the drafts, or not at all.
-pub fn accept_for(
-    path: Path,
-    resource: Option<&Resource>,
-    announced: &[u16],
-) -> Option<ContentFormat> {
-    if holds_one_value(path, resource) {
-        return resource.and_then(Resource::data_type).map(format_of);
-    }
-    let announces = |format: &ContentFormat| announced.contains(&format.0);
-    if announced.is_empty() {
-        Some(ContentFormat::LWM2M_TLV)
-    } else {
-        let readable = [ContentFormat::LWM2M_TLV, ContentFormat::LEGACY_TLV];
-        readable.into_iter().find(announces)
-    }
-}
-
-/// Tells whether a path holds one value, as far as the model knows.
-fn holds_one_value(path: Path, resource: Option<&Resource>) -> bool {
-    let multiple = resource.is_some_and(|resource| resource.instances() == Instances::Multiple);
-    path.is_resource_instance() || (path.is_resource() && !multiple)
 }
 
 /// Writes a value for a device: bytes as they are, everything else as text.
@@ -219,10 +207,33 @@ pub fn decode_samples(
     payload: &[u8],
     type_of: TypeOf<'_>,
 ) -> Result<Vec<Sample>, Undecodable> {
-    let path = match scope {
-        Scope::All => return Err(format.map_or(Undecodable::NoFormat, of_everything)),
-        Scope::Within(path) => path,
-    };
+    match (format, scope) {
+        (Some(format @ ContentFormat::SENML_JSON), _) => {
+            senml::decode_json(scope, payload, type_of).map_err(|reason| misread(format, reason))
+        }
+        (Some(format @ ContentFormat::SENML_CBOR), _) => {
+            senml::decode_cbor(scope, payload, type_of).map_err(|reason| misread(format, reason))
+        }
+        (Some(format @ (ContentFormat::LWM2M_JSON | ContentFormat::LEGACY_JSON)), _) => {
+            lwm2m_json::decode(scope, payload, type_of).map_err(|reason| misread(format, reason))
+        }
+        (Some(format @ ContentFormat::LWM2M_CBOR), _) => {
+            lwm2m_cbor::decode(scope, payload, type_of).map_err(|reason| misread(format, reason))
+        }
+        (Some(format), Scope::All) if is_nameless(format) => Err(Undecodable::Nameless(format)),
+        (Some(format), Scope::All) => Err(Undecodable::UnsupportedFormat(format)),
+        (None, Scope::All) => Err(Undecodable::NoFormat),
+        (_, Scope::Within(path)) => decode_nameless(format, path, payload, type_of),
+    }
+}
+
+/// Reads a payload that does not say which resource, or which object, it is about.
+fn decode_nameless(
+    format: Option<ContentFormat>,
+    path: Path,
+    payload: &[u8],
+    type_of: TypeOf<'_>,
+) -> Result<Vec<Sample>, Undecodable> {
     let in_resource = path.to_resource().is_some();
     match format {
         Some(ContentFormat::LWM2M_TLV | ContentFormat::LEGACY_TLV) => {
@@ -232,6 +243,9 @@ pub fn decode_samples(
         Some(format) if holds_one_value_only(format) && !in_resource => {
             Err(Undecodable::OneValue(format))
         }
+        Some(format @ ContentFormat::CBOR) => {
+            cbor::decode(path, payload, type_of).map_err(|reason| misread(format, reason))
+        }
         Some(_) | None => {
             let value = decode_resource(format, payload, type_of(path))?;
             Ok(vec![timeless(path, value)])
@@ -239,13 +253,16 @@ pub fn decode_samples(
     }
 }
 
-fn of_everything(format: ContentFormat) -> Undecodable {
-    let tlv = [ContentFormat::LWM2M_TLV, ContentFormat::LEGACY_TLV].contains(&format);
-    if tlv || holds_one_value_only(format) {
-        Undecodable::Nameless(format)
-    } else {
-        Undecodable::UnsupportedFormat(format)
+fn misread(format: ContentFormat, reason: samples::Malformed) -> Undecodable {
+    match reason {
+        samples::Malformed::TooMany => Undecodable::TooMany,
+        reason => Undecodable::MalformedSamples { format, reason },
     }
+}
+
+fn is_nameless(format: ContentFormat) -> bool {
+    let tlv = [ContentFormat::LWM2M_TLV, ContentFormat::LEGACY_TLV];
+    tlv.contains(&format) || holds_one_value_only(format)
 }
 
 fn decode_tlv(path: Path, payload: &[u8], type_of: TypeOf<'_>) -> Result<Vec<Sample>, Undecodable> {
@@ -271,14 +288,60 @@ pub fn encode(format: ContentFormat, path: Path, values: &Reading) -> Result<Vec
         ContentFormat::OCTET_STREAM | LEGACY_OPAQUE => {
             one_value(format, path, values).map(opaque::encode)
         }
+        ContentFormat::CBOR => one_value(format, path, values).map(cbor::encode),
         ContentFormat::LWM2M_TLV | ContentFormat::LEGACY_TLV => Ok(tlv::encode(path, values)),
+        ContentFormat::SENML_JSON => senml::encode_json(format, Some(path), values),
+        ContentFormat::SENML_CBOR => senml::encode_cbor(format, Some(path), values),
+        ContentFormat::LWM2M_JSON | ContentFormat::LEGACY_JSON => {
+            encode_lwm2m_json(format, Scope::Within(path), values)
+        }
+        ContentFormat::LWM2M_CBOR => Ok(lwm2m_cbor::encode(Scope::Within(path), values)),
         other => Err(Unencodable::UnsupportedFormat(other)),
     }
 }
 
+/// Writes values wherever they lie, as a composite write carries them (LwM2M Core 1.1 section
+/// 6.3.9).
+pub fn encode_all(format: ContentFormat, values: &Reading) -> Result<Vec<u8>, Unencodable> {
+    match format {
+        ContentFormat::SENML_JSON => senml::encode_json(format, None, values),
+        ContentFormat::SENML_CBOR => senml::encode_cbor(format, None, values),
+        ContentFormat::LWM2M_JSON | ContentFormat::LEGACY_JSON => {
+            encode_lwm2m_json(format, Scope::All, values)
+        }
+        ContentFormat::LWM2M_CBOR => Ok(lwm2m_cbor::encode(Scope::All, values)),
+        other => Err(Unencodable::UnsupportedFormat(other)),
+    }
+}
+
+fn encode_lwm2m_json(
+    format: ContentFormat,
+    scope: Scope,
+    values: &Reading,
+) -> Result<Vec<u8>, Unencodable> {
+    let written = lwm2m_json::encode(scope, values);
+    written.map_err(|path| Unencodable::Value { format, path })
+}
+
 /// Writes the paths of a composite read (LwM2M Core 1.1 section 6.3.8).
-pub fn encode_paths(format: ContentFormat, _paths: &[Path]) -> Result<Vec<u8>, Unencodable> {
-    Err(Unencodable::UnsupportedFormat(format))
+pub fn encode_paths(format: ContentFormat, paths: &[Path]) -> Result<Vec<u8>, Unencodable> {
+    match format {
+        ContentFormat::SENML_JSON => Ok(senml::encode_paths_json(paths)),
+        ContentFormat::SENML_CBOR => Ok(senml::encode_paths_cbor(paths)),
+        ContentFormat::LWM2M_CBOR => Ok(lwm2m_cbor::encode_paths(paths)),
+        other => Err(Unencodable::UnsupportedFormat(other)),
+    }
+}
+
+/// Reads the paths of a composite read, in the order of the payload.
+pub fn decode_paths(format: ContentFormat, payload: &[u8]) -> Result<Vec<Path>, Undecodable> {
+    let paths = match format {
+        ContentFormat::SENML_JSON => senml::decode_paths_json(payload),
+        ContentFormat::SENML_CBOR => senml::decode_paths_cbor(payload),
+        ContentFormat::LWM2M_CBOR => lwm2m_cbor::decode_paths(payload),
+        other => return Err(Undecodable::UnsupportedFormat(other)),
+    };
+    paths.map_err(|reason| misread(format, reason))
 }
 
 /// Returns the value of the path, if there is none below it.
@@ -313,6 +376,13 @@ fn decode_resource(
         (None | Some(ContentFormat::TEXT | ContentFormat::LEGACY_TEXT), None) => {
             text_or_bytes(payload)
         }
+        // What links are labelled so are those a resource holds: nobody asked what there is.
+        (Some(ContentFormat::LINK_FORMAT), Some(DataType::String)) => {
+            text::decode(payload, DataType::String)?
+        }
+        (Some(ContentFormat::LINK_FORMAT), Some(DataType::CoreLink) | None) => {
+            text::decode(payload, DataType::CoreLink)?
+        }
         (Some(ContentFormat::OCTET_STREAM | LEGACY_OPAQUE), None) => {
             Value::Opaque(payload.to_vec())
         }
@@ -326,6 +396,8 @@ fn holds_one_value_only(format: ContentFormat) -> bool {
         ContentFormat::TEXT,
         ContentFormat::LEGACY_TEXT,
         ContentFormat::OCTET_STREAM,
+        ContentFormat::CBOR,
+        ContentFormat::LINK_FORMAT,
         LEGACY_OPAQUE,
     ]
     .contains(&format)

@@ -3,9 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, proptest};
 
-use super::{
-    Malformed, Reading, Undecodable, accept_for, decode, decode_resource, encode_resource,
-};
+use super::{Malformed, Reading, Undecodable, decode, decode_resource, encode_resource};
 use crate::coap::content::ContentFormat;
 use crate::lwm2m::model::{self, Resource};
 use crate::lwm2m::path::Path;
@@ -76,12 +74,30 @@ fn an_answer_with_format_follows_the_format() {
 
 #[test]
 fn a_format_without_reader_is_named() {
-    for format in [40, 60, 110, 112, 1542, 1543, 11542, 11543, 11544, 65535].map(ContentFormat) {
+    for format in [41, 50, 65535].map(ContentFormat) {
         for data_type in [None, Some(DataType::Integer), Some(DataType::Opaque)] {
             let read = decode_resource(Some(format), b"1", data_type);
             assert_eq!(read, Err(Undecodable::UnsupportedFormat(format)));
         }
     }
+}
+
+#[test]
+fn links_are_the_value_of_a_resource_that_holds_text() {
+    let read = |data_type| {
+        let format = Some(ContentFormat::LINK_FORMAT);
+        decode(format, BATTERY_LEVEL, b"</1/0>", |_| data_type)
+    };
+    let link = Reading::from([(BATTERY_LEVEL, Value::CoreLink("</1/0>".into()))]);
+    assert_eq!(read(None), Ok(link.clone()));
+    assert_eq!(read(Some(DataType::CoreLink)), Ok(link));
+    let text = Reading::from([(BATTERY_LEVEL, Value::String("</1/0>".into()))]);
+    assert_eq!(read(Some(DataType::String)), Ok(text));
+    let unsupported = Undecodable::UnsupportedFormat(ContentFormat::LINK_FORMAT);
+    assert_eq!(read(Some(DataType::Integer)), Err(unsupported));
+    let device = Path::instance(3, 0);
+    let read = decode(Some(ContentFormat::LINK_FORMAT), device, b"</1/0>", type_of);
+    assert_eq!(read, Err(Undecodable::OneValue(ContentFormat::LINK_FORMAT)));
 }
 
 #[test]
@@ -134,7 +150,7 @@ fn an_instance_is_more_than_one_value() {
 
 #[test]
 fn a_format_without_reader_is_named_at_every_level() {
-    for format in [40, 50, 65535].map(ContentFormat) {
+    for format in [41, 50, 65535].map(ContentFormat) {
         for path in [POWER_SOURCES, Path::instance(3, 0), Path::object(3)] {
             let read = decode(Some(format), path, b"1", type_of);
             assert_eq!(read, Err(Undecodable::UnsupportedFormat(format)));
@@ -158,49 +174,11 @@ fn a_failure_says_what_was_wrong() {
     );
 }
 
-#[test]
-fn one_value_is_asked_for_as_text_or_bytes_whatever_is_announced() {
-    let announcements = [&[][..], &[11542], &[60, 110, 112, 11542, 11543], &[112]];
-    for announced in announcements {
-        let text = Some(ContentFormat::TEXT);
-        assert_eq!(accept(BATTERY_LEVEL, announced), text);
-        assert_eq!(accept(Path::resource_instance(3, 0, 6, 0), announced), text);
-        let package = accept(Path::resource(5, 0, 0), announced);
-        assert_eq!(package, Some(ContentFormat::OCTET_STREAM));
-        let unknown = Path::resource(42_000, 0, 1);
-        assert_eq!(accept(unknown, announced), None);
-    }
-}
-
-#[test]
-fn several_values_are_asked_for_as_tlv_unless_only_others_are_announced() {
-    let cases: [(&[u16], Option<ContentFormat>); 6] = [
-        (&[], Some(ContentFormat::LWM2M_TLV)),
-        (
-            &[60, 110, 112, 11542, 11543],
-            Some(ContentFormat::LWM2M_TLV),
-        ),
-        (&[1542, 11542], Some(ContentFormat::LWM2M_TLV)),
-        (&[0, 1542], Some(ContentFormat::LEGACY_TLV)),
-        (&[110], None),
-        (&[0, 112], None),
-    ];
-    for (announced, expected) in cases {
-        for path in [POWER_SOURCES, Path::instance(3, 0), Path::object(3)] {
-            assert_eq!(accept(path, announced), expected, "{path} {announced:?}");
-        }
-    }
-}
-
 proptest! {
     #[test]
     fn a_payload_of_unknown_type_always_becomes_a_value(payload in vec(any::<u8>(), 0..64)) {
         prop_assert!(decode_resource(None, &payload, None).is_ok());
     }
-}
-
-fn accept(path: Path, announced: &[u16]) -> Option<ContentFormat> {
-    accept_for(path, resource_at(path), announced)
 }
 
 fn type_of(path: Path) -> Option<DataType> {
