@@ -1,9 +1,19 @@
 //! The objects a customer defines: OMA XML of its own, beside what the registry of OMA has.
 
+use protocol::lwm2m::model::Object;
+use protocol::lwm2m::model::catalog::Catalog;
+use protocol::lwm2m::model::definition::{self, Fault};
+use protocol::lwm2m::value::DataType;
 use protocol::lwm2m::version::Version;
 
 use crate::ids::CustomerId;
 use crate::moment::Timestamp;
+
+/// Bounds the XML of one definition, in bytes.
+pub const XML_BYTES_MAX: usize = definition::BYTES_MAX;
+
+/// Bounds the resources of one object.
+pub const RESOURCES_MAX: usize = definition::RESOURCES_MAX;
 
 /// Names a customer's definition of a version of an object.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -25,4 +35,68 @@ pub struct Definition {
     pub xml: Box<str>,
     /// When it was put.
     pub at: Timestamp,
+}
+
+/// OMA XML that was read without a fault, and what it says.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Read {
+    xml: Box<str>,
+    says: definition::Definition,
+}
+
+impl DefinitionId {
+    /// The definition of a version of an object, the version as it is written.
+    pub fn of(customer: CustomerId, object: u16, version: &str) -> Option<Self> {
+        Some(Self {
+            customer,
+            object,
+            version: Version::parse(version).ok()?,
+        })
+    }
+}
+
+impl Definition {
+    /// Reads the XML again; an error if it cannot be read by the rules of today.
+    pub fn read(&self) -> Result<Read, Vec<Fault>> {
+        Read::of(self.xml.as_bytes())
+    }
+}
+
+impl Read {
+    /// Reads OMA XML; an error with all that is wrong with it.
+    pub fn of(xml: &[u8]) -> Result<Self, Vec<Fault>> {
+        let says = definition::parse(xml)?;
+        let xml = String::from_utf8_lossy(xml);
+        Ok(Self {
+            xml: xml.into(),
+            says,
+        })
+    }
+
+    /// What it says.
+    pub fn object(&self) -> Object<'_> {
+        self.says.object()
+    }
+
+    /// The XML, byte for byte.
+    pub fn xml(&self) -> &str {
+        &self.xml
+    }
+}
+
+/// What definitions say, before what the registry says; and those of them that cannot be read by
+/// the rules of today.
+pub(crate) fn catalog_of(definitions: &[Definition]) -> (Catalog, Vec<DefinitionId>) {
+    let mut unreadable = Vec::new();
+    let read = definitions.iter().filter_map(|kept| {
+        let read = definition::parse(kept.xml.as_bytes());
+        read.map_err(|_| unreadable.push(kept.id.clone())).ok()
+    });
+    let catalog = Catalog::with(read);
+    (catalog, unreadable)
+}
+
+/// The words for the types of values.
+pub fn data_type_words() -> Vec<&'static str> {
+    DataType::ALL.map(DataType::as_str).to_vec()
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::definition::Definition;
+use protocol::lwm2m::model::catalog::Catalog;
+
+use crate::definition::{Definition, DefinitionId, catalog_of};
 use crate::delivery::destination::Destination;
 use crate::device::Rules;
 use crate::directory::setting::state_of;
@@ -19,6 +21,10 @@ pub struct Terms {
     pub passive_reporting: SettingState,
     /// Whether anybody wants to be told how requests end.
     pub results: Wanted,
+    /// What the objects of a device are: its customer's definitions before those of the registry.
+    pub catalog: Arc<Catalog>,
+    /// The definitions that are left out, because they cannot be read any more.
+    pub unreadable: Vec<DefinitionId>,
 }
 
 /// Whether something is wanted.
@@ -51,6 +57,8 @@ impl Terms {
             rules,
             passive_reporting: SettingState::default(),
             results: Wanted::default(),
+            catalog: Arc::default(),
+            unreadable: Vec::new(),
         }
     }
 
@@ -58,9 +66,12 @@ impl Terms {
     pub fn of(rules: Arc<Rules>, chosen: &Chosen) -> Self {
         let wants_results = |to: &Destination| to.wants.has(EventType::ActionResult);
         let is_wanted = chosen.destinations.iter().any(wants_results);
+        let (catalog, unreadable) = catalog_of(&chosen.definitions);
         Self {
             passive_reporting: state_of(SettingName::Lwm2mPassiveReporting, &chosen.settings),
             results: if is_wanted { Wanted::Yes } else { Wanted::No },
+            catalog: Arc::new(catalog),
+            unreadable,
             ..Self::of_rules(rules)
         }
     }

@@ -1,0 +1,210 @@
+//! Decisions about the objects a customer defines.
+//!
+//! A definition is named by what it says: the number of its object and its version. Whoever puts
+//! the same again changes nothing.
+
+use crate::change::{Batch, Change, Expect, Name};
+use crate::definition::{Definition, DefinitionId, Read};
+use crate::directory::{Decided, Refusal, guarded};
+use crate::ids::CustomerId;
+use crate::limits::{DEFINITIONS_BYTES_MAX, DEFINITIONS_MAX};
+use crate::moment::Moment;
+
+/// The objects that nobody defines anew: what a device is reached by and what protects it. The
+/// service itself relies on what they say.
+const RESERVED: [u16; 5] = [0, 1, 2, 3, 21];
+
+/// What came of putting a definition.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Put {
+    /// There was none of this version of the object.
+    Made,
+    /// It took the place of another one.
+    Replaced,
+    /// It was there, byte for byte.
+    Unchanged,
+}
+
+/// Puts a definition of a customer that has `others` already.
+pub fn put_definition(
+    m: &Moment,
+    customer: CustomerId,
+    others: &[Definition],
+    read: &Read,
+) -> Result<Decided<(Definition, Put)>, Refusal> {
+    let object = read.object();
+    let definition = Definition {
+        id: DefinitionId {
+            customer,
+            object: object.id(),
+            version: object.version(),
+        },
+        xml: read.xml().into(),
+        at: m.now(),
+    };
+    let same = others.iter().find(|other| other.id == definition.id);
+    if let Some(same) = same.filter(|same| same.xml == definition.xml) {
+        return Ok(Decided {
+            batch: Batch::default(),
+            answer: (same.clone(), Put::Unchanged),
+        });
+    }
+    check(others, &definition)?;
+    let expects = vec![Expect::Taken(Name::Customer(
+        definition.id.customer.clone(),
+    ))];
+    let put = same.map_or(Put::Made, |_| Put::Replaced);
+    Ok(Decided {
+        batch: guarded(expects, Change::PutDefinition(Box::new(definition.clone()))),
+        answer: (definition, put),
+    })
+}
+
+/// Removes a definition; what the registry says of its object holds again.
+pub fn remove_definition(definition: Option<Definition>) -> Result<Decided<()>, Refusal> {
+    let id = definition.ok_or(Refusal::DefinitionUnknown)?.id;
+    let expects = vec![Expect::Taken(Name::Customer(id.customer.clone()))];
+    Ok(Decided {
+        batch: guarded(expects, Change::RemoveDefinition(id)),
+        answer: (),
+    })
+}
+
+fn check(others: &[Definition], definition: &Definition) -> Result<(), Refusal> {
+    let object = definition.id.object;
+    if RESERVED.contains(&object) {
+        return Err(Refusal::ObjectReserved { object });
+    }
+    let others = || others.iter().filter(|other| other.id != definition.id);
+    if others().count() >= DEFINITIONS_MAX {
+        let max = DEFINITIONS_MAX;
+        return Err(Refusal::TooManyDefinitions { max });
+    }
+    let bytes: usize = others().map(|other| other.xml.len()).sum();
+    if bytes + definition.xml.len() > DEFINITIONS_BYTES_MAX {
+        let max = DEFINITIONS_BYTES_MAX;
+        return Err(Refusal::DefinitionsTooLong { max });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::moment::Timestamp;
+
+    #[test]
+    fn a_definition_is_put_while_its_customer_is_there() {
+        let decided = put(&[], &xml(33_000, "1.1", "Meter")).unwrap();
+        let (definition, outcome) = decided.answer;
+        assert_eq!(outcome, Put::Made);
+        assert_eq!(definition.id, id(33_000, "1.1"));
+        assert_eq!(&*definition.xml, xml(33_000, "1.1", "Meter"));
+        assert_eq!(definition.at, Timestamp::from_ms(1_000));
+        let batch = Batch {
+            expects: vec![Expect::Taken(Name::Customer(customer()))],
+            changes: vec![Change::PutDefinition(Box::new(definition))],
+            ..Batch::default()
+        };
+        assert_eq!(decided.batch, batch);
+    }
+
+    #[test]
+    fn another_definition_of_the_version_takes_its_place() {
+        let kept = kept(33_000, "1.1");
+        let decided = put(std::slice::from_ref(&kept), &xml(33_000, "1.1", "New")).unwrap();
+        assert_eq!(decided.answer.1, Put::Replaced);
+        assert_eq!(decided.batch.changes.len(), 1);
+        let decided = put(&[kept], &xml(33_000, "1.2", "New")).unwrap();
+        assert_eq!(decided.answer.1, Put::Made);
+    }
+
+    #[test]
+    fn the_same_definition_again_changes_nothing() {
+        let kept = kept(33_000, "1.1");
+        let decided = put(std::slice::from_ref(&kept), &kept.xml).unwrap();
+        assert_eq!(decided.answer, (kept, Put::Unchanged));
+        assert!(decided.batch.is_empty());
+    }
+
+    #[test]
+    fn what_a_device_is_reached_by_is_not_defined_anew() {
+        for object in [0, 1, 2, 3, 21] {
+            let refused = put(&[], &xml(object, "1.0", "Mine"));
+            assert_eq!(refused, Err(Refusal::ObjectReserved { object }));
+        }
+        for object in [4, 5, 19, 22, 3303, 10_241, 65_535] {
+            assert!(put(&[], &xml(object, "1.0", "Mine")).is_ok(), "{object}");
+        }
+    }
+
+    #[test]
+    fn a_customer_has_no_more_definitions_than_one_may_have() {
+        let ids = 30_000..30_000 + u16::try_from(DEFINITIONS_MAX).unwrap();
+        let others: Vec<_> = ids.map(|object| kept(object, "1.0")).collect();
+        let max = DEFINITIONS_MAX;
+        let refused = put(&others, &xml(40_000, "1.0", "One more"));
+        assert_eq!(refused, Err(Refusal::TooManyDefinitions { max }));
+        let replaced = put(&others, &xml(30_000, "1.0", "Another"));
+        assert_eq!(replaced.unwrap().answer.1, Put::Replaced);
+    }
+
+    #[test]
+    fn all_definitions_of_a_customer_together_have_a_bound() {
+        let mut long = kept(30_000, "1.0");
+        let new = xml(40_000, "1.0", "New");
+        long.xml = " ".repeat(DEFINITIONS_BYTES_MAX - new.len()).into();
+        assert!(put(std::slice::from_ref(&long), &new).is_ok());
+        long.xml = " ".repeat(DEFINITIONS_BYTES_MAX - new.len() + 1).into();
+        let max = DEFINITIONS_BYTES_MAX;
+        let refused = put(std::slice::from_ref(&long), &new);
+        assert_eq!(refused, Err(Refusal::DefinitionsTooLong { max }));
+        assert!(put(&[long], &xml(30_000, "1.0", "Shorter")).is_ok());
+    }
+
+    #[test]
+    fn a_definition_is_removed_that_is_there() {
+        let kept = kept(33_000, "1.1");
+        let batch = Batch {
+            expects: vec![Expect::Taken(Name::Customer(customer()))],
+            changes: vec![Change::RemoveDefinition(kept.id.clone())],
+            ..Batch::default()
+        };
+        let decided = Ok(Decided { batch, answer: () });
+        assert_eq!(remove_definition(Some(kept)), decided);
+        assert_eq!(remove_definition(None), Err(Refusal::DefinitionUnknown));
+    }
+
+    fn put(others: &[Definition], xml: &str) -> Result<Decided<(Definition, Put)>, Refusal> {
+        let moment = Moment::new(Timestamp::from_ms(1_000), 7);
+        let read = Read::of(xml.as_bytes()).unwrap();
+        put_definition(&moment, customer(), others, &read)
+    }
+
+    fn kept(object: u16, version: &str) -> Definition {
+        Definition {
+            id: id(object, version),
+            xml: xml(object, version, "Kept").into(),
+            at: Timestamp::from_ms(500),
+        }
+    }
+
+    fn id(object: u16, version: &str) -> DefinitionId {
+        DefinitionId::of(customer(), object, version).unwrap()
+    }
+
+    fn customer() -> CustomerId {
+        CustomerId::parse("acme").unwrap()
+    }
+
+    fn xml(object: u16, version: &str, name: &str) -> String {
+        format!(
+            "<LWM2M><Object><Name>{name}</Name><ObjectID>{object}</ObjectID>\
+             <ObjectVersion>{version}</ObjectVersion>\
+             <MultipleInstances>Single</MultipleInstances><Mandatory>Optional</Mandatory>\
+             <Resources><Item ID=\"0\"><Name>It</Name><Operations>R</Operations>\
+             <MultipleInstances>Single</MultipleInstances><Mandatory>Optional</Mandatory>\
+             <Type>Float</Type></Item></Resources></Object></LWM2M>"
+        )
+    }
+}
