@@ -1,0 +1,107 @@
+//! What did a device refuse, so that it is not asked for it with each update?
+//!
+//! Most devices refuse nothing, and there are a million of them: what is learned is boxed.
+
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::Message;
+use protocol::lwm2m::operation::{self, Label};
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::payload::formats::formats_to_compose;
+
+use crate::device::Device;
+use crate::device::formats::FormatSet;
+use crate::moment::Timestamp;
+
+/// What was learned of a device while its objects were read.
+#[derive(Default)]
+pub(in crate::device) struct Learned(Option<Box<Lessons>>);
+
+#[derive(Default)]
+struct Lessons {
+    composite: Composite,
+    /// Objects the device does not let be read, or not in any format.
+    refused: Box<[u16]>,
+    /// When the customer was told last that an object cannot be read.
+    logged_at: Option<Timestamp>,
+}
+
+/// Whether a device is asked for several objects at once, if it seems to be able to.
+#[derive(Clone, Copy, Default, Eq, PartialEq)]
+enum Composite {
+    #[default]
+    Asked,
+    Refused,
+}
+
+impl Learned {
+    /// Asks for one object at a time from now on.
+    pub(super) fn stop_composing(&mut self) {
+        self.lessons().composite = Composite::Refused;
+    }
+
+    /// Asks no more for an object.
+    pub(super) fn refuse(&mut self, object: u16) {
+        let refused = &mut self.lessons().refused;
+        let others = std::mem::take(refused).into_iter();
+        *refused = others.chain([object]).collect();
+    }
+
+    /// Whether it may be logged now that an object cannot be read; if so, it is logged.
+    pub(super) fn may_log(&mut self, now: Timestamp, apart_ms: i64) -> bool {
+        let logged_at = &mut self.lessons().logged_at;
+        let is_apart = |at: Timestamp| !(0..apart_ms).contains(&now.since_ms(at));
+        let may_log = logged_at.is_none_or(is_apart);
+        if may_log {
+            *logged_at = Some(now);
+        }
+        may_log
+    }
+
+    /// Forgets all that belongs to a registration: the next may be that of other firmware.
+    pub(super) fn forget_registration(&mut self) {
+        if let Some(lessons) = self.0.take()
+            && lessons.logged_at.is_some()
+        {
+            self.lessons().logged_at = lessons.logged_at;
+        }
+    }
+
+    pub(super) fn is_refused(&self, object: u16) -> bool {
+        let lessons = self.0.as_ref();
+        lessons.is_some_and(|lessons| lessons.refused.contains(&object))
+    }
+
+    fn composite(&self) -> Composite {
+        let lessons = self.0.as_ref();
+        lessons.map_or(Composite::default(), |lessons| lessons.composite)
+    }
+
+    fn lessons(&mut self) -> &mut Lessons {
+        self.0.get_or_insert_default()
+    }
+}
+
+impl Device {
+    /// The message that asks for several objects at once; none if the device is not asked so.
+    pub(super) fn composite_of(
+        &self,
+        label: Label,
+        paths: &[Path],
+        refused: FormatSet,
+    ) -> Option<Message> {
+        let format = self.format_to_compose(refused)?;
+        operation::read_composite(label, self.root(), paths, format, format).ok()
+    }
+
+    /// The format to ask for several objects at once in; none if the device is not asked so. It
+    /// is, where it announces a format that such an answer has.
+    pub(super) fn format_to_compose(&self, refused: FormatSet) -> Option<ContentFormat> {
+        let announced = self.announced();
+        if announced.is_empty() || self.learned.composite() == Composite::Refused {
+            return None;
+        }
+        let wanted = formats_to_compose(announced, self.enabler());
+        let refused = self.refused.with(refused);
+        wanted.iter().find(|format| !refused.has(*format))
+    }
+}

@@ -1,0 +1,213 @@
+//! One object that cannot be read does not keep the others from being read.
+
+use protocol::coap::block::Block;
+use protocol::coap::code::Code;
+use protocol::coap::message::{Kind, Message};
+
+use super::super::vocabulary::{
+    Bench, HOME, HOUR, Lines, MINUTE, REPORTING, S, all, logged, read, reads, reported, sent, told,
+    unread, updated,
+};
+
+#[test]
+fn an_object_that_is_not_there_or_not_to_be_read_is_passed_over_quietly() {
+    for code in [Code::NOT_FOUND, Code::METHOD_NOT_ALLOWED] {
+        let mut bench = asked_first();
+        assert_eq!(bench.answer(code, ""), reads("/7", "m2"));
+        assert_eq!(bench.tell("/7", &[("/7/0/2", 5)]), reported("/7/0/2=5"));
+    }
+}
+
+#[test]
+fn what_is_not_to_be_read_is_not_asked_for_until_the_device_registers_anew() {
+    let mut bench = asked_first();
+    bench.answer(Code::METHOD_NOT_ALLOWED, "");
+    bench.answer(Code::NOT_FOUND, "");
+    let effects = bench.at(MINUTE).update();
+    assert_eq!(bench.asked_after(effects), ["/7"]);
+    let effects = bench.at(2 * MINUTE).offer(REPORTING);
+    assert_eq!(bench.asked_after(effects), ["/6", "/7"]);
+}
+
+#[test]
+fn an_object_that_cannot_be_read_is_told_to_the_customer_and_the_next_is_read() {
+    let unlike: [(fn(&mut Bench) -> Message, &str); 5] = [
+        (
+            |bench| bench.piggybacked(Code::UNAUTHORIZED),
+            "the device answered 4.01",
+        ),
+        (
+            |bench| bench.piggybacked(Code::INTERNAL_SERVER_ERROR),
+            "the device answered 5.00",
+        ),
+        (
+            |bench| bench.piggybacked(Code::SERVICE_UNAVAILABLE),
+            "the device answered 5.03",
+        ),
+        (
+            |bench| Message::reset(bench.asked().message_id),
+            "the device rejected the message",
+        ),
+        (
+            |bench| bench.piggybacked(Code::CONTENT).with_option(9, &[1]),
+            "the answer has the critical option 9, not supported",
+        ),
+    ];
+    for (answer, why) in unlike {
+        let mut bench = asked_first();
+        let answer = answer(&mut bench);
+        let expected = all([unread("/6", &format!("{why}.")), reads("/7", "m2")]);
+        assert_eq!(bench.hears(HOME, &answer), expected);
+        assert_eq!(bench.tell("/7", &[("/7/0/2", 5)]), reported("/7/0/2=5"));
+    }
+}
+
+#[test]
+fn bytes_that_cannot_be_read_are_kept() {
+    let mut bench = asked_first();
+    let answer = bench.piggybacked(Code::CONTENT).with_payload("warm");
+    let effects = bench.hears(HOME, &answer);
+    assert!(effects[0].starts_with(&unread("/6", "the TLV payload is malformed")[0]));
+    assert!(effects[0].ends_with("Kept: \"warm\""), "{effects:?}");
+    assert_eq!(
+        effects[1..],
+        all([
+            told("failure LwM2M[PassiveReportingFailed]"),
+            reads("/7", "m2")
+        ])
+    );
+}
+
+#[test]
+fn an_answer_in_several_blocks_cannot_be_read() {
+    let mut bench = asked_first();
+    let answer = bench.piggybacked(Code::CONTENT).with_payload("block");
+    let answer = answer.with_block2(Block::from_value(0x0e));
+    let why = "it comes in several blocks, which is not supported. Kept: \"block\"";
+    let expected = all([unread("/6", why), reads("/7", "m2")]);
+    assert_eq!(bench.hears(HOME, &answer), expected);
+}
+
+#[test]
+fn it_is_told_once_a_day() {
+    let mut bench = asked_first();
+    for (at, is_told) in [
+        (S, true),
+        (2 * S, false),
+        (HOUR, false),
+        (23 * HOUR, false),
+        (25 * HOUR, true),
+    ] {
+        bench.at(at);
+        if at > 2 * S {
+            bench.update();
+        }
+        let effects = bench.answer(Code::INTERNAL_SERVER_ERROR, "");
+        assert_eq!(!logs(&effects).is_empty(), is_told, "at {at}: {effects:?}");
+        while bench.device().busy.is_some() && at != S {
+            bench.answer(Code::NOT_FOUND, "");
+        }
+    }
+}
+
+#[test]
+fn a_day_without_a_word_outlives_a_registration() {
+    let mut bench = asked_first();
+    assert!(!logs(&bench.answer(Code::INTERNAL_SERVER_ERROR, "")).is_empty());
+    bench.at(HOUR).offer(REPORTING);
+    assert_eq!(
+        bench.answer(Code::INTERNAL_SERVER_ERROR, ""),
+        reads("/7", "m4")
+    );
+}
+
+#[test]
+fn a_format_that_is_refused_gives_way_to_the_next_for_all_objects() {
+    let mut bench = asked_first();
+    let other = sent("CON GET /6 accept 112 m2");
+    assert_eq!(bench.answer(Code::NOT_ACCEPTABLE, ""), other);
+    let next = sent("CON GET /7 accept 112 m3");
+    assert_eq!(bench.answer(Code::NOT_FOUND, ""), next);
+}
+
+#[test]
+fn an_object_that_is_refused_in_every_format_is_not_asked_for_again() {
+    let mut bench = Bench::reporting();
+    let mut effects = bench.offer("</1/0>,</7/0>");
+    let mut asked = 0;
+    while effects.iter().any(|line| line.contains("CON GET /7")) {
+        asked += 1;
+        effects = bench.answer(Code::NOT_ACCEPTABLE, "");
+    }
+    assert!((2..=9).contains(&asked), "asked {asked} times");
+    assert_eq!(effects, unread("/7", "the device answered 4.06."));
+    assert_eq!(bench.at(MINUTE).update(), updated(102));
+}
+
+#[test]
+fn a_request_is_repeated_before_it_is_given_up() {
+    let mut bench = asked_first();
+    let mut repeated = 0;
+    while bench.deadline() < Some(62 * S) {
+        assert_eq!(bench.next_deadline(), reads("/6", "m1"));
+        repeated += 1;
+    }
+    assert_eq!(repeated, 4);
+    assert_eq!(bench.next_deadline(), Lines::new(), "the device is gone");
+    assert!(bench.device().busy.is_none());
+    let expected = all([updated(102), reads("/6", "m2")]);
+    assert_eq!(bench.at(10 * MINUTE).update(), expected);
+}
+
+#[test]
+fn an_object_the_device_is_silent_about_is_passed_over_if_it_was_heard() {
+    let mut bench = asked_first();
+    let acknowledgement = Message::acknowledgement(bench.asked().message_id);
+    bench.at(S).hears(HOME, &acknowledgement);
+    let effects = bench.next_deadline();
+    let expected = all([
+        unread("/6", "the device did not answer in time."),
+        reads("/7", "m2"),
+    ]);
+    assert_eq!(effects, expected);
+}
+
+#[test]
+fn silence_about_a_request_of_a_caller_ends_what_was_to_be_read_after_it() {
+    let mut bench = Bench::reporting();
+    bench.offer("</1/0>,</3/0>");
+    bench.ask(read("/3/0/9").attempts(2).when_active());
+    let update = bench.updating(&[], REPORTING);
+    bench.at(S).hears(HOME, &update);
+    while bench.deadline() < Some(63 * S) {
+        assert_eq!(bench.next_deadline(), sent("CON GET /3/0/9 accept 0 m1"));
+    }
+    let effects = bench.next_deadline();
+    assert!(
+        effects.iter().all(|line| !line.contains("GET")),
+        "{effects:?}"
+    );
+    assert!(bench.device().busy.as_ref().unwrap().round.is_none());
+}
+
+#[test]
+fn a_separate_answer_is_acknowledged_before_the_next_request() {
+    let mut bench = asked_first();
+    let answer = bench.separate(Kind::Confirmable, Code::NOT_FOUND);
+    let expected = all([sent("ACK to 102"), reads("/7", "m2")]);
+    assert_eq!(bench.hears(HOME, &answer), expected);
+}
+
+/// A device that registered and is asked for the first of its objects.
+fn asked_first() -> Bench {
+    let mut bench = Bench::reporting();
+    let effects = bench.offer(REPORTING);
+    assert!(effects.ends_with(&reads("/6", "m1")), "{effects:?}");
+    bench
+}
+
+fn logs(effects: &Lines) -> Vec<&String> {
+    let prefix = logged("");
+    let lines = effects.iter();
+    lines.filter(|line| line.starts_with(&prefix[0])).collect()
+}

@@ -1,0 +1,78 @@
+//! What a machine test says of passive reporting: whether it is switched on, and what a device
+//! answers when its objects are read.
+
+use std::sync::Arc;
+
+use protocol::coap::code::Code;
+use protocol::lwm2m::value::Value;
+
+use super::{Bench, HOME, logged, observing, sent, told};
+use crate::setting::SettingState;
+use crate::terms::Terms;
+
+use super::telling::Lines;
+
+/// The objects of a device that has something to report.
+pub(in crate::device::tests) const REPORTING: &str = "</1/0>,</3/0>,</6/0>,</7/0>";
+
+impl Bench {
+    /// A device that was never heard, whose customer wants it to be read.
+    pub(in crate::device::tests) fn reporting() -> Self {
+        let mut bench = Self::new();
+        bench.switch_reporting(SettingState::Enabled);
+        bench
+    }
+
+    /// The customer switches passive reporting on or off.
+    pub(in crate::device::tests) fn switch_reporting(&mut self, state: SettingState) {
+        self.terms = Arc::new(Terms {
+            passive_reporting: state,
+            ..(*self.terms).clone()
+        });
+        self.device.take_terms(Arc::clone(&self.terms));
+    }
+
+    /// The device registers with these objects.
+    pub(in crate::device::tests) fn offer(&mut self, objects: &str) -> Lines {
+        self.register_with(&["lwm2m=1.1", "lt=86400", "b=U"], objects)
+    }
+
+    /// The device answers with the values of an object.
+    pub(in crate::device::tests) fn tell(&mut self, path: &str, values: &[(&str, i64)]) -> Lines {
+        let values = values
+            .iter()
+            .map(|(at, value)| (*at, Value::Integer(*value)));
+        let values: Vec<_> = values.collect();
+        let answer = observing::tlv(self.piggybacked(Code::CONTENT), path, &values);
+        self.hears(HOME, &answer)
+    }
+
+    /// The objects the device is asked for, one after the other, each of which it does not have.
+    pub(in crate::device::tests) fn asked_after(&mut self, effects: Lines) -> Vec<String> {
+        let mut asked = Vec::new();
+        let mut effects = effects;
+        while effects.last().is_some_and(|line| line.contains("CON GET")) {
+            let path = self.asked().uri_path().map(|segment| format!("/{segment}"));
+            asked.push(path.collect());
+            effects = self.answer(Code::NOT_FOUND, "");
+        }
+        asked
+    }
+}
+
+/// A request asks for an object.
+pub(in crate::device::tests) fn reads(path: &str, message: &str) -> Lines {
+    sent(&format!("CON GET {path} accept 11542 {message}"))
+}
+
+/// What was read is told on.
+pub(in crate::device::tests) fn reported(values: &str) -> Lines {
+    told(&format!("{values} for reported"))
+}
+
+/// The customer is told that an object cannot be read.
+pub(in crate::device::tests) fn unread(path: &str, why: &str) -> Lines {
+    logged(&format!(
+        "LwM2M[PassiveReportingFailed] Error: {path} cannot be read for passive reporting: {why}"
+    ))
+}
