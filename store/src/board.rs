@@ -1,33 +1,24 @@
 //! Where a forwarder reads in which shards something begins to wait.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use engine::ids::Shard;
-use engine::limits::SHARDS;
 use tokio::sync::Notify;
 
-const WORDS: usize = SHARDS as usize / 64;
+use crate::shards::ShardSet;
 
 /// The shards of a customer in which something began to wait since the board was last read. What
 /// is told of a shard again before that is told once, so that a board has a bound.
 #[derive(Debug, Default)]
 pub struct Board {
-    noted: Mutex<Noted>,
+    noted: Mutex<ShardSet>,
     notify: Notify,
 }
-
-#[derive(Debug, Default)]
-struct Noted([u64; WORDS]);
 
 impl Board {
     /// Notes that something waits in a shard.
     pub fn note(&self, shard: Shard) {
-        let (word, bit) = (usize::from(shard.0 / 64), shard.0 % 64);
-        let mut noted = self.noted.lock().expect("nobody panics while noting");
-        if let Some(word) = noted.0.get_mut(word) {
-            *word |= 1 << bit;
-        }
-        drop(noted);
+        self.noted().insert(shard);
         self.notify.notify_one();
     }
 
@@ -44,13 +35,13 @@ impl Board {
 
     /// Takes the shards off the board that are noted by now.
     pub fn take(&self) -> Vec<Shard> {
-        let words = std::mem::take(&mut *self.noted.lock().expect("nobody panics while noting"));
-        let shards = (0..SHARDS).map(Shard);
-        let is_noted = |shard: &Shard| {
-            let word = words.0.get(usize::from(shard.0 / 64));
-            word.is_some_and(|word| word & (1 << (shard.0 % 64)) != 0)
-        };
-        shards.filter(is_noted).collect()
+        let shards = std::mem::take(&mut *self.noted());
+        shards.iter().collect()
+    }
+
+    /// A set of bits cannot be left half.
+    fn noted(&self) -> MutexGuard<'_, ShardSet> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,8 +6,10 @@
 //! section 5.7): their first six bytes are the milliseconds.
 
 pub(crate) mod action;
+pub(crate) mod definition;
 pub(crate) mod device;
 pub(crate) mod event;
+pub(crate) mod letter;
 pub(crate) mod log;
 pub(crate) mod promise;
 pub(crate) mod token;
@@ -68,6 +70,19 @@ enum Table {
     DeviceInLog = 37,
     DevicesCounted = 38,
     RemovedHistory = 39,
+    Definition = 40,
+    DefinitionText = 41,
+    RemovedText = 42,
+    Destination = 43,
+    DestinationOfCustomer = 44,
+    NewestNumber = 45,
+    Waiting = 46,
+    Tally = 47,
+    Reached = 48,
+    Held = 49,
+    Dead = 50,
+    DeadByAge = 51,
+    RemovedDestination = 52,
 }
 
 /// A key under construction.
@@ -192,6 +207,11 @@ pub(crate) fn setting(customer: &CustomerId, name: SettingName) -> Key {
     append(settings_of(customer), &[code::of_setting(name)])
 }
 
+/// What the keys of all settings begin with.
+pub(crate) fn settings() -> Key {
+    Builder::of(Table::Setting).end()
+}
+
 /// What the keys of a customer's settings begin with.
 pub(crate) fn settings_of(customer: &CustomerId) -> Key {
     Builder::of(Table::Setting).text(customer.as_str()).end()
@@ -261,6 +281,16 @@ pub(crate) fn rest_of<'k>(key: &'k [u8], beginning: &[u8]) -> &'k [u8] {
     key.get(beginning.len()..).unwrap_or_default()
 }
 
+/// The part of a key that ends with the customer it belongs to, and the customer, which stands
+/// behind the beginning of the key and before more.
+pub(crate) fn customer_in<'k>(key: &'k [u8], beginning: &[u8]) -> Option<(&'k [u8], CustomerId)> {
+    let rest = rest_of(key, beginning);
+    let length = rest.iter().position(|byte| *byte == 0)?;
+    let customer = std::str::from_utf8(rest.get(..length)?).ok()?;
+    let part = key.get(..=beginning.len() + length)?;
+    Some((part, CustomerId::parse(customer).ok()?))
+}
+
 /// The 16 bytes of an id at the end of a key.
 pub(crate) fn last_id(key: &[u8]) -> Option<[u8; 16]> {
     key.last_chunk().copied()
@@ -313,6 +343,10 @@ mod tests {
         assert!(!key.starts_with(&clients_of(&short)));
         assert!(key.starts_with(&clients_of(&long)));
         assert_eq!(client_from_customer(&key, &clients_of(&long)), Some(script));
+        let all = Builder::of(Table::ClientOfCustomer).end();
+        let part = clients_of(&long);
+        assert_eq!(customer_in(&key, &all), Some((part.as_slice(), long)));
+        assert_eq!(customer_in(&all, &all), None);
     }
 
     #[test]
@@ -358,6 +392,10 @@ mod tests {
             log::by_age(),
             log::removed(),
             event::removed(),
+            letter::all_waiting(),
+            letter::by_age(),
+            letter::removed(),
+            definition::removed(),
         ];
         let keys = [
             customer(&acme),
@@ -369,6 +407,10 @@ mod tests {
             action::final_action(ActionId::from_bytes([0xff; 16])),
             log::removed_of(&acme),
             event::removed_of(device),
+            letter::newest_number(),
+            letter::numbered(&acme),
+            letter::waiting_of(&acme),
+            definition::removed_text([0xff; 16]),
         ];
         for key in &keys {
             assert!(

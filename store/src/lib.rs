@@ -10,6 +10,7 @@ mod key;
 pub mod layer;
 mod record;
 pub mod sealed;
+mod shards;
 mod sled;
 
 pub use crate::board::Board;
@@ -82,7 +83,7 @@ pub enum Pressure {
 /// How much a sweep removed and whether it stopped at its bound.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Swept {
-    /// Requests, entries, events, tokens and promises removed.
+    /// Requests, entries, events, tokens, promises, what waited and dead letters removed.
     pub removed: u64,
     /// Whether there is more to remove.
     pub more: bool,
@@ -230,7 +231,8 @@ pub trait Store: Send + Sync {
     /// The last known values of a device, by path.
     fn values_of(&self, device: DeviceKey) -> Answer<Vec<KnownValue>>;
 
-    /// An event, also one of a removed device while it is still there.
+    /// An event, also one of a removed device while it is still there. It may be removed for its age
+    /// while it waits to be delivered: then there is nothing left to deliver.
     fn event(&self, device: DeviceKey, event: EventId) -> Answer<Option<Event>>;
 
     /// What each customer chose that chose anything: what a start asks.
@@ -245,7 +247,7 @@ pub trait Store: Send + Sync {
     /// A destination.
     fn destination(&self, id: DestinationId) -> Answer<Option<Destination>>;
 
-    /// How far a destination has come.
+    /// How far a destination has come; nothing for one that is not there.
     fn standing_of(&self, destination: DestinationId) -> Answer<Standing>;
 
     /// The shards in which something waits for a destination, exceptions apart.
@@ -273,7 +275,8 @@ pub trait Store: Send + Sync {
     ) -> Answer<Vec<DeadLetter>>;
 
     /// Has the board told of every shard in which something begins to wait for the destinations of
-    /// a customer, once that is durable, as long as the board is held.
+    /// a customer, once that is durable, as long as the board is held. What waited before is not
+    /// told: whoever attends asks for that afterwards.
     fn attend(&self, customer: CustomerId) -> Arc<Board>;
 
     /// Removes what is too old, and what is left of removed customers and devices: at most `max`

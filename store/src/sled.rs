@@ -16,20 +16,26 @@
 
 mod apply;
 mod ask;
+mod boards;
 mod committer;
 mod counting;
+mod definitions;
+mod destinations;
 mod disk;
 mod epochs;
 mod fault;
 mod gauge;
+mod having;
 mod headcount;
 mod kv;
 mod listing;
 mod meters;
 mod open;
+mod outbox;
 mod overlay;
 mod plan;
 mod readers;
+mod stale;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -66,7 +72,8 @@ use engine::terms::Chosen;
 use tokio::sync::oneshot;
 
 use self::ask::{
-    actions, bearing, customers, devices, entries, events, fleet, promises, restoring, statistics,
+    actions, bearing, customers, devices, entries, events, fleet, letters, promises, restoring,
+    statistics, terms,
 };
 use self::committer::{Caller, Committer, Contents, Job, Reply, Waiting};
 use self::disk::{Disk, FreeBytes};
@@ -110,6 +117,7 @@ impl SledStore {
             file,
             lock,
             epochs,
+            outbox,
         } = opened;
         let gauge = Arc::new(Gauge::new(options.queue_max));
         match Headcount::load(&db) {
@@ -118,7 +126,8 @@ impl SledStore {
         }
         let disk = Disk::new(&options.path, options.disk_reserve_bytes, free);
         let (queue, jobs) = sync_channel(options.queue_max.max(1));
-        let committer = Committer::new(db.clone(), file, disk, Arc::clone(&gauge), jobs, epochs);
+        let known = (epochs, outbox);
+        let committer = Committer::new(db.clone(), file, disk, Arc::clone(&gauge), jobs, known);
         let committer = Builder::new()
             .name("store-committer".to_owned())
             .spawn(move || committer.run())
@@ -319,53 +328,66 @@ impl Store for SledStore {
         self.readers.show(move |db| events::values_of(db, device))
     }
 
-    fn event(&self, _: DeviceKey, _: EventId) -> Answer<Option<Event>> {
-        Box::pin(async { Err(Unavailable) })
+    fn event(&self, device: DeviceKey, event: EventId) -> Answer<Option<Event>> {
+        self.readers
+            .deliver(move |db| events::event(db, device, event))
     }
 
     fn all_chosen(&self) -> Answer<Vec<Chosen>> {
-        Box::pin(async { Err(Unavailable) })
+        self.readers.prepare(terms::all_chosen)
     }
 
-    fn chosen_by(&self, _: CustomerId) -> Answer<Chosen> {
-        Box::pin(async { Err(Unavailable) })
+    fn chosen_by(&self, customer: CustomerId) -> Answer<Chosen> {
+        self.readers.show(move |db| terms::chosen_by(db, &customer))
     }
 
-    fn definition(&self, _: DefinitionId) -> Answer<Option<Definition>> {
-        Box::pin(async { Err(Unavailable) })
+    fn definition(&self, id: DefinitionId) -> Answer<Option<Definition>> {
+        self.readers.show(move |db| terms::definition(db, id))
     }
 
-    fn destination(&self, _: DestinationId) -> Answer<Option<Destination>> {
-        Box::pin(async { Err(Unavailable) })
+    fn destination(&self, id: DestinationId) -> Answer<Option<Destination>> {
+        self.readers.show(move |db| terms::destination(db, id))
     }
 
-    fn standing_of(&self, _: DestinationId) -> Answer<Standing> {
-        Box::pin(async { Err(Unavailable) })
+    fn standing_of(&self, destination: DestinationId) -> Answer<Standing> {
+        self.readers
+            .deliver(move |db| letters::standing_of(db, destination))
     }
 
-    fn shards_waiting(&self, _: DestinationId) -> Answer<Vec<Shard>> {
-        Box::pin(async { Err(Unavailable) })
+    fn shards_waiting(&self, destination: DestinationId) -> Answer<Vec<Shard>> {
+        self.readers
+            .deliver(move |db| letters::shards_waiting(db, destination))
     }
 
-    fn waiting(&self, _: CustomerId, _: Shard, _: Sequence, _: u32) -> Answer<Vec<Letter>> {
-        Box::pin(async { Err(Unavailable) })
+    fn waiting(
+        &self,
+        customer: CustomerId,
+        shard: Shard,
+        after: Sequence,
+        max: u32,
+    ) -> Answer<Vec<Letter>> {
+        self.readers
+            .deliver(move |db| letters::waiting(db, &customer, shard, after, max))
     }
 
-    fn backlog(&self, _: DestinationId) -> Answer<Backlog> {
-        Box::pin(async { Err(Unavailable) })
+    fn backlog(&self, destination: DestinationId) -> Answer<Backlog> {
+        let gauge = Arc::clone(&self.gauge);
+        self.readers
+            .show(move |db| letters::backlog(db, &gauge, destination))
     }
 
     fn dead_letters(
         &self,
-        _: DestinationId,
-        _: Option<Sequence>,
-        _: u32,
+        destination: DestinationId,
+        after: Option<Sequence>,
+        max: u32,
     ) -> Answer<Vec<DeadLetter>> {
-        Box::pin(async { Err(Unavailable) })
+        self.readers
+            .show(move |db| letters::dead_letters(db, destination, after, max))
     }
 
-    fn attend(&self, _: CustomerId) -> Arc<Board> {
-        Arc::default()
+    fn attend(&self, customer: CustomerId) -> Arc<Board> {
+        self.gauge.boards.attend(customer)
     }
 
     fn sweep(&self, retention: Retention, max: u32) -> Answer<Swept> {

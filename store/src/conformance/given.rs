@@ -6,7 +6,7 @@ use engine::admin_log::entry::{AboutDevice, Category, Entry, Subject};
 use engine::change::{Add, Counter, Expect, Name, Owner};
 use engine::change::{Batch, Change};
 use engine::customer::{AccessToken, Client, Customer, Scopes, SecretDigest};
-use engine::device::record::{DeviceRecord, Observation, ObservationState, Registration};
+use engine::device::record::{DeviceRecord, Logged, Observation, ObservationState, Registration};
 use engine::effect::Effects;
 use engine::event::{Event, Happening, Lifecycle, Speaker};
 use engine::ids::{
@@ -107,6 +107,11 @@ pub fn record(second: i64, links: &str) -> DeviceRecord {
         observations: [ObservationState::Held, ObservationState::Owed]
             .map(|state| observation(second, state))
             .into(),
+        unknown_object: if second % 2 == 0 {
+            Logged::No
+        } else {
+            Logged::Yes
+        },
     }
 }
 

@@ -2,7 +2,8 @@
 
 use engine::action::{Mode, Operation, PayloadType, Protocol, Status};
 use engine::admin_log::entry::{Category, Subject};
-use engine::device::record::ObservationState;
+use engine::delivery::destination::{DestinationState, JsonPayload, Replay};
+use engine::device::record::{Logged, ObservationState};
 use engine::event::{EventType, Lifecycle, PayloadKept};
 use engine::setting::{SettingName, SettingState};
 
@@ -61,3 +62,11 @@ codes!(of_subject, subject, Subject { Device = 1, Lifecycle = 2, Integration = 3
 codes!(of_category, category, Category { Error = 1, Info = 2 });
 codes!(of_setting, setting, SettingName { Lwm2mPassiveReporting = 1 });
 codes!(of_setting_state, setting_state, SettingState { Enabled = 1, Disabled = 2 });
+codes!(of_destination_state, destination_state, DestinationState {
+    RolledOut = 1,
+    Active = 2,
+    Failed = 3,
+});
+codes!(of_json_payload, json_payload, JsonPayload { AsText = 1, Parsed = 2 });
+codes!(of_replay, replay, Replay { None = 1, UnderWay = 2 });
+codes!(of_logged, logged, Logged { No = 1, Yes = 2 });

@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 
 use engine::Path;
-use engine::device::record::{DeviceRecord, OBSERVATION_TOKEN_BYTES, Observation, Registration};
+use engine::device::record::{
+    DeviceRecord, Logged, OBSERVATION_TOKEN_BYTES, Observation, Registration,
+};
 use engine::ids::ActionId;
 use engine::moment::Timestamp;
 use engine::peer::{Peer, Via};
@@ -28,6 +30,9 @@ struct DeviceV1<'a> {
     registration: Option<RegistrationV1<'a>>,
     #[n(4)]
     observations: Option<Vec<ObservationV1>>,
+    /// Nothing where the log says nothing of it, which is nearly always.
+    #[n(5)]
+    unknown_object: Option<u8>,
 }
 
 #[derive(Decode, Encode)]
@@ -108,6 +113,8 @@ pub(crate) fn write_device(record: &DeviceRecord) -> Vec<u8> {
         registration: registration.map(|kept| registration_record(kept, &texts)),
         observations: (!record.observations.is_empty())
             .then(|| record.observations.iter().map(observation_record).collect()),
+        unknown_object: (record.unknown_object != Logged::default())
+            .then(|| code::of_logged(record.unknown_object)),
     };
     write(VERSION, &kept)
 }
@@ -137,6 +144,9 @@ pub(crate) fn read_one_of_many(
             .flatten()
             .map(read_observation)
             .collect::<Result<_, _>>()?,
+        unknown_object: kept
+            .unknown_object
+            .map_or(Ok(Logged::default()), code::logged)?,
     })
 }
 

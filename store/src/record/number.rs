@@ -1,6 +1,7 @@
 //! How are single numbers and keys kept: counts, epochs, a name's bearer, an end of a log or a
-//! history?
+//! history, the number of an event that waits?
 
+use engine::delivery::letter::Sequence;
 use engine::ids::{DeviceKey, EntryId, EventId};
 
 use super::{Unreadable, check_version};
@@ -55,6 +56,16 @@ pub(crate) fn write_last_event(id: EventId) -> [u8; 17] {
 /// Reads the last event of a history.
 pub(crate) fn read_last_event(value: &[u8]) -> Result<EventId, Unreadable> {
     exactly(value).map(EventId::from_bytes)
+}
+
+/// Writes the number of an event that waits.
+pub(crate) fn write_sequence(sequence: Sequence) -> [u8; 9] {
+    behind_version(sequence.0.to_be_bytes())
+}
+
+/// Reads the number of an event that waits.
+pub(crate) fn read_sequence(value: &[u8]) -> Result<Sequence, Unreadable> {
+    exactly(value).map(u64::from_be_bytes).map(Sequence)
 }
 
 fn behind_version<const N: usize, const M: usize>(bytes: [u8; N]) -> [u8; M] {

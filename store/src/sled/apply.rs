@@ -2,7 +2,7 @@
 
 use engine::action::{Protocol, Status};
 use engine::change::Counter;
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId, EventId};
+use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId, EventId};
 use engine::limits::VALUES_MAX;
 use engine::moment::Timestamp;
 use sled::IVec;
@@ -10,9 +10,10 @@ use sled::IVec;
 use super::epochs::Epochs;
 use super::fault::Fault;
 use super::kv::{self, Rows, Value};
-use super::listing;
+use super::outbox::Outbox;
 use super::overlay::Overlay;
 use super::plan::{Check, Plan, Step, shared_names};
+use super::{definitions, destinations, listing};
 use crate::CommitError;
 use crate::key;
 use crate::key::action::Updated;
@@ -23,6 +24,7 @@ use crate::record::{self, Unreadable, number};
 pub(super) fn apply(
     plan: Plan,
     epochs: &mut Epochs,
+    outbox: &mut Outbox,
     rows: &mut Overlay<'_>,
 ) -> Result<Result<(), CommitError>, Fault> {
     if epochs.fence(plan.owner) {
@@ -39,12 +41,15 @@ pub(super) fn apply(
     }
     epochs.record(plan.owner, rows);
     rows.begin();
-    match plan.steps.into_iter().try_for_each(|step| take(step, rows)) {
+    outbox.begin();
+    let mut steps = plan.steps.into_iter();
+    match steps.try_for_each(|step| take(step, outbox, rows)) {
         Ok(()) => Ok(Ok(())),
         Err(fault) if fault.is_fatal() => Err(fault),
         Err(fault) => {
             tracing::error!(%fault, "a batch cannot be done");
             rows.take_back();
+            outbox.take_back(rows)?;
             Ok(Err(CommitError::Unavailable))
         }
     }
@@ -138,7 +143,7 @@ fn holds(check: &Check, rows: &Overlay<'_>) -> Result<bool, Fault> {
     }
 }
 
-fn take(step: Step, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+fn take(step: Step, outbox: &mut Outbox, rows: &mut Overlay<'_>) -> Result<(), Fault> {
     match step {
         Step::Put(key, row) => rows.put(key, row),
         Step::Mark(key) => {
@@ -168,7 +173,15 @@ fn take(step: Step, rows: &mut Overlay<'_>) -> Result<(), Fault> {
         }
         Step::RemoveDevice(device) => remove_device(device, rows)?,
         Step::RemoveClient(client) => remove_client(&client, rows)?,
-        Step::RemoveCustomer(customer) => remove_customer(&customer, rows)?,
+        Step::RemoveCustomer(customer) => remove_customer(&customer, outbox, rows)?,
+        Step::Await(awaiting) => outbox.append(&awaiting, rows)?,
+        Step::PutDestination(put) => put.apply(outbox, rows)?,
+        Step::RemoveDestination(customer, id) => {
+            destinations::remove(&customer, id, outbox, rows)?;
+        }
+        Step::PutProgress(step) => step.apply(outbox, rows)?,
+        Step::PutDefinition(put) => put.apply(rows)?,
+        Step::RemoveDefinition(id) => definitions::remove(&id, rows)?,
     }
     Ok(())
 }
@@ -276,7 +289,11 @@ fn remove_client(client: &ClientId, rows: &mut Overlay<'_>) -> Result<(), Fault>
     Ok(())
 }
 
-fn remove_customer(customer: &CustomerId, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+fn remove_customer(
+    customer: &CustomerId,
+    outbox: &mut Outbox,
+    rows: &mut Overlay<'_>,
+) -> Result<(), Fault> {
     let clients = key::clients_of(customer);
     for of_customer in rows.keys(&clients, usize::MAX)? {
         let client = key::client_from_customer(&of_customer, &clients)
@@ -285,6 +302,11 @@ fn remove_customer(customer: &CustomerId, rows: &mut Overlay<'_>) -> Result<(), 
     }
     for setting in rows.keys(&key::settings_of(customer), usize::MAX)? {
         rows.remove(setting);
+    }
+    definitions::remove_all(customer, rows)?;
+    for of_customer in rows.keys(&key::letter::destinations_of(customer), usize::MAX)? {
+        let id = key::last_id(&of_customer).ok_or(Unreadable::Damaged("a destination"))?;
+        destinations::remove(customer, DestinationId::from_bytes(id), outbox, rows)?;
     }
     if rows.erase(key::customer(customer))? {
         rows.add(IVec::from(key::customers_counted()), -1)?;

@@ -11,14 +11,16 @@ use sled::Db;
 use tokio::sync::oneshot;
 
 use super::apply;
+use super::boards::begun_in;
 use super::disk::Disk;
 use super::epochs::Epochs;
 use super::fault::Fault;
 use super::gauge::Gauge;
 use super::headcount::Headcount;
+use super::outbox::Outbox;
 use super::overlay::Overlay;
 use super::plan::Plan;
-use super::sweep::{self, SweepWanted};
+use super::sweep::{self, Due, SweepWanted};
 use crate::{CommitError, Retention, Swept, Unavailable};
 
 /// The most batches in a group: far more than there are writers, and few enough that the first of
@@ -53,6 +55,7 @@ pub(super) struct Committer {
     gauge: Arc<Gauge>,
     jobs: Receiver<Job>,
     epochs: Epochs,
+    outbox: Outbox,
     /// The rows that commits wrote since the last sweep, if that left something to be swept.
     written: Option<usize>,
 }
@@ -133,7 +136,7 @@ impl Committer {
         disk: Disk,
         gauge: Arc<Gauge>,
         jobs: Receiver<Job>,
-        epochs: Epochs,
+        (epochs, outbox): (Epochs, Outbox),
     ) -> Self {
         Self {
             db,
@@ -142,6 +145,7 @@ impl Committer {
             gauge,
             jobs,
             epochs,
+            outbox,
             written: None,
         }
     }
@@ -246,9 +250,11 @@ impl Committer {
             .into_iter()
             .map(|plan| {
                 let span = plan.span.clone();
-                span.in_scope(|| apply::apply(plan, &mut self.epochs, &mut rows))
+                let (epochs, outbox) = (&mut self.epochs, &mut self.outbox);
+                span.in_scope(|| apply::apply(plan, epochs, outbox, &mut rows))
             })
             .collect::<Result<_, _>>()?;
+        self.outbox.end_group(&mut rows);
         if let Some(written) = &mut self.written {
             *written = written.saturating_add(rows.len());
         }
@@ -296,7 +302,12 @@ impl Committer {
         }
         let mut rows = Overlay::new(&self.db);
         let written = self.written.take().unwrap_or_default();
-        let swept = sweep::sweep(retention, max, written, &mut rows)
+        let mut due = Due {
+            retention: *retention,
+            stale: &mut self.outbox.stale,
+            looks: sweep::LOOKS,
+        };
+        let swept = sweep::sweep(&mut due, max, written, &mut rows)
             .and_then(|swept| self.persist(rows).map(|()| swept));
         if swept.as_ref().is_ok_and(|swept| swept.more) {
             self.written = Some(0);
@@ -316,6 +327,7 @@ impl Committer {
         self.gauge.begin_group();
         let changed = rows.len();
         let moved = Headcount::moved_by(&rows)?;
+        let begun = begun_in(&rows);
         let batch = rows.into_batch();
         self.gauge.apply(|| self.db.apply_batch(batch))?;
         self.db.flush()?;
@@ -323,6 +335,7 @@ impl Committer {
         self.file.sync_data().map_err(Fault::Sync)?;
         self.gauge.meters.synced(written_at.elapsed());
         self.gauge.end_group();
+        self.gauge.boards.tell(begun);
         self.gauge.meters.known(moved);
         free_replaced(changed);
         Ok(())

@@ -5,6 +5,7 @@ use std::sync::{PoisonError, RwLock};
 
 use tokio::sync::watch;
 
+use super::boards::Boards;
 use super::meters::Meters;
 use crate::{Pressure, Unavailable};
 
@@ -26,6 +27,8 @@ pub(super) struct Gauge {
     durable: watch::Sender<u64>,
     /// Held while a group is put into the tree, and by those who must not see it come.
     applying: RwLock<()>,
+    /// Who is told what begins to wait.
+    pub(super) boards: Boards,
     /// What is told of all this.
     pub(super) meters: Meters,
 }
@@ -42,6 +45,7 @@ impl Gauge {
             written: AtomicU64::new(0),
             durable: watch::Sender::new(0),
             applying: RwLock::new(()),
+            boards: Boards::default(),
             meters: Meters::new(),
         }
     }

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use sled::{Db, IVec};
 
 use super::epochs::Epochs;
+use super::fault::Fault;
+use super::outbox::Outbox;
 use crate::key;
 use crate::record::number;
 
@@ -133,6 +135,8 @@ pub(super) struct Opened {
     pub(super) lock: File,
     /// The epochs the store knows.
     pub(super) epochs: Epochs,
+    /// What the store knows of what waits.
+    pub(super) outbox: Outbox,
 }
 
 /// Opens the files of a store, making them if they are not there.
@@ -146,7 +150,9 @@ pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
     let db = open_tree(path, &rows, options.cache_bytes)?;
     let file = File::open(rows.join("db")).map_err(refused)?;
     check_format(path, &db)?;
-    let epochs = Epochs::load(&db).map_err(|fault| damaged(path, &fault.to_string()))?;
+    let unreadable = |fault: Fault| damaged(path, &fault.to_string());
+    let epochs = Epochs::load(&db).map_err(unreadable)?;
+    let outbox = Outbox::load(&db).map_err(unreadable)?;
     file.sync_all().map_err(refused)?;
     sync_directories(path, &rows).map_err(refused)?;
     Ok(Opened {
@@ -154,6 +160,7 @@ pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
         file,
         lock,
         epochs,
+        outbox,
     })
 }
 

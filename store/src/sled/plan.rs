@@ -6,9 +6,10 @@ use engine::admin_log::entry::Entry;
 use engine::admin_log::payload::Payload;
 use engine::change::{Batch, Change, Expect, Name, Owner};
 use engine::customer::{AccessToken, Client, Customer};
+use engine::definition::DefinitionId;
 use engine::device::record::DeviceRecord;
 use engine::event::{Event, Happening, Telemetry};
-use engine::ids::{ClientId, CustomerId, DeviceKey};
+use engine::ids::{ClientId, CustomerId, DestinationId, DeviceKey};
 use engine::profile::Profile;
 use engine::promise::Promise;
 use engine::setting::Setting;
@@ -18,6 +19,8 @@ use tracing::Span;
 use super::counting::Counted;
 use super::kv::Value;
 use super::listing::Recorded;
+use super::outbox::Awaiting;
+use super::{definitions, destinations};
 use crate::key::action::Updated;
 use crate::key::{self, Key};
 use crate::record;
@@ -87,8 +90,21 @@ pub(super) enum Step {
     RemoveDevice(DeviceKey),
     /// Removes an API client with its tokens.
     RemoveClient(ClientId),
-    /// Removes a customer with its API clients, tokens and settings, and marks its log removed.
+    /// Removes a customer with its API clients, tokens, settings, definitions and destinations, and
+    /// marks its log removed.
     RemoveCustomer(CustomerId),
+    /// Has an event wait for the destinations of its customer.
+    Await(Box<Awaiting>),
+    /// Puts a destination.
+    PutDestination(Box<destinations::Put>),
+    /// Removes a destination of a customer.
+    RemoveDestination(CustomerId, DestinationId),
+    /// Says how far a destination has come.
+    PutProgress(Box<destinations::Step>),
+    /// Puts a definition of an object.
+    PutDefinition(Box<definitions::Put>),
+    /// Removes a definition of an object.
+    RemoveDefinition(Box<DefinitionId>),
 }
 
 impl Plan {
@@ -163,7 +179,14 @@ impl Step {
             }
             Self::CountEntry(counted) => counted.bytes(),
             Self::RemoveDevice(_) => DEVICE,
-            Self::RemoveClient(_) | Self::RemoveCustomer(_) => 0,
+            Self::Await(awaiting) => awaiting.bytes(),
+            Self::PutDestination(put) => put.bytes(),
+            Self::PutProgress(step) => step.bytes(),
+            Self::PutDefinition(put) => put.bytes(),
+            Self::RemoveClient(_)
+            | Self::RemoveCustomer(_)
+            | Self::RemoveDestination(..)
+            | Self::RemoveDefinition(_) => 0,
         }
     }
 }
@@ -187,11 +210,28 @@ impl Steps {
             Change::KeepPromise(promise) => self.keep_promise(promise),
             Change::AppendEntry(entry) => self.append_entry(entry),
             Change::AppendEvent(event) => self.append_event(event),
-            Change::PutDestination(_)
-            | Change::RemoveDestination { .. }
-            | Change::PutProgress(_)
-            | Change::PutDefinition(_)
-            | Change::RemoveDefinition(_) => {}
+            Change::PutDestination(destination) => {
+                let put = Box::new(destinations::Put::of(destination));
+                self.0.push(Step::PutDestination(put));
+            }
+            Change::RemoveDestination {
+                customer,
+                destination,
+            } => {
+                let removal = Step::RemoveDestination(customer.clone(), *destination);
+                self.0.push(removal);
+            }
+            Change::PutProgress(progress) => {
+                let step = Box::new(destinations::Step::of(progress));
+                self.0.push(Step::PutProgress(step));
+            }
+            Change::PutDefinition(definition) => {
+                let put = Box::new(definitions::Put::of(definition));
+                self.0.push(Step::PutDefinition(put));
+            }
+            Change::RemoveDefinition(id) => {
+                self.0.push(Step::RemoveDefinition(Box::new(id.clone())));
+            }
         }
     }
 
@@ -349,6 +389,7 @@ impl Steps {
         let key = key::event::event(event.device, event.id);
         self.insert(key, &record::event::write_event(event));
         self.put(key::event::by_age_of(event.device, event.id), &[]);
+        self.0.push(Step::Await(Box::new(Awaiting::of(event))));
         match &event.happening {
             Happening::Telemetry(told) => self.put_values(event, told),
             Happening::Lifecycle(_) | Happening::Failure(_) | Happening::Concluded(_) => {}

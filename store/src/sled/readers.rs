@@ -4,6 +4,7 @@
 //!  ask      single things, wanted by a device or a call    -> 2 threads
 //!  show     lists that callers turn over, of any length    -> 3 threads
 //!  prepare  what a start brings back in the background     -> 2 threads
+//!  deliver  what is on its way to the systems of customers  -> 2 threads
 //! ```
 //!
 //! Each lane has a queue and threads of its own: a long list or a start in progress never stands
@@ -38,6 +39,10 @@ const SHOWING: usize = 3;
 /// more than the arbiters start; the second is there while the first waits for a cold disk.
 const PREPARING: usize = 2;
 
+/// What is delivered is read event by event, each in tens of microseconds; the second is there while
+/// the first waits for the disk.
+const DELIVERING: usize = 2;
+
 /// Questions that may wait in a lane. A thing takes tens of microseconds, so that is a fraction of
 /// a second; one more is answered as unavailable.
 const QUESTIONS_MAX: usize = 4_096;
@@ -50,6 +55,7 @@ pub(super) struct Readers {
     asking: Lane,
     showing: Lane,
     preparing: Lane,
+    delivering: Lane,
     gauge: Arc<Gauge>,
 }
 
@@ -60,6 +66,7 @@ impl Readers {
             asking: Lane::start("ask", ASKING, db, gauge)?,
             showing: Lane::start("show", SHOWING, db, gauge)?,
             preparing: Lane::start("prepare", PREPARING, db, gauge)?,
+            delivering: Lane::start("deliver", DELIVERING, db, gauge)?,
             gauge: Arc::clone(gauge),
         })
     }
@@ -78,14 +85,15 @@ impl Readers {
         &self,
         question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
     ) -> Answer<T> {
-        let (seeing, gauge) = (Arc::clone(&self.gauge), Arc::clone(&self.gauge));
-        let question = move |db: &Db| question(db).map(|answer| (answer, seeing.seen()));
-        let answer = self.showing.answer(&self.gauge, question);
-        Box::pin(async move {
-            let (answer, seen) = answer.await?;
-            gauge.settled(seen).await?;
-            Ok(answer)
-        })
+        self.settled(&self.showing, question)
+    }
+
+    /// Has a question answered about what is to be delivered, which must be durable as well.
+    pub(super) fn deliver<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
+    ) -> Answer<T> {
+        self.settled(&self.delivering, question)
     }
 
     /// Has a question answered that nobody waits for.
@@ -98,9 +106,31 @@ impl Readers {
 
     /// Answers what was asked and ends the threads.
     pub(super) fn stop(&mut self) {
-        for lane in [&mut self.asking, &mut self.showing, &mut self.preparing] {
+        for lane in [
+            &mut self.asking,
+            &mut self.showing,
+            &mut self.preparing,
+            &mut self.delivering,
+        ] {
             lane.stop();
         }
+    }
+
+    /// Has a lane answer a question, and holds the answer back until all it may have seen is
+    /// durable.
+    fn settled<T: Send + 'static>(
+        &self,
+        lane: &Lane,
+        question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
+    ) -> Answer<T> {
+        let (seeing, gauge) = (Arc::clone(&self.gauge), Arc::clone(&self.gauge));
+        let question = move |db: &Db| question(db).map(|answer| (answer, seeing.seen()));
+        let answer = lane.answer(&self.gauge, question);
+        Box::pin(async move {
+            let (answer, seen) = answer.await?;
+            gauge.settled(seen).await?;
+            Ok(answer)
+        })
     }
 }
 

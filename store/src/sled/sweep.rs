@@ -1,5 +1,6 @@
 //! What does a sweep remove, and how much of it at once?
 
+mod letters;
 mod old;
 mod removed;
 mod room;
@@ -8,6 +9,7 @@ use tokio::sync::oneshot;
 
 use super::fault::Fault;
 use super::overlay::Overlay;
+use super::stale::Stale;
 use crate::{Retention, Swept, Unavailable};
 use room::{Removed, Room};
 
@@ -33,25 +35,43 @@ pub(super) struct SweepWanted {
     pub(super) reply: oneshot::Sender<Result<Swept, Unavailable>>,
 }
 
+/// What is to go.
+pub(super) struct Due<'a> {
+    /// What is too old.
+    pub(super) retention: Retention,
+    /// Where something may be that nobody waits for any more.
+    pub(super) stale: &'a mut Stale,
+    /// How many shards may be looked at for that.
+    pub(super) looks: usize,
+}
+
+/// The shards one sweep may look at for what nobody waits for any more, whether there is something
+/// or not: to look takes some ten microseconds.
+pub(super) const LOOKS: usize = 512;
+
 /// Removes things of one sort.
-type Sweep = fn(&Retention, Room, &mut Overlay<'_>) -> Result<Removed, Fault>;
+type Sweep = fn(&mut Due<'_>, Room, &mut Overlay<'_>) -> Result<Removed, Fault>;
 
 /// Every sort of thing that is swept.
-const SORTS: [Sweep; 7] = [
+const SORTS: [Sweep; 11] = [
     old::tokens,
     old::promises,
     old::actions,
     old::entries,
     old::events,
+    old::letters,
+    letters::passed,
     removed::logs,
     removed::histories,
+    removed::texts,
+    removed::destinations,
 ];
 
 /// Removes what is due, after commits that wrote so many rows while something was due. Every sort
 /// of thing has its share first, so that none waits for another; what is left of the room is
 /// shared by those that have more.
 pub(super) fn sweep(
-    retention: &Retention,
+    due: &mut Due<'_>,
     max: u32,
     rows_written: usize,
     rows: &mut Overlay<'_>,
@@ -67,7 +87,7 @@ pub(super) fn sweep(
         for (place, sort) in sorts.iter().enumerate() {
             let share = room.share(sorts.len() - place, rows);
             rows.begin();
-            let removed = match sort(retention, share, rows) {
+            let removed = match sort(due, share, rows) {
                 Ok(removed) => removed,
                 Err(fault) if fault.is_fatal() => return Err(fault),
                 Err(fault) => {
@@ -84,6 +104,7 @@ pub(super) fn sweep(
         }
         sorts = unfinished;
     }
-    swept.more = !sorts.is_empty();
+    let unseen = due.looks == 0 && due.stale.customers() > 0;
+    swept.more = unseen || !sorts.is_empty();
     Ok(swept)
 }

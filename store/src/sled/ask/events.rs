@@ -42,6 +42,15 @@ pub(in crate::sled) fn events_of(
     Ok(events)
 }
 
+/// An event, while its row is there: the history it is in may be removed already.
+pub(in crate::sled) fn event(
+    db: &Db,
+    device: DeviceKey,
+    event: EventId,
+) -> Result<Option<Event>, Fault> {
+    load(db, &key::event::event(device, event), read_event)
+}
+
 /// The last known values of a device, by path.
 pub(in crate::sled) fn values_of(db: &Db, device: DeviceKey) -> Result<Vec<KnownValue>, Fault> {
     let mut values = Vec::new();

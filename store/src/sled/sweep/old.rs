@@ -4,24 +4,25 @@ use engine::action::Action;
 use engine::admin_log::entry::Entry;
 use engine::ids::ActionId;
 
+use super::Due;
 use super::room::{Removed, Room};
-use crate::Retention;
 use crate::key;
 use crate::record::{self, Unreadable};
 use crate::sled::apply::{Indexed, remove_action, remove_updates};
 use crate::sled::counting::Counted;
+use crate::sled::destinations::{count_out_dead, remove_dead};
 use crate::sled::fault::Fault;
 use crate::sled::kv;
 use crate::sled::overlay::Overlay;
 
 /// Removes access tokens.
 pub(super) fn tokens(
-    retention: &Retention,
+    due: &mut Due<'_>,
     room: Room,
     rows: &mut Overlay<'_>,
 ) -> Result<Removed, Fault> {
     let first = key::token::by_expiry();
-    let end = key::token::expiring_from(retention.tokens_before);
+    let end = key::token::expiring_from(due.retention.tokens_before);
     room.clear(&first, &end, rows, |expiring, rows| {
         let token = key::token::token_from_expiry(&expiring);
         if let Some(value) = kv::load(rows, &token)? {
@@ -36,12 +37,12 @@ pub(super) fn tokens(
 
 /// Removes what calls were promised.
 pub(super) fn promises(
-    retention: &Retention,
+    due: &mut Due<'_>,
     room: Room,
     rows: &mut Overlay<'_>,
 ) -> Result<Removed, Fault> {
     let first = key::promise::by_age();
-    let end = key::promise::promised_from(retention.promises_before);
+    let end = key::promise::promised_from(due.retention.promises_before);
     room.clear(&first, &end, rows, |by_age, rows| {
         rows.remove(key::promise::promise_from_age(&by_age));
         rows.remove(by_age);
@@ -51,12 +52,12 @@ pub(super) fn promises(
 
 /// Removes final action requests.
 pub(super) fn actions(
-    retention: &Retention,
+    due: &mut Due<'_>,
     room: Room,
     rows: &mut Overlay<'_>,
 ) -> Result<Removed, Fault> {
     let first = key::action::final_actions();
-    let end = key::ids_from(first.clone(), retention.actions_before);
+    let end = key::ids_from(first.clone(), due.retention.actions_before);
     room.clear(&first, &end, rows, |final_action, rows| {
         let id = key::last_id(&final_action).ok_or(Unreadable::Damaged("an index of actions"))?;
         match load_action(ActionId::from_bytes(id), rows)? {
@@ -72,12 +73,12 @@ pub(super) fn actions(
 
 /// Removes entries of the administration log.
 pub(super) fn entries(
-    retention: &Retention,
+    due: &mut Due<'_>,
     room: Room,
     rows: &mut Overlay<'_>,
 ) -> Result<Removed, Fault> {
     let first = key::log::by_age();
-    let end = key::ids_from(first.clone(), retention.entries_before);
+    let end = key::ids_from(first.clone(), due.retention.entries_before);
     room.clear(&first, &end, rows, |by_age, rows| {
         let entry = key::log::entry_from_age(&by_age);
         remove_entry(&entry.ok_or(Unreadable::Damaged("an index of logs"))?, rows)?;
@@ -88,15 +89,34 @@ pub(super) fn entries(
 
 /// Removes what devices said.
 pub(super) fn events(
-    retention: &Retention,
+    due: &mut Due<'_>,
     room: Room,
     rows: &mut Overlay<'_>,
 ) -> Result<Removed, Fault> {
     let first = key::event::by_age();
-    let end = key::ids_from(first.clone(), retention.events_before);
+    let end = key::ids_from(first.clone(), due.retention.events_before);
     room.clear(&first, &end, rows, |by_age, rows| {
         let event = key::event::event_from_age(&by_age);
         rows.erase(event.ok_or(Unreadable::Damaged("an index of events"))?)?;
+        rows.remove(by_age);
+        Ok(())
+    })
+}
+
+/// Removes dead letters.
+pub(super) fn letters(
+    due: &mut Due<'_>,
+    room: Room,
+    rows: &mut Overlay<'_>,
+) -> Result<Removed, Fault> {
+    let first = key::letter::by_age();
+    let end = key::letter::dead_from(due.retention.letters_before);
+    room.clear(&first, &end, rows, |by_age, rows| {
+        let letter = key::letter::dead_from_age(&by_age);
+        let (id, sequence) = letter.ok_or(Unreadable::Damaged("an index of dead letters"))?;
+        if remove_dead(id, sequence, rows)? {
+            count_out_dead(id, sequence, rows)?;
+        }
         rows.remove(by_age);
         Ok(())
     })

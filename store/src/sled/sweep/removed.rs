@@ -1,30 +1,45 @@
-//! What is left of removed customers and devices? A mark says up to where a log or a history is
-//! removed; it goes when nothing of that is left.
+//! What is left of removed customers, devices and destinations? A mark says up to where something
+//! is removed; it goes when nothing of that is left.
 
 use engine::ids::{EntryId, EventId};
 
+use super::Due;
 use super::old::remove_entry;
 use super::room::{Removed, Room};
-use crate::Retention;
 use crate::key::log::Kind;
 use crate::key::{self, Key};
 use crate::record::{Unreadable, number};
+use crate::sled::destinations::remove_dead;
 use crate::sled::fault::Fault;
 use crate::sled::kv::Rows;
 use crate::sled::overlay::Overlay;
 
 /// Removes what is left of the logs of removed customers.
-pub(super) fn logs(_: &Retention, room: Room, rows: &mut Overlay<'_>) -> Result<Removed, Fault> {
+pub(super) fn logs(_: &mut Due<'_>, room: Room, rows: &mut Overlay<'_>) -> Result<Removed, Fault> {
     each_marked(&key::log::removed(), room, rows, log)
 }
 
 /// Removes what is left of the histories of removed devices.
 pub(super) fn histories(
-    _: &Retention,
+    _: &mut Due<'_>,
     room: Room,
     rows: &mut Overlay<'_>,
 ) -> Result<Removed, Fault> {
     each_marked(&key::event::removed(), room, rows, history)
+}
+
+/// Removes what is left of the texts of removed customers.
+pub(super) fn texts(_: &mut Due<'_>, room: Room, rows: &mut Overlay<'_>) -> Result<Removed, Fault> {
+    each_marked(&key::definition::removed(), room, rows, text)
+}
+
+/// Removes what is left of removed destinations.
+pub(super) fn destinations(
+    _: &mut Due<'_>,
+    room: Room,
+    rows: &mut Overlay<'_>,
+) -> Result<Removed, Fault> {
+    each_marked(&key::letter::removed(), room, rows, destination)
 }
 
 /// Removes what a mark with this row stands for.
@@ -85,4 +100,60 @@ fn history(mark: &[u8], row: &[u8], room: Room, rows: &mut Overlay<'_>) -> Resul
         rows.erase(event)?;
         Ok(())
     })
+}
+
+/// A text is a few dozen rows at most, so it goes whole.
+fn text(mark: &[u8], _: &[u8], room: Room, rows: &mut Overlay<'_>) -> Result<Removed, Fault> {
+    if room.keys(rows) == 0 {
+        return Ok(Removed {
+            things: 0,
+            full: true,
+        });
+    }
+    let text = key::definition::text_of_removed(mark);
+    let text = text.ok_or(Unreadable::Damaged("the mark of a text"))?;
+    let things = usize::from(rows.erase(key::definition::text(text))?);
+    Ok(Removed {
+        things,
+        full: false,
+    })
+}
+
+fn destination(
+    mark: &[u8],
+    row: &[u8],
+    room: Room,
+    rows: &mut Overlay<'_>,
+) -> Result<Removed, Fault> {
+    let id = key::letter::destination_of_removed(mark);
+    let id = id.ok_or(Unreadable::Damaged("the mark of a destination"))?;
+    let last = number::read_sequence(row)?;
+    let first = key::letter::all_reached(id);
+    let end = key::behind(first.clone());
+    let mut removed = room.clear(&first, &end, rows, |reached, rows| {
+        // One that was made anew with the id begins behind the last.
+        let row = rows.row(&reached)?;
+        if row.is_some_and(|row| number::read_sequence(&row).is_ok_and(|reached| reached <= last)) {
+            rows.remove(reached);
+        }
+        Ok(())
+    })?;
+    let end = key::behind(key::letter::held(id, last));
+    let left = room.behind(removed);
+    removed.add(
+        left.clear(&key::letter::all_held(id), &end, rows, |held, rows| {
+            rows.remove(held);
+            Ok(())
+        })?,
+    );
+    let end = key::behind(key::letter::dead(id, last));
+    let left = room.behind(removed);
+    removed.add(
+        left.clear(&key::letter::all_dead(id), &end, rows, |dead, rows| {
+            let sequence = key::letter::last_number(&dead);
+            let sequence = sequence.ok_or(Unreadable::Damaged("the key of a dead letter"))?;
+            remove_dead(id, sequence, rows).map(|_| ())
+        })?,
+    );
+    Ok(removed)
 }

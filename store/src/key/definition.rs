@@ -1,0 +1,94 @@
+//! Where do the rows of a customer's definitions of objects lie?
+//!
+//! A text lies apart under an id of its own, so that those of a removed customer can go a little at
+//! a time and are nobody's meanwhile.
+
+use engine::Version;
+use engine::definition::DefinitionId;
+use engine::ids::CustomerId;
+
+use super::{Builder, Key, Table, append, first_id, rest_of};
+
+/// The id of a text, which no other text ever has.
+pub(crate) type TextId = [u8; 16];
+
+/// A definition.
+pub(crate) fn definition(id: &DefinitionId) -> Key {
+    let Version { major, minor } = id.version;
+    let of_object = append(of_customer(&id.customer), &id.object.to_be_bytes());
+    append(of_object, &[major, minor])
+}
+
+/// What the keys of a customer's definitions begin with; their order is that of objects.
+pub(crate) fn of_customer(customer: &CustomerId) -> Key {
+    Builder::of(Table::Definition).text(customer.as_str()).end()
+}
+
+/// What the keys of all definitions begin with.
+pub(crate) fn definitions() -> Key {
+    Builder::of(Table::Definition).end()
+}
+
+/// What a definition is called, from its key.
+pub(crate) fn id_of(definition: &[u8]) -> Option<DefinitionId> {
+    let (rest, version) = rest_of(definition, &definitions()).split_last_chunk()?;
+    let (customer, object) = rest.split_last_chunk()?;
+    let customer = std::str::from_utf8(customer.strip_suffix(&[0])?).ok()?;
+    let [major, minor] = *version;
+    Some(DefinitionId {
+        customer: CustomerId::parse(customer).ok()?,
+        object: u16::from_be_bytes(*object),
+        version: Version { major, minor },
+    })
+}
+
+/// The text of a definition.
+pub(crate) fn text(id: TextId) -> Key {
+    Builder::of(Table::DefinitionText).bytes(&id).end()
+}
+
+/// That a text is left of a removed customer.
+pub(crate) fn removed_text(id: TextId) -> Key {
+    append(removed(), &id)
+}
+
+/// What the keys of the marks of texts begin with that are left of removed customers.
+pub(crate) fn removed() -> Key {
+    Builder::of(Table::RemovedText).end()
+}
+
+/// A text that is left, from the key that marks it so.
+pub(crate) fn text_of_removed(mark: &[u8]) -> Option<TextId> {
+    first_id(rest_of(mark, &removed()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_definition_is_called_is_read_from_its_key() {
+        let id = |customer, object, version| DefinitionId {
+            customer: CustomerId::parse(customer).unwrap(),
+            object,
+            version: Version::parse(version).unwrap(),
+        };
+        let ids = [
+            id("acme", 3, "1.0"),
+            id("acme", 3, "1.1"),
+            id("acme", 3, "2.0"),
+            id("acme", 33_000, "1.0"),
+            id("acme-2", 0, "0.0"),
+        ];
+        let keys: Vec<Key> = ids.iter().map(definition).collect();
+        assert!(keys.is_sorted());
+        for (id, key) in ids.iter().zip(&keys) {
+            assert_eq!(id_of(key).as_ref(), Some(id));
+        }
+        assert_eq!(id_of(&definitions()), None);
+        assert!(!keys[4].starts_with(&of_customer(&ids[0].customer)));
+        let mark = removed_text([9; 16]);
+        assert_eq!(text_of_removed(&mark), Some([9; 16]));
+        assert_eq!(text_of_removed(&removed()), None);
+    }
+}

@@ -1,0 +1,131 @@
+//! How is it kept where the events of a customer are delivered to?
+
+use engine::delivery::destination::{Destination, EventTypes, Header, Target, Webhook};
+use engine::ids::DestinationId;
+use engine::moment::Timestamp;
+use engine::sealed::Sealed;
+use minicbor::bytes::ByteArray;
+use minicbor::{Decode, Encode};
+
+use super::customer::customer_id;
+use super::{Unreadable, code, read, write};
+
+const VERSION: u8 = 1;
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct DestinationV1<'a> {
+    #[n(0)]
+    id: ByteArray<16>,
+    #[b(1)]
+    customer: &'a str,
+    #[b(2)]
+    name: &'a str,
+    #[b(3)]
+    target: TargetV1<'a>,
+    #[n(4)]
+    wants: u8,
+    #[n(5)]
+    state: u8,
+    #[n(6)]
+    created_at_ms: i64,
+    #[n(7)]
+    updated_at_ms: i64,
+    #[n(8)]
+    replay: u8,
+}
+
+#[derive(Decode, Encode)]
+enum TargetV1<'a> {
+    #[n(0)]
+    #[cbor(array)]
+    Webhook {
+        #[b(0)]
+        url: &'a str,
+        #[b(1)]
+        headers: Vec<HeaderV1<'a>>,
+        #[cbor(b(2), with = "minicbor::bytes")]
+        secret: Option<&'a [u8]>,
+        #[n(3)]
+        json: u8,
+    },
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct HeaderV1<'a> {
+    #[b(0)]
+    name: &'a str,
+    #[cbor(b(1), with = "minicbor::bytes")]
+    value: &'a [u8],
+}
+
+/// Writes a destination.
+pub(crate) fn write_destination(destination: &Destination) -> Vec<u8> {
+    let record = DestinationV1 {
+        id: ByteArray::from(*destination.id.as_bytes()),
+        customer: destination.customer.as_str(),
+        name: &destination.name,
+        target: target_record(&destination.target),
+        wants: destination.wants.bits(),
+        state: code::of_destination_state(destination.state),
+        created_at_ms: destination.created_at.as_ms(),
+        updated_at_ms: destination.updated_at.as_ms(),
+        replay: code::of_replay(destination.replay),
+    };
+    write(VERSION, &record)
+}
+
+/// Reads a destination.
+pub(crate) fn read_destination(value: &[u8]) -> Result<Destination, Unreadable> {
+    let record: DestinationV1<'_> = read(VERSION, value)?;
+    Ok(Destination {
+        id: DestinationId::from_bytes(record.id.into()),
+        customer: customer_id(record.customer)?,
+        name: record.name.into(),
+        target: read_target(record.target)?,
+        wants: EventTypes::from_bits(record.wants),
+        state: code::destination_state(record.state)?,
+        replay: code::replay(record.replay)?,
+        created_at: Timestamp::from_ms(record.created_at_ms),
+        updated_at: Timestamp::from_ms(record.updated_at_ms),
+    })
+}
+
+fn target_record(target: &Target) -> TargetV1<'_> {
+    match target {
+        Target::Webhook(webhook) => TargetV1::Webhook {
+            url: &webhook.url,
+            headers: webhook.headers.iter().map(header_record).collect(),
+            secret: webhook.secret.as_ref().map(Sealed::as_bytes),
+            json: code::of_json_payload(webhook.json),
+        },
+    }
+}
+
+fn header_record(header: &Header) -> HeaderV1<'_> {
+    HeaderV1 {
+        name: &header.name,
+        value: header.value.as_bytes(),
+    }
+}
+
+fn read_target(record: TargetV1<'_>) -> Result<Target, Unreadable> {
+    let header = |header: HeaderV1<'_>| Header {
+        name: header.name.into(),
+        value: Sealed::from_bytes(header.value.into()),
+    };
+    match record {
+        TargetV1::Webhook {
+            url,
+            headers,
+            secret,
+            json,
+        } => Ok(Target::Webhook(Webhook {
+            url: url.into(),
+            headers: headers.into_iter().map(header).collect(),
+            secret: secret.map(|secret| Sealed::from_bytes(secret.into())),
+            json: code::json_payload(json)?,
+        })),
+    }
+}

@@ -1,0 +1,159 @@
+//! What waits to be delivered, and how far has a destination come with it?
+
+use std::collections::HashMap;
+
+use engine::delivery::letter::{Backlog, DeadLetter, Held, Sequence, Standing, Waiting};
+use engine::ids::{CustomerId, DestinationId, Shard};
+use engine::limits::SHARDS;
+use sled::Db;
+
+use super::terms::destination;
+use super::{load, rows_of};
+use crate::key;
+use crate::record::Unreadable;
+use crate::record::letter::{Tally, read_dead, read_held, read_tally, read_waiting};
+use crate::record::number::read_sequence;
+use crate::sled::fault::Fault;
+use crate::sled::gauge::Gauge;
+use crate::sled::outbox::numbered;
+
+/// How far a destination has come: its place in each shard, and what it holds back.
+pub(in crate::sled) fn standing_of(db: &Db, id: DestinationId) -> Result<Standing, Fault> {
+    let Some(Tally { since, .. }) = tally(db, id)? else {
+        return Ok(Standing::default());
+    };
+    let mut standing = Standing {
+        since,
+        reached: reached(db, id, since)?,
+        ..Standing::default()
+    };
+    let first = key::behind(key::letter::held(id, since));
+    let end = key::behind(key::letter::all_held(id));
+    for row in db.range::<&[u8], _>(first.as_slice()..end.as_slice()) {
+        let (key, value) = row?;
+        let held: Held = read_held(number_of(&key)?, &value)?;
+        standing.held.push(held);
+    }
+    Ok(standing)
+}
+
+/// The shards in which something waits for a destination: two seeks for each in which anything
+/// waits at all.
+pub(in crate::sled) fn shards_waiting(db: &Db, id: DestinationId) -> Result<Vec<Shard>, Fault> {
+    let (Some(destination), Some(tally)) = (destination(db, id)?, tally(db, id)?) else {
+        return Ok(Vec::new());
+    };
+    let customer = destination.customer;
+    let reached: HashMap<Shard, Sequence> = reached(db, id, tally.since)?.into_iter().collect();
+    let past = |shard| reached.get(&shard).copied().unwrap_or(tally.since);
+    let end = key::behind(key::letter::waiting_of(&customer));
+    let mut shards = Vec::new();
+    let mut shard = Shard(0);
+    while shard.0 < SHARDS {
+        let first = key::behind(key::letter::waiting(&customer, shard, past(shard)));
+        let mut waiting = db
+            .range::<&[u8], _>(first.as_slice()..end.as_slice())
+            .keys();
+        let Some(key) = waiting.next() else {
+            break;
+        };
+        let place = key::letter::place_of(&key?);
+        let (_, found, number) = place.ok_or(Unreadable::Damaged("the key of what waits"))?;
+        if number > past(found) {
+            shards.push(found);
+            shard = Shard(found.0.saturating_add(1));
+        } else {
+            shard = found;
+        }
+    }
+    Ok(shards)
+}
+
+/// What waits in a shard behind a number.
+pub(in crate::sled) fn waiting(
+    db: &Db,
+    customer: &CustomerId,
+    shard: Shard,
+    after: Sequence,
+    max: u32,
+) -> Result<Vec<Waiting>, Fault> {
+    let first = key::behind(key::letter::waiting(customer, shard, after));
+    let end = key::behind(key::letter::waiting_in(customer, shard));
+    let mut waiting = Vec::new();
+    let max = usize::try_from(max).unwrap_or(usize::MAX);
+    for row in rows_between(db, &first, &end).take(max) {
+        let (key, value) = row?;
+        waiting.push(read_waiting(number_of(&key)?, &value)?);
+    }
+    Ok(waiting)
+}
+
+/// How much waits for a destination, and how much was set aside: two counts of one instant.
+pub(in crate::sled) fn backlog(
+    db: &Db,
+    gauge: &Gauge,
+    id: DestinationId,
+) -> Result<Backlog, Fault> {
+    let Some(destination) = destination(db, id)? else {
+        return Ok(Backlog::default());
+    };
+    let counts = || Ok::<_, Fault>((tally(db, id)?, numbered(&destination.customer, &**db)?));
+    let (Some(tally), numbered) = gauge.between_groups(counts)? else {
+        return Ok(Backlog::default());
+    };
+    let told = numbered.saturating_sub(tally.numbered);
+    Ok(Backlog {
+        waiting: told.saturating_sub(tally.passed),
+        dead: tally.dead,
+    })
+}
+
+/// The dead letters of a destination behind a number.
+pub(in crate::sled) fn dead_letters(
+    db: &Db,
+    id: DestinationId,
+    after: Option<Sequence>,
+    max: u32,
+) -> Result<Vec<DeadLetter>, Fault> {
+    let Some(Tally { since, .. }) = tally(db, id)? else {
+        return Ok(Vec::new());
+    };
+    let after = after.unwrap_or_default().max(since);
+    let first = key::behind(key::letter::dead(id, after));
+    let end = key::behind(key::letter::all_dead(id));
+    let mut letters = Vec::new();
+    let max = usize::try_from(max).unwrap_or(usize::MAX);
+    for row in rows_between(db, &first, &end).take(max) {
+        let (key, _) = row?;
+        let number = number_of(&key)?;
+        letters.extend(load(db, &key, |value| read_dead(number, value))?);
+    }
+    Ok(letters)
+}
+
+fn tally(db: &Db, id: DestinationId) -> Result<Option<Tally>, Fault> {
+    load(db, &key::letter::tally(id), read_tally)
+}
+
+/// Up to which number a destination is past each shard in which it has begun.
+fn reached(db: &Db, id: DestinationId, since: Sequence) -> Result<Vec<(Shard, Sequence)>, Fault> {
+    let mut reached = Vec::new();
+    for row in rows_of(db, &key::letter::all_reached(id)) {
+        let (key, value) = row?;
+        let shard = key::letter::shard_reached(&key);
+        let shard = shard.ok_or(Unreadable::Damaged("the key of a place"))?;
+        let sequence = read_sequence(&value)?;
+        if sequence > since {
+            reached.push((shard, sequence));
+        }
+    }
+    Ok(reached)
+}
+
+fn rows_between(db: &Db, first: &[u8], end: &[u8]) -> sled::Iter {
+    db.range::<&[u8], _>(first..end.max(first))
+}
+
+fn number_of(key: &[u8]) -> Result<Sequence, Unreadable> {
+    key::letter::last_number(key).ok_or(Unreadable::Damaged("a key without number"))
+}

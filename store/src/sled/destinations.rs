@@ -1,0 +1,247 @@
+//! What becomes of a destination's rows when it is put, removed, or says how far it has come?
+
+use engine::delivery::destination::Destination;
+use engine::delivery::letter::{DeadLetter, Held, Progress, Sequence};
+use engine::ids::{CustomerId, DestinationId, Shard};
+use engine::moment::Timestamp;
+use sled::IVec;
+
+use super::fault::Fault;
+use super::kv::{self, Rows, Value};
+use super::outbox::{Outbox, numbered};
+use super::overlay::Overlay;
+use crate::key::{self, Key};
+use crate::record::destination::{read_destination, write_destination};
+use crate::record::letter::{Tally, read_dead, read_tally, write_dead, write_held, write_tally};
+use crate::record::number::{read_sequence, write_sequence};
+
+/// A destination as it is put.
+pub(super) struct Put {
+    id: DestinationId,
+    customer: CustomerId,
+    key: Key,
+    value: Value,
+}
+
+/// How far a destination has come, as rows.
+pub(super) struct Step {
+    id: DestinationId,
+    customer: CustomerId,
+    reached: Vec<(Shard, Sequence)>,
+    released: Vec<Sequence>,
+    held: Vec<(Sequence, Vec<u8>)>,
+    revived: Vec<Sequence>,
+    buried: Vec<Buried>,
+    passed: i64,
+}
+
+struct Buried {
+    sequence: Sequence,
+    at: Timestamp,
+    key: Key,
+    value: Value,
+}
+
+impl Put {
+    /// A destination as it is put.
+    pub(super) fn of(destination: &Destination) -> Self {
+        let key = key::letter::destination(destination.id);
+        Self {
+            id: destination.id,
+            customer: destination.customer.clone(),
+            value: Value::cut(&key, &write_destination(destination)),
+            key,
+        }
+    }
+
+    /// What it takes while it is queued.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.key.len() + self.value.bytes()
+    }
+
+    /// Puts it. A new one begins behind every event there is.
+    pub(super) fn apply(self, outbox: &mut Outbox, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+        let tally = key::letter::tally(self.id);
+        if rows.row(&tally)?.is_none() {
+            let begun = Tally {
+                since: outbox.newest(),
+                numbered: numbered(&self.customer, rows)?,
+                ..Tally::default()
+            };
+            put_tally(tally, &begun, rows);
+            let listed = key::letter::destination_of(&self.customer, self.id);
+            rows.put(listed.into(), IVec::default());
+            outbox.turn(&self.customer, rows)?;
+        }
+        rows.replace(self.key.into(), self.value)
+    }
+}
+
+/// Removes a destination of a customer. What it did not take, and how far it has come, may be
+/// many rows: they are marked removed, and go later.
+pub(super) fn remove(
+    customer: &CustomerId,
+    id: DestinationId,
+    outbox: &mut Outbox,
+    rows: &mut Overlay<'_>,
+) -> Result<(), Fault> {
+    let Some(value) = kv::load(rows, &key::letter::destination(id))? else {
+        return Ok(());
+    };
+    if read_destination(&value)?.customer != *customer {
+        return Ok(());
+    }
+    rows.erase(key::letter::destination(id))?;
+    rows.remove(key::letter::tally(id));
+    rows.remove(key::letter::destination_of(customer, id));
+    let last = IVec::from(&write_sequence(outbox.newest()));
+    rows.put(key::letter::removed_of(id).into(), last);
+    outbox.stale.note_all(customer);
+    if !outbox.turn(customer, rows)? {
+        rows.remove(key::letter::numbered(customer));
+    }
+    Ok(())
+}
+
+impl Step {
+    /// A step of a destination as rows.
+    pub(super) fn of(progress: &Progress) -> Self {
+        let held = |held: &Held| (held.waiting.sequence, write_held(held));
+        Self {
+            id: progress.destination,
+            customer: progress.customer.clone(),
+            reached: progress.reached.clone(),
+            released: progress.released.clone(),
+            held: progress.held.iter().map(held).collect(),
+            revived: progress.revived.clone(),
+            buried: progress
+                .buried
+                .iter()
+                .map(|letter| Buried::of(progress.destination, letter))
+                .collect(),
+            passed: progress.passed,
+        }
+    }
+
+    /// What it takes while it is queued, roughly.
+    pub(super) fn bytes(&self) -> usize {
+        /// A key of a row that belongs to a destination, and what the tree needs beside it.
+        const ROW: usize = 64;
+        let rows = self.reached.len() + self.released.len() + 2 * self.revived.len();
+        let held = self.held.iter().map(|(_, row)| ROW + row.len());
+        let buried = self.buried.iter();
+        let buried = buried.map(|letter| 2 * ROW + letter.key.len() + letter.value.bytes());
+        size_of::<Self>() + ROW * rows + held.sum::<usize>() + buried.sum::<usize>()
+    }
+
+    /// Takes the step. One of a destination that was removed meanwhile leaves nothing.
+    pub(super) fn apply(self, outbox: &mut Outbox, rows: &mut Overlay<'_>) -> Result<(), Fault> {
+        let key = key::letter::tally(self.id);
+        let Some(row) = rows.row(&key)? else {
+            return Ok(());
+        };
+        let mut tally = read_tally(&row)?;
+        for (shard, sequence) in &self.reached {
+            self.reach(*shard, *sequence, outbox, rows)?;
+        }
+        for sequence in self.released {
+            rows.remove(key::letter::held(self.id, sequence));
+        }
+        for (sequence, row) in self.held {
+            rows.put(key::letter::held(self.id, sequence).into(), row.into());
+        }
+        for sequence in self.revived {
+            if remove_dead(self.id, sequence, rows)? {
+                tally.dead = tally.dead.saturating_sub(1);
+            }
+        }
+        for letter in self.buried {
+            if letter.put(self.id, rows)? {
+                tally.dead = tally.dead.saturating_add(1);
+            }
+        }
+        tally.passed = tally.passed.saturating_add_signed(self.passed);
+        put_tally(key, &tally, rows);
+        Ok(())
+    }
+
+    /// Says how far the destination has come in a shard. It never goes back: what it is past may
+    /// be gone.
+    fn reach(
+        &self,
+        shard: Shard,
+        sequence: Sequence,
+        outbox: &mut Outbox,
+        rows: &mut Overlay<'_>,
+    ) -> Result<(), Fault> {
+        let key = key::letter::reached(self.id, shard);
+        let before = match rows.row(&key)? {
+            Some(row) => read_sequence(&row)?,
+            None => Sequence::default(),
+        };
+        if sequence > before {
+            rows.put(key.into(), IVec::from(&write_sequence(sequence)));
+            outbox.stale.note(&self.customer, shard);
+        }
+        Ok(())
+    }
+}
+
+impl Buried {
+    fn of(id: DestinationId, letter: &DeadLetter) -> Self {
+        let sequence = letter.waiting.sequence;
+        let key = key::letter::dead(id, sequence);
+        Self {
+            sequence,
+            at: letter.at,
+            value: Value::cut(&key, &write_dead(letter)),
+            key,
+        }
+    }
+
+    /// Puts it and says whether there was none under its number.
+    fn put(self, id: DestinationId, rows: &mut Overlay<'_>) -> Result<bool, Fault> {
+        let was_there = remove_dead(id, self.sequence, rows)?;
+        let by_age = key::letter::dead_by_age(self.at, id, self.sequence);
+        rows.put(by_age.into(), IVec::default());
+        rows.replace(self.key.into(), self.value)?;
+        Ok(!was_there)
+    }
+}
+
+/// Removes a dead letter and says whether it was there. Who has it counts it out.
+pub(super) fn remove_dead(
+    id: DestinationId,
+    sequence: Sequence,
+    rows: &mut Overlay<'_>,
+) -> Result<bool, Fault> {
+    let key = key::letter::dead(id, sequence);
+    let Some(value) = kv::load(rows, &key)? else {
+        return Ok(false);
+    };
+    let letter = read_dead(sequence, &value)?;
+    rows.remove(key::letter::dead_by_age(letter.at, id, sequence));
+    rows.erase(key)
+}
+
+/// Counts out a dead letter that was removed for its age, if its destination is still there.
+pub(super) fn count_out_dead(
+    id: DestinationId,
+    sequence: Sequence,
+    rows: &mut Overlay<'_>,
+) -> Result<(), Fault> {
+    let key = key::letter::tally(id);
+    let Some(row) = rows.row(&key)? else {
+        return Ok(());
+    };
+    let mut tally = read_tally(&row)?;
+    if sequence > tally.since {
+        tally.dead = tally.dead.saturating_sub(1);
+        put_tally(key, &tally, rows);
+    }
+    Ok(())
+}
+
+fn put_tally(key: Key, tally: &Tally, rows: &mut Overlay<'_>) {
+    rows.put(key.into(), IVec::from(write_tally(tally).as_slice()));
+}

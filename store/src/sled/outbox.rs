@@ -1,0 +1,165 @@
+//! Whose events wait to be delivered, and under which numbers?
+//!
+//! Whether anybody is told is known without a read, for it is asked of every event. What is known
+//! follows the batches as they are applied, and goes back with one that is taken back.
+
+use std::collections::HashSet;
+
+use engine::delivery::letter::{Sequence, Waiting};
+use engine::event::Event;
+use engine::ids::CustomerId;
+use sled::{IVec, Tree};
+
+use super::fault::Fault;
+use super::having::customers_having;
+use super::kv::Rows;
+use super::overlay::Overlay;
+use super::stale::Stale;
+use crate::key;
+use crate::record::letter::write_waiting;
+use crate::record::number::{read_sequence, write_sequence};
+
+/// What the committer knows of what waits.
+pub(super) struct Outbox {
+    /// The newest number given.
+    newest: Sequence,
+    /// The newest number a row tells of.
+    written: Sequence,
+    /// The customers that have destinations.
+    told: HashSet<CustomerId>,
+    /// What the batch that is being applied may have changed.
+    batch: Touched,
+    /// Where rows may be that nobody waits for any more.
+    pub(super) stale: Stale,
+}
+
+/// What a batch may have changed.
+#[derive(Default)]
+struct Touched {
+    /// The newest number before it.
+    newest: Sequence,
+    /// The customers whose destinations came or went.
+    customers: Vec<CustomerId>,
+}
+
+/// An event that waits if its customer has destinations when it is applied.
+pub(super) struct Awaiting {
+    customer: CustomerId,
+    /// Its number is given when it is applied.
+    waiting: Waiting,
+}
+
+impl Awaiting {
+    /// How an event would wait.
+    pub(super) fn of(event: &Event) -> Self {
+        Self {
+            customer: event.customer.clone(),
+            waiting: Waiting {
+                sequence: Sequence::default(),
+                device: event.device,
+                event: event.id,
+                event_type: event.happening.event_type(),
+            },
+        }
+    }
+
+    /// What it takes while it is queued, roughly.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.customer.as_str().len()
+    }
+}
+
+impl Outbox {
+    /// What a tree knows.
+    pub(super) fn load(tree: &Tree) -> Result<Self, Fault> {
+        let newest = match tree.get(key::letter::newest_number())? {
+            Some(row) => read_sequence(&row)?,
+            None => Sequence::default(),
+        };
+        let told = customers_having(tree, &key::letter::all_destinations())?;
+        Ok(Self {
+            newest,
+            written: newest,
+            told: told.into_iter().collect(),
+            batch: Touched::default(),
+            stale: Stale::load(tree)?,
+        })
+    }
+
+    /// Begins a batch.
+    pub(super) fn begin(&mut self) {
+        self.batch.newest = self.newest;
+        self.batch.customers.clear();
+    }
+
+    /// Takes back what the batch changed, after its rows were taken back.
+    pub(super) fn take_back(&mut self, rows: &Overlay<'_>) -> Result<(), Fault> {
+        self.newest = self.batch.newest;
+        for customer in std::mem::take(&mut self.batch.customers) {
+            self.look(&customer, rows)?;
+        }
+        Ok(())
+    }
+
+    /// Ends a group: what was given must not be given again after a restart.
+    pub(super) fn end_group(&mut self, rows: &mut Overlay<'_>) {
+        if self.newest == self.written {
+            return;
+        }
+        self.written = self.newest;
+        let row = IVec::from(&write_sequence(self.newest));
+        rows.put(key::letter::newest_number().into(), row);
+    }
+
+    /// The newest number given.
+    pub(super) fn newest(&self) -> Sequence {
+        self.newest
+    }
+
+    /// Gives an event the next number, if anybody is told of it.
+    pub(super) fn append(
+        &mut self,
+        awaiting: &Awaiting,
+        rows: &mut Overlay<'_>,
+    ) -> Result<(), Fault> {
+        let Awaiting { customer, waiting } = awaiting;
+        if !self.told.contains(customer) {
+            return Ok(());
+        }
+        self.newest = Sequence(self.newest.0.saturating_add(1));
+        let key = key::letter::waiting(customer, waiting.shard(), self.newest);
+        rows.put(key.into(), IVec::from(write_waiting(waiting).as_slice()));
+        rows.add(key::letter::numbered(customer).into(), 1)
+    }
+
+    /// Says that a destination of a customer came or went, after its row did. Says whether the
+    /// customer has any.
+    pub(super) fn turn(
+        &mut self,
+        customer: &CustomerId,
+        rows: &Overlay<'_>,
+    ) -> Result<bool, Fault> {
+        self.batch.customers.push(customer.clone());
+        self.look(customer, rows)
+    }
+
+    fn look(&mut self, customer: &CustomerId, rows: &Overlay<'_>) -> Result<bool, Fault> {
+        let destinations = key::letter::destinations_of(customer);
+        let is_told = !rows.keys(&destinations, 1)?.is_empty();
+        if is_told {
+            self.told.insert(customer.clone());
+        } else {
+            self.told.remove(customer);
+        }
+        Ok(is_told)
+    }
+}
+
+/// How many events of a customer were ever given a number.
+pub(super) fn numbered(customer: &CustomerId, rows: &impl Rows) -> Result<u64, Fault> {
+    let count = match rows.row(&key::letter::numbered(customer))? {
+        Some(row) => crate::record::number::read_count(&row)?,
+        None => 0,
+    };
+    Ok(u64::try_from(count).unwrap_or(0))
+}
