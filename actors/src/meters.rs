@@ -54,6 +54,7 @@ pub(crate) struct Meters {
     acknowledged: Count,
     ended: Family<{ words::ENDINGS.len() }>,
     notified: Family<{ words::NEWS.len() }>,
+    sends: Family<{ words::NEWS.len() }>,
     observations_lost: Count,
     created: Family<{ words::ASKED.len() }>,
     concluded: Family<{ words::CONCLUDED }>,
@@ -94,6 +95,7 @@ impl Meters {
             acknowledged: count(words::ACKNOWLEDGED),
             ended: Family::new(words::ENDED, here, "ending", words::ENDINGS),
             notified: Family::new(words::NOTIFIED, here, "fate", words::NEWS),
+            sends: Family::new(words::SENDS, here, "fate", words::NEWS),
             observations_lost: count(words::OBSERVATIONS_LOST),
             created: Family::of(words::created(here)),
             concluded: Family::of(words::concluded(here)),
@@ -120,11 +122,13 @@ impl Meters {
                 What::Begun(purpose) => self.begun.one(match purpose {
                     Purpose::Action => 0,
                     Purpose::Observation => 1,
+                    Purpose::Report => 2,
                 }),
                 What::Repeated => self.repeated.one(),
                 What::Acknowledged => self.acknowledged.one(),
                 What::Ended(ending) => self.ended.one(ending as usize),
                 What::Notified(news) => self.notified.one(news as usize),
+                What::Sent(news) => self.sends.one(news as usize),
                 What::ObservationLost => self.observations_lost.one(),
             }
         }
@@ -139,6 +143,7 @@ impl Meters {
         self.begun.publish();
         self.ended.publish();
         self.notified.publish();
+        self.sends.publish();
         self.created.publish();
         self.concluded.publish();
         let counts = [

@@ -77,6 +77,7 @@ fn tell(device: DeviceKey, what: What) {
         }
         What::Begun(Purpose::Action) => debug!(%device, "an attempt began"),
         What::Begun(Purpose::Observation) => debug!(%device, "what it forgot is observed again"),
+        What::Begun(Purpose::Report) => debug!(%device, "it is read for passive reporting"),
         What::Repeated => debug!(%device, "the datagram in flight left once more"),
         What::Acknowledged => debug!(%device, "the device has the datagram in flight"),
         What::Ended(ending) => {
@@ -86,6 +87,10 @@ fn tell(device: DeviceKey, what: What) {
         What::Notified(news) => {
             let worth = words::news(news);
             debug!(%device, worth, "a notification");
+        }
+        What::Sent(news) => {
+            let worth = words::news(news);
+            debug!(%device, worth, "a send");
         }
         What::ObservationLost => debug!(%device, "an observation was lost"),
     }

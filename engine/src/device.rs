@@ -18,13 +18,17 @@ mod asking;
 mod attempt;
 mod busy;
 mod exchange;
+mod formats;
 pub mod identity;
 pub mod objects;
 mod observation;
 mod pace;
+mod passive;
 pub mod queue;
 pub mod record;
 mod registering;
+mod samples;
+mod sending;
 pub mod snapshot;
 pub mod standing;
 mod telling;
@@ -47,12 +51,15 @@ use crate::location::Location;
 use crate::moment::{Moment, Timestamp};
 use crate::occurrence::{Asked, Ending, Heard, What};
 use crate::peer::Peer;
+use crate::setting::SettingState;
 use crate::terms::Terms;
 
 use busy::Busy;
+use formats::FormatSet;
 use identity::Identity;
 use objects::ObjectLists;
 use pace::Pace;
+use passive::Learned;
 use queue::Pending;
 use record::{DeviceRecord, Registration, Restored};
 use snapshot::{Presence, Snapshot};
@@ -116,11 +123,9 @@ pub struct Device {
     /// The key of the identity, which is a digest and dear to compute for every update.
     key: DeviceKey,
     record: DeviceRecord,
-    /// When the record was last saved, the epoch if it never was; between saves presence lives
-    /// here alone.
-    record_saved_at: Timestamp,
-    /// Until when a queue-mode device listens.
-    awake_until: Timestamp,
+    /// When the record was last saved, in seconds since 1970, 0 if it never was; between saves
+    /// presence lives here alone.
+    record_saved_s: u32,
     /// What its peer sent lately, so that a repeated datagram is answered and not done again.
     recent: Recent,
     /// What it is at; an idle device is at nothing.
@@ -128,6 +133,10 @@ pub struct Device {
     next_message_id: u16,
     /// How much of what it says was taken lately.
     pace: Pace,
+    /// The formats it refused since it registered.
+    refused: FormatSet,
+    /// What it refused when its objects were read.
+    learned: Learned,
     /// The list of its objects may be a copy of its own.
     objects_unshared: bool,
 }
@@ -151,17 +160,17 @@ impl Device {
             registration.expires_at = registration.expires_at.max(whole.min(unsaved));
         }
         let last_seen_at = record.last_seen_at.unwrap_or_default();
-        let awake_until = last_seen_at.plus_ms(terms.rules.limits.awake_window_ms);
         let pending: Vec<Pending> = pending.into_iter().map(Pending::restored).collect();
         Self {
             key: profile.key(),
             identity: Box::new(Identity::of(&profile)),
-            record_saved_at: last_seen_at,
-            awake_until,
+            record_saved_s: last_seen_at.as_short_s(),
             recent: Recent::default(),
             busy: (!pending.is_empty()).then(|| Box::new(Busy::restored(pending))),
             next_message_id: u16::try_from(m.next_u32() >> 16).expect("shifted to 16 bits"),
             pace: Pace::default(),
+            learned: Learned::default(),
+            refused: FormatSet::default(),
             objects_unshared: true,
             record,
             terms,
@@ -228,6 +237,10 @@ impl Device {
 
     /// Goes by these terms from now on, because its customer chose anew.
     pub fn take_terms(&mut self, terms: Arc<Terms>) {
+        match terms.passive_reporting {
+            SettingState::Enabled => {}
+            SettingState::Disabled => self.stop_reporting(),
+        }
         self.terms = terms;
     }
 
@@ -264,7 +277,7 @@ impl Device {
             None => Presence::Unregistered,
             // The wake-up that ends it may come late.
             Some(r) if r.expires_at <= now => Presence::Unregistered,
-            Some(r) if r.binding.queue_mode() && now >= self.awake_until => Presence::Asleep,
+            Some(r) if r.binding.queue_mode() && now >= self.awake_until() => Presence::Asleep,
             Some(_) => Presence::Awake,
         }
     }
@@ -305,7 +318,12 @@ impl Device {
     /// Notes that the device is there; an answer says no more than that.
     fn note_awake(&mut self, now: Timestamp) {
         self.record.last_seen_at = Some(now);
-        self.awake_until = now.plus_ms(self.terms.rules.limits.awake_window_ms);
+    }
+
+    /// Until when a queue-mode device listens.
+    fn awake_until(&self) -> Timestamp {
+        let last_seen_at = self.record.last_seen_at.unwrap_or_default();
+        last_seen_at.plus_ms(self.terms.rules.limits.awake_window_ms)
     }
 
     /// Keeps the device from being idle: what it remembers now counts until then.
@@ -315,7 +333,7 @@ impl Device {
     }
 
     fn save_record(&mut self, now: Timestamp, out: &mut Effects) {
-        self.record_saved_at = now;
+        self.record_saved_s = now.as_short_s();
         let record = Box::new(self.record.clone());
         out.push(Effect::Save(Change::PutRecord {
             device: self.key(),

@@ -6,6 +6,7 @@ use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
 
 use crate::action::{Outcome, Protocol, Status};
+use crate::admin_log::entry::{Category, Entry};
 use crate::ids::{ActionId, CustomerId, DeviceId, DeviceKey, EntryId, EventId, Iccid, Imsi};
 use crate::moment::Timestamp;
 
@@ -110,6 +111,25 @@ pub enum PayloadKept {
     Yes,
 }
 
+impl Failure {
+    /// What is told of an entry: nothing, unless something failed.
+    pub fn of(entry: &Entry) -> Option<Self> {
+        let payload = match &entry.payload {
+            Some(_) => PayloadKept::Yes,
+            None => PayloadKept::No,
+        };
+        match entry.category {
+            Category::Info => None,
+            Category::Error => Some(Self {
+                entry: entry.id,
+                message: entry.message.clone(),
+                description: entry.description.clone(),
+                payload,
+            }),
+        }
+    }
+}
+
 /// How a request of a caller ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conclusion {
@@ -123,7 +143,7 @@ pub struct Conclusion {
     pub outcome: Option<Outcome>,
 }
 
-/// Values a device told. They are from then on the last that are known.
+/// Values a device told.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Telemetry {
     /// The protocol they came by.
@@ -134,6 +154,19 @@ pub struct Telemetry {
     pub measured_at: Option<Timestamp>,
     /// The values by path.
     pub values: Box<[(Path, Value)]>,
+}
+
+impl Telemetry {
+    /// As of when its values are known: a value is the last known one unless another is known as of
+    /// later.
+    pub fn known_at(&self, heard_at: Timestamp) -> Timestamp {
+        known_at(self.measured_at, heard_at)
+    }
+}
+
+/// As of when a value is known. A clock that is ahead must not keep out what is heard later.
+pub(crate) fn known_at(measured_at: Option<Timestamp>, heard_at: Timestamp) -> Timestamp {
+    measured_at.map_or(heard_at, |at| at.min(heard_at))
 }
 
 /// Why a device told values.

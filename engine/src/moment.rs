@@ -22,6 +22,12 @@ impl Timestamp {
         self.0
     }
 
+    /// Whole seconds since the epoch, in four bytes: what a million devices have each is short.
+    /// They stop in the year 2106, and begin in 1970.
+    pub(crate) fn as_short_s(self) -> u32 {
+        u32::try_from((self.0 / 1_000).max(0)).unwrap_or(u32::MAX)
+    }
+
     /// The instant so much later; it stops at the end of time instead of wrapping.
     pub const fn plus_ms(self, ms: i64) -> Self {
         Self(self.0.saturating_add(ms))
@@ -84,15 +90,16 @@ pub struct Moment {
     /// How far into its millisecond it lies, in steps of 1/4,096.
     step: u16,
     /// Ids made so far.
-    ids: u8,
+    ids: u16,
     state: [u64; 2],
 }
 
 /// Steps of a millisecond, as many as RFC 9562 section 6.2 (method 3) has room for.
 pub const STEPS_PER_MS: u16 = 4_096;
 
-/// Ids of one moment that are told apart by their number; those that follow differ by chance.
-const IDS_MAX: u8 = 63;
+/// Ids of one moment that are told apart by their number, which has 14 bits: more than a step makes.
+/// Those that follow differ by chance.
+const IDS_MAX: u16 = 0x3fff;
 
 impl Moment {
     /// A moment at `now` whose chance unfolds from 128 bits of entropy.
@@ -139,8 +146,8 @@ impl Moment {
         let mut random = [0; 10];
         random[..2].copy_from_slice(&self.step.to_be_bytes());
         // The variant overwrites the upper two bits.
-        random[2] = self.ids;
-        random[3..].copy_from_slice(&self.next_u64().to_be_bytes()[..7]);
+        random[2..4].copy_from_slice(&self.ids.to_be_bytes());
+        random[4..].copy_from_slice(&self.next_u64().to_be_bytes()[..6]);
         self.ids = self.ids.saturating_add(1).min(IDS_MAX);
         let ms = u64::try_from(self.now.as_ms()).unwrap_or(0);
         Builder::from_unix_timestamp_millis(ms, &random).into_uuid()
@@ -194,6 +201,16 @@ mod tests {
         let mut second = Moment::new(Timestamp::from_ms(1_001), 7);
         let (a, b, later) = (first.uuid(), first.uuid(), second.uuid());
         assert!(a < b && b < later);
+    }
+
+    #[test]
+    fn ids_of_one_moment_sort_by_their_number() {
+        let mut moment = Moment::new(Timestamp::from_ms(1_000), 7);
+        let ids: Vec<Uuid> = (0..=IDS_MAX).map(|_| moment.uuid()).collect();
+        assert!(ids.is_sorted());
+        let later = Moment::new(Timestamp::from_ms(1_000), 7).at_step(1).uuid();
+        assert!(ids.last() < Some(&later));
+        assert_ne!(moment.uuid(), moment.uuid(), "those that follow differ");
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub enum What {
     Ended(Ending),
     /// The device told of what is observed.
     Notified(News),
+    /// The device sent values unasked.
+    Sent(News),
     /// Something is not observed any more, though nobody ended it.
     ObservationLost,
 }
@@ -70,6 +72,8 @@ pub enum Purpose {
     Action,
     /// Observing again what the device forgot.
     Observation,
+    /// Reading a device that registered or updated its registration.
+    Report,
 }
 
 /// How an exchange ends.
@@ -116,7 +120,7 @@ impl Ending {
     }
 }
 
-/// What a notification was worth.
+/// What a notification was worth, or what a device sent unasked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum News {
     /// It was told on.
@@ -155,6 +159,8 @@ pub enum Heard {
     Answer,
     /// It tells of what is observed.
     Notification,
+    /// It sends values unasked.
+    Send,
     /// It answers what nobody asked.
     Unasked,
     /// It asks whether the service is there.
@@ -167,12 +173,13 @@ pub enum Heard {
 
 impl Heard {
     /// Everything a message can be taken for.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Register,
         Self::Update,
         Self::Deregister,
         Self::Answer,
         Self::Notification,
+        Self::Send,
         Self::Unasked,
         Self::Ping,
         Self::Unsupported,

@@ -125,6 +125,8 @@ pub fn unknown_peer(datagram: &Datagram, of_devices: Return) -> Sorted {
         (_, code) if code.is_response() && of_devices == Return::UnderWay => None,
         // A notification nobody asked for: a Reset makes the device stop.
         (_, code) if code.is_response() => Some(Message::reset(message.message_id)),
+        // The device would register anew. It sends once more, and may be back by then.
+        (_, Code::POST) if is_send(message) && of_devices == Return::UnderWay => None,
         (_, _) if message.uri_path().next().is_none() => respond(message, Code::UNAUTHORIZED),
         (_, _) => respond(message, Code::NOT_FOUND),
     };
@@ -164,6 +166,11 @@ fn sort_message(datagram: Datagram) -> Sorted {
         }
         _ => Sorted::ToPeer(datagram),
     }
+}
+
+/// Whether a device sends values unasked (LwM2M Core 1.1 section 6.4.6).
+fn is_send(message: &Message) -> bool {
+    message.uri_path().eq(["dp"])
 }
 
 fn endpoint_of(message: &Message) -> Option<Endpoint> {

@@ -326,8 +326,11 @@ impl Scene {
                 What::Ended(_) => self.exchanges -= 1,
                 What::Created(_) => self.requests += 1,
                 What::Concluded(..) | What::Removed(_) => self.requests -= 1,
-                What::Repeated | What::Acknowledged | What::Notified(_) | What::ObservationLost => {
-                }
+                What::Repeated
+                | What::Acknowledged
+                | What::Notified(_)
+                | What::Sent(_)
+                | What::ObservationLost => {}
             }
         }
         let standing = self.device.standing();

@@ -16,6 +16,7 @@ pub(super) const ACKNOWLEDGED: &str = "signalbox_exchanges_acknowledged_total";
 pub(super) const ENDED: &str = "signalbox_exchanges_ended_total";
 pub(super) const IN_FLIGHT: &str = "signalbox_exchanges_in_flight";
 pub(super) const NOTIFIED: &str = "signalbox_notifications_total";
+pub(super) const SENDS: &str = "signalbox_sends_total";
 pub(super) const OBSERVATIONS_LOST: &str = "signalbox_observations_lost_total";
 pub(super) const CREATED: &str = "signalbox_actions_created_total";
 pub(super) const CONCLUDED_NAME: &str = "signalbox_actions_concluded_total";
@@ -38,7 +39,7 @@ pub(super) const FATES: [&str; 8] = [
 ];
 
 /// What exchanges are for.
-pub(super) const PURPOSES: [&str; 2] = ["action", "observation"];
+pub(super) const PURPOSES: [&str; 3] = ["action", "observation", "report"];
 
 /// How exchanges end.
 pub(super) const ENDINGS: [&str; Ending::ALL.len()] = {
@@ -51,7 +52,7 @@ pub(super) const ENDINGS: [&str; Ending::ALL.len()] = {
     words
 };
 
-/// What notifications are worth.
+/// What notifications are worth, and what devices send unasked.
 pub(super) const NEWS: [&str; News::ALL.len()] = [
     news(News::ALL[0]),
     news(News::ALL[1]),
@@ -91,6 +92,7 @@ pub(super) const fn heard(heard: Heard) -> &'static str {
         Heard::Deregister => "deregister",
         Heard::Answer => "answer",
         Heard::Notification => "notification",
+        Heard::Send => "send",
         Heard::Unasked => "unasked",
         Heard::Ping => "ping",
         Heard::Unsupported => "unsupported",
@@ -256,6 +258,10 @@ fn describe_exchanges() {
     describe_counter!(
         NOTIFIED,
         "Notifications of observed paths, by what they were worth."
+    );
+    describe_counter!(
+        SENDS,
+        "Sends of devices that are registered, by what they were worth."
     );
     describe_counter!(
         OBSERVATIONS_LOST,

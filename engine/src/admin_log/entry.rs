@@ -175,10 +175,39 @@ impl Entry {
         }
     }
 
+    /// The device sent values of what neither the model nor its registration knows; written once
+    /// per device for ever.
+    ///
+    /// Unspecified (the list of messages): a kind of its own, because no other one fits.
+    pub fn unknown_object(m: &mut Moment, device: Seen<'_>, path: &Path) -> Self {
+        let description = format!(
+            "The device sent a value of {path}, which the object model or its registration does \
+             not know. Such values are kept as they are; the log does not say so again."
+        );
+        Self::error(m, device, None, "Translator[UnknownObject]", description)
+    }
+
     /// A value that is to be reported is not reported any more.
     pub fn observation_lost(m: &mut Moment, device: Seen<'_>, path: &Path, why: &str) -> Self {
         let description = format!("The observation of {path} was lost: {why}.");
         Self::error(m, device, None, "LwM2M[ObservationLost]", description)
+    }
+
+    /// An object that is to be read when the device registers or updates its registration cannot
+    /// be; what the device answered instead of its values is kept.
+    pub fn passive_reporting_failed(
+        m: &mut Moment,
+        device: Seen<'_>,
+        path: &Path,
+        why: &str,
+        bytes: Option<&[u8]>,
+    ) -> Self {
+        let description = format!("{path} cannot be read for passive reporting: {why}.");
+        let message = "LwM2M[PassiveReportingFailed]";
+        Self {
+            payload: bytes.map(Payload::of),
+            ..Self::error(m, device, None, message, description)
+        }
     }
 
     /// The service fell over this device again and again and left it alone.

@@ -1,19 +1,20 @@
 //! What a request of a caller is on the wire, and what an answer to it means (LwM2M Core 1.2
 //! sections 6.3 and 6.4).
 
-use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
 use protocol::coap::token::Token;
-use protocol::lwm2m::model::{self, Resource};
+use protocol::lwm2m::model::{self, Object, Resource};
 use protocol::lwm2m::operation::{self, Label};
 use protocol::lwm2m::path::Path;
-use protocol::lwm2m::payload::{self, Reading};
+use protocol::lwm2m::payload::{self, Reading, Sample, Scope, Undecodable};
 use protocol::lwm2m::value::{DataType, Value};
-use protocol::lwm2m::version::EnablerVersion;
+use protocol::lwm2m::version::{EnablerVersion, Version};
 
 use crate::action::{Action, Lwm2mRequest, Operation, Outcome, Payload, Request};
 use crate::device::Device;
+use crate::device::formats::FormatSet;
 use crate::device::queue::{Failure, Unfit};
+use crate::device::samples::{self, Measurement};
 use crate::effect::Effects;
 use crate::event::Cause;
 use crate::moment::Moment;
@@ -38,12 +39,15 @@ impl Device {
         }
     }
 
+    /// The message that asks for what a request wants, in none of the formats the device refused
+    /// in this attempt; an error if there is no other to write it in.
     pub(super) fn message_of(
         &mut self,
         m: &mut Moment,
         action: &Action,
         value: Option<Value>,
-    ) -> Message {
+        refused: FormatSet,
+    ) -> Result<Message, Unfit> {
         let Request::Lwm2m(request) = &action.request;
         let label = Label {
             message_id: self.take_message_id(),
@@ -52,20 +56,18 @@ impl Device {
         let root = self.root();
         let path = request.path;
         let data = request.data.as_deref().unwrap_or_default();
-        match request.operation {
-            Operation::Read => operation::read(label, root, path, self.accept_for(path)),
+        let accept = || self.format_to_read(path, refused);
+        Ok(match request.operation {
+            Operation::Read => operation::read(label, root, path, accept()),
             Operation::Write => {
-                let resource = self.resource_at(path);
                 let value = value.unwrap_or(Value::String(data.into()));
-                let planned = operation::plan_write(self.enabler(), path, resource, &value);
+                let planned = self.planned_write(path, &value, refused)?;
                 operation::write(label, root, planned.target, planned.format, planned.payload)
             }
             Operation::Execute => operation::execute(label, root, path, data),
-            Operation::ObserveStart => operation::observe(label, root, path, self.accept_for(path)),
-            Operation::ObserveEnd => {
-                operation::cancel_observation(label, root, path, self.accept_for(path))
-            }
-        }
+            Operation::ObserveStart => operation::observe(label, root, path, accept()),
+            Operation::ObserveEnd => operation::cancel_observation(label, root, path, accept()),
+        })
     }
 
     /// Takes what a successful answer to a request says: its outcome, the values in it, and what
@@ -105,21 +107,30 @@ impl Device {
         })
     }
 
-    /// The values a device told of a path.
-    pub(super) fn values_in(&self, path: Path, answer: &Message) -> Result<Reading, String> {
+    /// The values a device told of what it was asked for, oldest first.
+    pub(super) fn values_in(
+        &self,
+        m: &Moment,
+        asked: Scope,
+        answer: &Message,
+    ) -> Result<Vec<Measurement>, String> {
         if answer.block2().is_some_and(|block| block.has_more()) {
             return Err("it comes in several blocks, which is not supported".to_owned());
         }
-        let format = answer.content_format();
-        let type_of = |path| self.data_type_at(path);
-        payload::decode(format, path, &answer.payload, type_of).map_err(|e| e.to_string())
+        let samples = self.samples_in(asked, answer);
+        let samples = samples.map_err(|why| why.to_string())?;
+        Ok(samples::by_time(m.now(), samples))
     }
 
-    /// The format to ask for the values of a path in.
-    pub(super) fn accept_for(&self, path: Path) -> Option<ContentFormat> {
-        let registration = self.record.registration.as_ref();
-        let announced = registration.map_or(&[][..], |r| r.links.content_formats());
-        payload::accept_for(path, self.resource_at(path), announced)
+    /// What a message says of what it may speak of.
+    pub(super) fn samples_in(
+        &self,
+        scope: Scope,
+        message: &Message,
+    ) -> Result<Vec<Sample>, Undecodable> {
+        let type_of = |path| self.data_type_at(path);
+        let format = message.content_format();
+        payload::decode_samples(format, scope, &message.payload, &type_of)
     }
 
     /// Under which path the device has its objects.
@@ -136,10 +147,10 @@ impl Device {
         answer: &Message,
         out: &mut Effects,
     ) -> Result<Payload, String> {
-        let reading = self.values_in(path, answer);
-        let reading = reading.map_err(|why| format!("the answer cannot be read: {why}"))?;
-        let payload = payload_of(path, &reading);
-        self.tell_values(m, Cause::Action(action.id), reading, out);
+        let told = self.values_in(m, Scope::Within(path), answer);
+        let told = told.map_err(|why| format!("the answer cannot be read: {why}"))?;
+        let payload = payload_of(path, samples::newest(&told));
+        self.tell_measurements(m, Cause::Action(action.id), told, out);
         Ok(payload)
     }
 
@@ -152,32 +163,38 @@ impl Device {
         observed.unwrap_or_else(|| self.draw_token(m))
     }
 
-    fn data_type_at(&self, path: Path) -> Option<DataType> {
+    pub(super) fn data_type_at(&self, path: Path) -> Option<DataType> {
         self.resource_at(path)?.data_type()
     }
 
-    fn enabler(&self) -> EnablerVersion {
+    pub(super) fn enabler(&self) -> EnablerVersion {
         let registration = self.record.registration.as_ref();
         registration.map_or(EnablerVersion::V1_1, |r| r.version)
     }
 
+    /// An object in the version the device offers; none for one the model does not know.
+    pub(super) fn object_at(&self, object: u16) -> Option<Object<'_>> {
+        self.terms.catalog.object(object, self.version_of(object))
+    }
+
     /// The resource a path is or lies in, in the version the device offers; none for one the model
     /// does not know.
-    fn resource_at(&self, path: Path) -> Option<&'static Resource> {
-        let object = path.object_id();
+    pub(super) fn resource_at(&self, path: Path) -> Option<&Resource> {
+        self.object_at(path.object_id())?.resource(path.resource_id()?)
+    }
+
+    fn version_of(&self, object: u16) -> Version {
         let registration = self.record.registration.as_ref();
-        let version = registration
+        registration
             .and_then(|r| r.links.version_of(object))
-            .unwrap_or_else(|| model::default_version(object, self.enabler()));
-        model::resource(object, version, path.resource_id()?)
+            .unwrap_or_else(|| model::default_version(object, self.enabler()))
     }
 }
 
 /// How what was read is shown: the value of a resource alone as text, everything else by path.
-fn payload_of(path: Path, reading: &Reading) -> Payload {
-    let by_path = |(path, value): (&Path, &Value)| (*path, value.clone());
+fn payload_of(path: Path, reading: Reading) -> Payload {
     match reading.get(&path) {
         Some(value) => Payload::Text(value.to_text().into()),
-        None => Payload::Values(reading.iter().map(by_path).collect()),
+        None => Payload::Values(reading.into_iter().collect()),
     }
 }

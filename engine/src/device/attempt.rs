@@ -2,6 +2,7 @@
 //! answer, a rejection or silence.
 
 use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
 use protocol::coap::exchange::{Exchange, Expiry, GiveUp};
 use protocol::coap::message::Message;
 use protocol::lwm2m::path::Path;
@@ -9,6 +10,8 @@ use protocol::lwm2m::path::Path;
 use crate::action::timeline::Stage;
 use crate::action::{Action, Outcome, Status};
 use crate::device::Device;
+use crate::device::formats::{FormatSet, format_in};
+use crate::device::passive::Part;
 use crate::device::queue::{Failure, Pending};
 use crate::device::snapshot::Presence;
 use crate::effect::Effects;
@@ -20,6 +23,10 @@ use crate::occurrence::{Ending, Purpose, What};
 pub(super) struct Attempt {
     pub(super) exchange: Exchange,
     target: Target,
+    /// The format its message asks for or carries.
+    format: Option<ContentFormat>,
+    /// The formats the device refused in it.
+    pub(super) refused: FormatSet,
     begun_at: Timestamp,
     /// The call behind it.
     trace: Option<TraceId>,
@@ -27,11 +34,13 @@ pub(super) struct Attempt {
 
 /// What an attempt is at.
 #[derive(Clone, Copy)]
-enum Target {
+pub(super) enum Target {
     /// A request of a caller.
     Action(ActionId),
     /// A path that is observed and that the device forgot.
     Observation(Path),
+    /// What is read because the device registered or updated its registration.
+    Report(Part),
 }
 
 impl Target {
@@ -39,6 +48,7 @@ impl Target {
         match self {
             Self::Action(_) => Purpose::Action,
             Self::Observation(_) => Purpose::Observation,
+            Self::Report(_) => Purpose::Report,
         }
     }
 }
@@ -53,26 +63,45 @@ impl Attempt {
         Timestamp::from_ms(self.exchange.next_timeout())
     }
 
+    /// What it is at.
+    pub(super) fn target(&self) -> Target {
+        self.target
+    }
+
+    /// The format its message asks for or carries, if any.
+    pub(super) fn format(&self) -> Option<ContentFormat> {
+        self.format
+    }
+
     /// The request it is at, if it is at one.
     pub(super) fn action(&self) -> Option<ActionId> {
         match self.target {
             Target::Action(action) => Some(action),
-            Target::Observation(_) => None,
+            Target::Observation(_) | Target::Report(_) => None,
         }
     }
 
     /// The path it asks for again, if it asks for one.
     pub(super) fn observation(&self) -> Option<Path> {
         match self.target {
-            Target::Action(_) => None,
+            Target::Action(_) | Target::Report(_) => None,
             Target::Observation(path) => Some(path),
+        }
+    }
+
+    /// The part of a round it asks for, if it asks for one.
+    pub(super) fn part(&self) -> Option<Part> {
+        match self.target {
+            Target::Action(_) | Target::Observation(_) => None,
+            Target::Report(part) => Some(part),
         }
     }
 }
 
 impl Device {
     /// Begins an attempt, unless one is in flight or the device does not listen: of the oldest
-    /// request that is ready, or else of what is to be observed again.
+    /// request that is ready, or else of what is to be observed again, or else of what is to be
+    /// read because it registered or updated its registration.
     pub(super) fn begin_attempt(&mut self, m: &mut Moment, out: &mut Effects) {
         while self.is_free(m.now()) {
             if let Some(index) = self.next_to_begin(m.now())
@@ -81,10 +110,13 @@ impl Device {
                 self.begin_attempt_of(m, index, pending, out);
             } else if let Some(path) = self.next_owed() {
                 self.begin_observation(m, path, out);
+            } else if let Some(part) = self.next_part() {
+                self.begin_part(m, part, out);
             } else {
                 break;
             }
         }
+        self.drop_what_cannot_be_asked();
     }
 
     /// Whether the device can be asked something now. It cannot where it may not be any more: its
@@ -109,8 +141,11 @@ impl Device {
         mut pending: Pending,
         out: &mut Effects,
     ) {
-        let value = match self.value_of(&pending.action) {
-            Ok(value) => value,
+        let value = self.value_of(&pending.action);
+        let message = value
+            .and_then(|value| self.message_of(m, &pending.action, value, FormatSet::default()));
+        let message = match message {
+            Ok(message) => message,
             Err(unfit) => {
                 let outcome = Outcome::failure(&unfit.why);
                 return self.fail(m, pending.action, unfit.failure, outcome, out);
@@ -127,7 +162,6 @@ impl Device {
         action.timeline.note(now, attempt);
         action.timeline.note(now, Stage::DatagramSent);
         out.save_action(Some(was), &pending.action);
-        let message = self.message_of(m, &pending.action, value);
         let target = Target::Action(pending.action.id);
         let trace = Some(pending.action.trace);
         self.begin_exchange(m, (target, trace), &message, out);
@@ -136,12 +170,18 @@ impl Device {
     }
 
     fn begin_observation(&mut self, m: &mut Moment, path: Path, out: &mut Effects) {
-        if let Some(message) = self.observe_again(m, path) {
+        if let Some(message) = self.observe_again(m, path, FormatSet::default()) {
             self.begin_exchange(m, (Target::Observation(path), None), &message, out);
         }
     }
 
-    fn begin_exchange(
+    fn begin_part(&mut self, m: &mut Moment, part: Part, out: &mut Effects) {
+        if let Some(message) = self.message_of_part(m, part, FormatSet::default()) {
+            self.begin_exchange(m, (Target::Report(part), None), &message, out);
+        }
+    }
+
+    pub(super) fn begin_exchange(
         &mut self,
         m: &mut Moment,
         (target, trace): (Target, Option<TraceId>),
@@ -156,6 +196,8 @@ impl Device {
         self.busy.get_or_insert_default().attempt = Some(Box::new(Attempt {
             exchange,
             target,
+            format: format_in(message),
+            refused: FormatSet::default(),
             begun_at: m.now(),
             trace,
         }));
@@ -201,6 +243,9 @@ impl Device {
         let code = answer.code;
         if code.is_success() {
             return self.attempt_succeeded(m, answer, out);
+        }
+        if self.ask_otherwise(m, code, out) {
+            return;
         }
         let why = format!("the device answered {code}");
         match code {
@@ -250,6 +295,7 @@ impl Device {
                 self.fail(m, action, Failure::Refused, refusal(Some(code), why), out);
             }
             Target::Observation(path) => self.lose_observation(m, path, why, out),
+            Target::Report(part) => self.part_refused(m, part, (code, why), out),
         }
     }
 
@@ -293,6 +339,7 @@ impl Device {
             Target::Observation(path) => {
                 self.observed_again(m, path, attempt.exchange.token(), answer, out);
             }
+            Target::Report(part) => self.part_answered(m, part, answer, out),
         }
     }
 
@@ -308,7 +355,7 @@ impl Device {
         match self.take_result(m, &action, exchange.token(), answer, out) {
             Ok(outcome) => {
                 action.outcome = Some(outcome);
-                Self::conclude(m, action, Status::Succeeded, out);
+                self.conclude(m, action, Status::Succeeded, out);
             }
             Err(why) => {
                 let outcome = refusal(Some(answer.code), &why);
@@ -318,7 +365,7 @@ impl Device {
     }
 
     /// Ends an attempt that may be followed by another. What is observed again is asked for when
-    /// the device is next heard.
+    /// the device is next heard, what is reported when it next updates its registration.
     fn end_attempt(
         &mut self,
         m: &mut Moment,
@@ -327,7 +374,15 @@ impl Device {
         outcome: &Outcome,
         out: &mut Effects,
     ) {
-        let Some(index) = attempt.action().and_then(|id| self.position_of(id)) else {
+        let id = match attempt.target {
+            Target::Action(id) => id,
+            Target::Observation(_) => return,
+            Target::Report(part) => {
+                let why = outcome.error.as_deref().unwrap_or_default();
+                return self.part_missed(m, part, why, out);
+            }
+        };
+        let Some(index) = self.position_of(id) else {
             return;
         };
         let Some(mut pending) = self.take_pending(index) else {
@@ -354,11 +409,12 @@ impl Device {
                 .iter_mut()
                 .for_each(|pending| pending.ready = false);
             busy.owed.clear();
+            busy.round = None;
         }
     }
 
     /// Notes what happened to the request in flight.
-    fn note_in_flight(&mut self, now: Timestamp, what: Stage) {
+    pub(super) fn note_in_flight(&mut self, now: Timestamp, what: Stage) {
         let in_flight = self.action_in_flight();
         let mut pending = self.pending_mut().iter_mut();
         if let Some(pending) = pending.find(|pending| Some(pending.action.id) == in_flight) {
@@ -366,7 +422,7 @@ impl Device {
         }
     }
 
-    fn end_exchange(&mut self) -> Option<Box<Attempt>> {
+    pub(super) fn end_exchange(&mut self) -> Option<Box<Attempt>> {
         self.busy.as_mut()?.attempt.take()
     }
 

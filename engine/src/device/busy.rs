@@ -4,6 +4,7 @@
 use protocol::lwm2m::path::Path;
 
 use crate::device::attempt::Attempt;
+use crate::device::passive::Round;
 use crate::device::queue::Pending;
 use crate::ids::ActionId;
 use crate::moment::Timestamp;
@@ -15,6 +16,8 @@ pub(super) struct Busy {
     pub(super) pending: Vec<Pending>,
     /// What is to be observed again: the device forgot it and was heard since.
     pub(super) owed: Vec<Path>,
+    /// What is to be read because the device registered or updated its registration.
+    pub(super) round: Option<Box<Round>>,
     /// The one exchange in flight.
     pub(super) attempt: Option<Box<Attempt>>,
     /// Requests restored from the store were not looked at yet.
@@ -39,6 +42,7 @@ impl Busy {
     pub(super) fn is_over(&self) -> bool {
         self.pending.is_empty()
             && self.owed.is_empty()
+            && self.round.is_none()
             && self.attempt.is_none()
             && self.lingers_until.is_none()
     }

@@ -17,6 +17,8 @@ enum Meaning {
     Register,
     Update(Location),
     Deregister(Location),
+    /// Values nobody asked for.
+    Send,
     /// A response or an acknowledgement, or a reset.
     Answer,
     /// An Empty confirmable message: a ping (RFC 7252 section 4.3).
@@ -70,6 +72,10 @@ impl Device {
             Meaning::Deregister(location) => {
                 self.deregister(m, datagram, location, out);
                 Heard::Deregister
+            }
+            Meaning::Send => {
+                self.take_send(m, datagram, out);
+                Heard::Send
             }
             Meaning::Answer => self.take_answer(m, datagram, out),
             Meaning::Ping => {
@@ -194,6 +200,8 @@ impl Meaning {
             (Code::POST, [Some("rd"), None, None]) => Self::Register,
             (Code::POST, [Some("rd"), Some(at), None]) => Self::at(at, Self::Update),
             (Code::DELETE, [Some("rd"), Some(at), None]) => Self::at(at, Self::Deregister),
+            (Code::POST, [Some("dp"), None, None]) => Self::Send,
+            (_, [Some("dp"), None, None]) => Self::Unsupported(Code::METHOD_NOT_ALLOWED),
             (_, [Some("rd"), _, None]) => Self::Unsupported(Code::METHOD_NOT_ALLOWED),
             _ => Self::Unsupported(Code::NOT_FOUND),
         }

@@ -14,16 +14,18 @@ use protocol::coap::option;
 use protocol::coap::token::Token;
 use protocol::lwm2m::operation::{self, Label};
 use protocol::lwm2m::path::Path;
+use protocol::lwm2m::payload::Scope;
 
 use crate::action::{Action, Lwm2mRequest, Operation, Request};
 use crate::admin_log::entry::Entry;
 use crate::datagram::Datagram;
 use crate::device::Device;
+use crate::device::formats::FormatSet;
 use crate::device::queue::{Failure, Pending, Unfit};
 use crate::device::record::{OBSERVATION_TOKEN_BYTES, Observation, ObservationState};
-use crate::effect::{Effect, Effects};
+use crate::effect::Effects;
 use crate::event::Cause;
-use crate::limits::{OBSERVATIONS_MAX, UNREADABLE_LOG_MS};
+use crate::limits::OBSERVATIONS_MAX;
 use crate::moment::{Moment, Timestamp};
 use crate::occurrence::{Heard, News, What};
 
@@ -167,7 +169,7 @@ impl Device {
             self.save_record(m.now(), out);
             out.note(None, What::ObservationLost);
             let entry = Entry::observation_lost(m, self.seen_at(self.record.peer), &path, why);
-            out.push(Effect::Log(Box::new(entry)));
+            self.log(m, entry, out);
         }
     }
 
@@ -216,8 +218,13 @@ impl Device {
     /// because a request ended it, or began it anew.
     ///
     /// It has a token of its own: a device that did not forget all of the old observation must not
-    /// take it for that.
-    pub(super) fn observe_again(&mut self, m: &mut Moment, path: Path) -> Option<Message> {
+    /// take it for that. It asks in none of the formats the device refused in this attempt.
+    pub(super) fn observe_again(
+        &mut self,
+        m: &mut Moment,
+        path: Path,
+        refused: FormatSet,
+    ) -> Option<Message> {
         let observation = self.observation(path)?;
         if observation.state == ObservationState::Held {
             return None;
@@ -230,7 +237,7 @@ impl Device {
             label,
             self.root(),
             path,
-            self.accept_for(path),
+            self.format_to_read(path, refused),
         ))
     }
 
@@ -289,39 +296,20 @@ impl Device {
         message: &Message,
         out: &mut Effects,
     ) -> News {
-        match self.values_in(path, message) {
-            Ok(values) if values.is_empty() => News::Empty,
-            Ok(values) => {
-                let further = u16::try_from(values.len()).unwrap_or(u16::MAX);
-                self.pace.take(m.now(), further.saturating_sub(1));
-                self.tell_values(m, Cause::Observation(path), values, out);
+        match self.values_in(m, Scope::Within(path), message) {
+            Ok(told) if told.is_empty() => News::Empty,
+            Ok(told) => {
+                let values = told.iter().map(|told| told.values.len()).sum();
+                self.count_further(m.now(), values);
+                self.tell_measurements(m, Cause::Observation(path), told, out);
                 News::Told
             }
             Err(why) => {
-                self.keep_unreadable(m, path, &why, &message.payload, out);
+                let why = format!("a notification of {path} cannot be read: {why}");
+                self.keep_unreadable(m, &why, &message.payload, out);
                 News::Unusable
             }
         }
-    }
-
-    /// Keeps bytes that cannot be read, but not each time: a device must not fill the log.
-    fn keep_unreadable(
-        &mut self,
-        m: &mut Moment,
-        path: Path,
-        why: &str,
-        bytes: &[u8],
-        out: &mut Effects,
-    ) {
-        let logged_at = &mut self.busy.get_or_insert_default().unreadable_logged_at;
-        if logged_at.is_some_and(|at| (0..UNREADABLE_LOG_MS).contains(&m.now().since_ms(at))) {
-            return;
-        }
-        *logged_at = Some(m.now());
-        self.linger(m.now().plus_ms(UNREADABLE_LOG_MS));
-        let why = format!("a notification of {path} cannot be read: {why}");
-        let entry = Entry::undecodable_payload(m, self.seen_at(self.record.peer), &why, bytes);
-        out.push(Effect::Log(Box::new(entry)));
     }
 
     /// Whether a notification is newer than those before it, which it is from now on.

@@ -8,19 +8,19 @@ use crate::moment::Timestamp;
 /// every device has one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
-    /// When the stretch began, in seconds since 1970, as far as they go.
-    began_s: u32,
+    /// When the stretch began, in seconds since 1970.
+    began_s: [u8; 4],
     taken: u16,
 }
 
 impl Pace {
     /// Takes so much more, if anything more is taken by now.
     pub(super) fn take(&mut self, now: Timestamp, values: u16) -> bool {
-        let now_s = u32::try_from(now.as_ms() / 1_000).unwrap_or(u32::MAX);
-        let is_under_way = now_s >= self.began_s && now_s - self.began_s < PACE_S;
+        let (now_s, began_s) = (now.as_short_s(), u32::from_be_bytes(self.began_s));
+        let is_under_way = now_s >= began_s && now_s - began_s < PACE_S;
         if !is_under_way {
             *self = Self {
-                began_s: now_s,
+                began_s: now_s.to_be_bytes(),
                 taken: 0,
             };
         }

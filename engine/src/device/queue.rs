@@ -6,7 +6,7 @@ use crate::admin_log::entry::Entry;
 use crate::device::Device;
 use crate::device::busy::Busy;
 use crate::device::snapshot::Presence;
-use crate::effect::{Effect, Effects};
+use crate::effect::Effects;
 use crate::ids::ActionId;
 use crate::moment::{Moment, Timestamp};
 use crate::promise::Promise;
@@ -162,7 +162,7 @@ impl Device {
             return Err(CancelRefusal::NotScheduled);
         }
         for pending in self.take_pending_if(|pending| pending.action.id == id) {
-            Self::conclude(m, pending.action, Status::Cancelled, out);
+            self.conclude(m, pending.action, Status::Cancelled, out);
         }
         self.rest();
         Ok(Cancelled { id })
@@ -175,7 +175,7 @@ impl Device {
         self.rest();
         let conclude = |pending: Pending| {
             let id = pending.action.id;
-            Self::conclude(m, pending.action, Status::Cancelled, out);
+            self.conclude(m, pending.action, Status::Cancelled, out);
             Cancelled { id }
         };
         scheduled.into_iter().map(conclude).collect()
@@ -260,7 +260,7 @@ impl Device {
     ) {
         let why = outcome.error.clone().unwrap_or_default();
         action.outcome = Some(outcome);
-        let action = Self::conclude(m, action, Status::Failed, out);
+        let action = self.conclude(m, action, Status::Failed, out);
         self.log_failure(m, &action, failure, &why, out);
     }
 
@@ -278,12 +278,13 @@ impl Device {
             Failure::Unfit => Entry::invalid_data_type(m, seen, action, why),
             Failure::Expired => Entry::action_expired(m, seen, action, why),
         };
-        out.push(Effect::Log(Box::new(entry)));
+        self.log(m, entry, out);
     }
 
     /// Gives a request its final status.
     pub(super) fn conclude(
-        m: &Moment,
+        &self,
+        m: &mut Moment,
         mut action: Action,
         status: Status,
         out: &mut Effects,
@@ -292,6 +293,7 @@ impl Device {
         action.status = status;
         action.updated_at = m.now();
         out.save_action(Some(was), &action);
+        self.tell_concluded(m, &action, out);
         action
     }
 

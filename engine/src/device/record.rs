@@ -27,6 +27,18 @@ pub struct DeviceRecord {
     pub registration: Option<Registration>,
     /// What is observed of it, oldest first.
     pub observations: Box<[Observation]>,
+    /// Whether its customer knows that it sends values of what nobody knows.
+    pub unknown_object: Logged,
+}
+
+/// Whether the log of a customer says something that it is to say once.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Logged {
+    /// It does not.
+    #[default]
+    No,
+    /// It does.
+    Yes,
 }
 
 /// A registration of an LwM2M device (LwM2M Core 1.2 section 6.2).

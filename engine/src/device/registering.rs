@@ -9,9 +9,10 @@ use protocol::lwm2m::registration::{Register, Update};
 
 use crate::admin_log::entry::Entry;
 use crate::datagram::Datagram;
+use crate::device::formats::FormatSet;
 use crate::device::record::Registration;
 use crate::device::{Device, NameTrust};
-use crate::effect::{Effect, Effects};
+use crate::effect::Effects;
 use crate::event::Lifecycle;
 use crate::limits::{
     FAREWELL_MS, LIFETIME_S_MAX, OVERLOAD_MAX_AGE_S, PRESENCE_SAVE_MS, REGISTRATION_PACE,
@@ -83,19 +84,20 @@ impl Device {
             links: self.objects_of(register.links),
         };
         registration.renew(now);
+        self.end_reporting(out);
         self.record.registration = Some(registration);
         let first_ever = self.record.first_registered_at.is_none();
         self.record.first_registered_at.get_or_insert(now);
         self.owe_observations();
+        self.refused = FormatSet::default();
         self.note_uplink(now);
         self.save_record(now, out);
         self.tell_lifecycle(m, Lifecycle::Registered, out);
         if first_ever {
-            out.push(Effect::Log(Box::new(Entry::first_registered(
-                m,
-                self.seen_at(Some(datagram.peer)),
-            ))));
+            let entry = Entry::first_registered(m, self.seen_at(Some(datagram.peer)));
+            self.log(m, entry, out);
         }
+        self.owe_round();
         self.rebind(from, out);
         self.answer(m, datagram, Code::CREATED, out);
     }
@@ -133,6 +135,7 @@ impl Device {
         if changed || moved || self.record_is_stale(now) {
             self.save_record(now, out);
         }
+        self.owe_round();
         self.rebind(from, out);
         self.answer(m, datagram, Code::CHANGED, out);
     }
@@ -174,6 +177,7 @@ impl Device {
         why: &str,
         out: &mut Effects,
     ) {
+        self.end_reporting(out);
         self.record.registration = None;
         self.owe_observations();
         self.save_record(m.now(), out);
@@ -222,13 +226,13 @@ impl Device {
             *logged_at = Some(m.now());
             self.linger(m.now().plus_ms(REJECTION_LOG_MS));
             let entry = Entry::registration_rejected(m, self.seen_at(Some(datagram.peer)), why);
-            out.push(Effect::Log(Box::new(entry)));
+            self.log(m, entry, out);
         }
         self.answer(m, datagram, Code::FORBIDDEN, out);
     }
 
     /// Answers that the device comes too often. It is not remembered: it may try again.
-    fn put_off(&mut self, datagram: &Datagram, out: &mut Effects) {
+    pub(super) fn put_off(&mut self, datagram: &Datagram, out: &mut Effects) {
         let answer = self.respond(&datagram.message, Code::SERVICE_UNAVAILABLE);
         let answer = answer.with_max_age(OVERLOAD_MAX_AGE_S);
         Self::send(datagram.peer, &answer, out);
@@ -249,7 +253,8 @@ impl Device {
     }
 
     pub(super) fn record_is_stale(&self, now: Timestamp) -> bool {
-        now.since_ms(self.record_saved_at) >= PRESENCE_SAVE_MS
+        let saved_at = Timestamp::default().plus_s(self.record_saved_s.into());
+        now.since_ms(saved_at) >= PRESENCE_SAVE_MS
     }
 }
 

@@ -67,7 +67,7 @@ impl Device {
     fn listens(&self) -> Listens {
         match &self.record.registration {
             None => Listens::Unregistered,
-            Some(r) if r.binding.queue_mode() => Listens::Until(self.awake_until),
+            Some(r) if r.binding.queue_mode() => Listens::Until(self.awake_until()),
             Some(_) => Listens::Always,
         }
     }

@@ -1,36 +1,73 @@
 //! What a device said or did, told on: to its history, and so to whoever reads or is sent it.
 
-use protocol::lwm2m::payload::Reading;
+use std::net::IpAddr;
 
-use crate::action::Protocol;
-use crate::admin_log::entry::Seen;
+use crate::action::{Action, Protocol};
+use crate::admin_log::entry::{Entry, Seen};
 use crate::change::Change;
 use crate::device::Device;
+use crate::device::samples::Measurement;
 use crate::effect::{Effect, Effects};
-use crate::event::{Cause, Event, Happening, Lifecycle, Speaker, Telemetry};
+use crate::event::{Cause, Conclusion, Event, Failure, Happening, Lifecycle, Speaker, Telemetry};
 use crate::ids::EventId;
-use crate::moment::Moment;
+use crate::limits::UNREADABLE_LOG_MS;
+use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
+use crate::terms::Wanted;
 
 impl Device {
-    /// Tells values, if there are any.
-    pub(super) fn tell_values(
+    /// Tells values, those of each time for themselves.
+    pub(super) fn tell_measurements(
         &self,
         m: &mut Moment,
         cause: Cause,
-        values: Reading,
+        measurements: Vec<Measurement>,
         out: &mut Effects,
     ) {
-        if values.is_empty() {
+        for told in measurements {
+            let telemetry = Telemetry {
+                source: Protocol::Lwm2m,
+                cause,
+                measured_at: told.measured_at,
+                values: told.values.into_iter().collect(),
+            };
+            self.tell(m, Happening::Telemetry(telemetry), out);
+        }
+    }
+
+    /// Writes an entry into the customer's log. What failed is told on, too.
+    pub(super) fn log(&self, m: &mut Moment, entry: Entry, out: &mut Effects) {
+        let failure = Failure::of(&entry);
+        let seen_at = entry.about.as_ref().and_then(|about| about.ip);
+        out.push(Effect::Log(Box::new(entry)));
+        if let Some(failure) = failure {
+            let happening = Happening::Failure(Box::new(failure));
+            self.tell_of(m, self.speaker_at(seen_at), happening, out);
+        }
+    }
+
+    /// Keeps bytes that cannot be read, but not each time: a device must not fill the log.
+    pub(super) fn keep_unreadable(
+        &mut self,
+        m: &mut Moment,
+        why: &str,
+        bytes: &[u8],
+        out: &mut Effects,
+    ) {
+        let logged_at = &mut self.busy.get_or_insert_default().unreadable_logged_at;
+        if logged_at.is_some_and(|at| (0..UNREADABLE_LOG_MS).contains(&m.now().since_ms(at))) {
             return;
         }
-        let telemetry = Telemetry {
-            source: Protocol::Lwm2m,
-            cause,
-            measured_at: None,
-            values: values.into_iter().collect(),
-        };
-        self.tell(m, Happening::Telemetry(telemetry), out);
+        *logged_at = Some(m.now());
+        self.linger(m.now().plus_ms(UNREADABLE_LOG_MS));
+        let entry = Entry::undecodable_payload(m, self.seen_at(self.record.peer), why, bytes);
+        self.log(m, entry, out);
+    }
+
+    /// Takes account of values beyond the first, which let the others in.
+    pub(super) fn count_further(&mut self, now: Timestamp, values: usize) {
+        let further = u16::try_from(values).unwrap_or(u16::MAX).saturating_sub(1);
+        self.pace.take(now, further);
     }
 
     /// The device as an entry of the log shows it, at the peer it was last seen at.
@@ -47,22 +84,43 @@ impl Device {
         self.tell(m, Happening::Lifecycle(what), out);
     }
 
-    fn speaker(&self) -> Speaker {
-        let seen_at = self.record.peer.map(|peer| peer.ip());
-        Speaker {
-            device: self.identity.device(),
-            iccid: self.identity.iccid(),
-            imsi: self.identity.imsi(),
-            ip: seen_at.or(self.identity.ip()),
+    /// Tells that a request of a caller is final, if anybody wants to know.
+    pub(super) fn tell_concluded(&self, m: &mut Moment, action: &Action, out: &mut Effects) {
+        match self.terms.results {
+            Wanted::No => {}
+            Wanted::Yes => {
+                let conclusion = Conclusion {
+                    action: action.id,
+                    protocol: action.protocol(),
+                    status: action.status,
+                    outcome: action.outcome.clone(),
+                };
+                self.tell(m, Happening::Concluded(Box::new(conclusion)), out);
+            }
         }
     }
 
     fn tell(&self, m: &mut Moment, happening: Happening, out: &mut Effects) {
+        let seen_at = self.record.peer.map(|peer| peer.ip());
+        let speaker = self.speaker_at(seen_at.or(self.identity.ip()));
+        self.tell_of(m, speaker, happening, out);
+    }
+
+    fn speaker_at(&self, ip: Option<IpAddr>) -> Speaker {
+        Speaker {
+            device: self.identity.device(),
+            iccid: self.identity.iccid(),
+            imsi: self.identity.imsi(),
+            ip,
+        }
+    }
+
+    fn tell_of(&self, m: &mut Moment, speaker: Speaker, happening: Happening, out: &mut Effects) {
         let event = Event {
             id: EventId::new(m.uuid()),
             customer: self.identity.customer(),
             device: self.key(),
-            speaker: self.speaker(),
+            speaker,
             at: m.now(),
             happening,
         };

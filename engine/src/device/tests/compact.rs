@@ -22,7 +22,8 @@ const OTHERS: &str = "</1/0>,</3/0>,</3303/0>,</3303/1>";
 
 #[test]
 fn a_device_keeps_within_its_bounds() {
-    assert!(size_of::<Device>() <= DEVICE_BYTES_MAX);
+    let bytes = size_of::<Device>();
+    assert!(bytes <= DEVICE_BYTES_MAX, "{bytes} bytes");
     assert!(size_of::<Identity>() <= IDENTITY_BYTES_MAX);
 }
 

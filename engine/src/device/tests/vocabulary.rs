@@ -4,6 +4,8 @@
 mod amending;
 mod observing;
 mod occurring;
+mod reporting;
+mod sending;
 mod telling;
 
 use std::collections::BTreeMap;
@@ -31,10 +33,11 @@ use crate::moment::{Moment, Timestamp};
 use crate::occurrence::Occurrence;
 use crate::peer::Peer;
 use crate::profile::Profile;
-use crate::terms::Terms;
 use crate::promise::Once;
+use crate::terms::{Terms, Wanted};
 
 pub(super) use observing::{BATTERY, end_observing, forgets, observe, observing, tlv};
+pub(super) use reporting::{REPORTING, reads, reported, unread};
 pub(super) use telling::{
     Lines, all, answered, created, ended, logged, moved, put_off, recorded, refused_at_once, sent,
     told, updated,
@@ -70,6 +73,8 @@ pub(super) struct Bench {
     location: Vec<String>,
     /// What happened in the last step.
     occurred: Vec<Occurrence>,
+    /// What the last step wanted done.
+    wanted: Vec<Effect>,
 }
 
 impl Bench {
@@ -113,6 +118,7 @@ impl Bench {
             asked: None,
             location: Vec::new(),
             occurred: Vec::new(),
+            wanted: Vec::new(),
         }
     }
 
@@ -120,6 +126,18 @@ impl Bench {
     pub(super) fn registered() -> Self {
         let mut bench = Self::new();
         bench.register();
+        bench
+    }
+
+    /// A device that registered at the start, whose customer wants to be told how requests end.
+    pub(super) fn reporting_results() -> Self {
+        let mut bench = Self::registered();
+        let terms = Terms {
+            results: Wanted::Yes,
+            ..Terms::clone(&bench.terms)
+        };
+        bench.terms = Arc::new(terms);
+        bench.device.take_terms(Arc::clone(&bench.terms));
         bench
     }
 
@@ -327,6 +345,7 @@ impl Bench {
         for effect in out.as_slice() {
             self.take_note(&before, effect);
         }
+        self.wanted = out.as_slice().to_vec();
         let lines = out.as_slice().iter();
         (
             outcome,

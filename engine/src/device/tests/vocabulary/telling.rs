@@ -7,11 +7,11 @@ use protocol::coap::code::Code;
 use protocol::coap::message::{Kind, Message};
 use protocol::coap::option;
 
-use crate::action::{Action, Payload, Status};
+use crate::action::{Action, Outcome, Payload, Status};
 use crate::admin_log::entry::Entry;
 use crate::admin_log::payload::Payload as Bytes;
 use crate::change::{Add, Change, Counter, Expect, Name};
-use crate::device::record::DeviceRecord;
+use crate::device::record::{DeviceRecord, Logged};
 use crate::effect::{Effect, Speech};
 use crate::event::{Cause, Event, Happening};
 use crate::peer::Peer;
@@ -97,6 +97,10 @@ impl Names {
         for observation in &record.observations {
             line.push_str(&format!(", {} {:?}", observation.path, observation.state));
         }
+        match record.unknown_object {
+            Logged::Yes => line.push_str(", an unknown object logged"),
+            Logged::No => {}
+        }
         line
     }
 
@@ -107,7 +111,7 @@ impl Names {
             Happening::Failure(failure) => return format!("tell failure {}", failure.message),
             Happening::Concluded(done) => {
                 let action = self.action(&done.action.to_string());
-                return format!("tell {action} {:?}", done.status);
+                return format!("tell {action} {:?}{}", done.status, came(&done.outcome));
             }
         };
         let values = told.values.iter();
@@ -120,7 +124,9 @@ impl Names {
             Cause::Send => "sent".to_owned(),
             Cause::PassiveReport => "reported".to_owned(),
         };
-        format!("tell {} for {cause}", values.join(" "))
+        let measured = told.measured_at.map(|at| at.since_ms(START));
+        let measured = measured.map_or(String::new(), |ms| format!(" measured at {ms}"));
+        format!("tell {} for {cause}{measured}", values.join(" "))
     }
 
     fn message(&mut self, message: &Message) -> String {
@@ -209,6 +215,7 @@ fn method(code: Code) -> &'static str {
         Code::GET => "GET",
         Code::PUT => "PUT",
         Code::POST => "POST",
+        Code::FETCH => "FETCH",
         _ => "an unexpected method",
     }
 }
@@ -218,8 +225,14 @@ fn end(peer: Option<Peer>) -> String {
 }
 
 fn progress(action: &Action) -> String {
-    let mut text = format!("{}/{}", action.attempts_made, action.attempts_permitted);
-    if let Some(outcome) = &action.outcome {
+    let made = format!("{}/{}", action.attempts_made, action.attempts_permitted);
+    made + &came(&action.outcome)
+}
+
+/// What came of a request.
+fn came(outcome: &Option<Outcome>) -> String {
+    let mut text = String::new();
+    if let Some(outcome) = outcome {
         let payload = outcome.payload.as_ref().map(shown);
         let parts = [outcome.code.clone(), payload, outcome.error.clone()];
         for part in parts.into_iter().flatten() {
@@ -316,9 +329,11 @@ pub(in crate::device::tests) fn put_off(name: &str, progress: &str) -> Lines {
     ended(name, Status::InProgress, progress)
 }
 
-/// Something is told to the customer.
+/// The log has an entry; what failed is told on, too.
 pub(in crate::device::tests) fn logged(line: &str) -> Lines {
-    vec![format!("log {line}")]
+    let failed = line.split_once(" Error: ").map(|(message, _)| message);
+    let told = failed.map(|message| format!("tell failure {message}"));
+    [format!("log {line}")].into_iter().chain(told).collect()
 }
 
 /// What the device said or did is told on.

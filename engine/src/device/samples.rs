@@ -1,0 +1,155 @@
+//! When was measured what a device tells? Values of one time are told together, the oldest first.
+
+use std::collections::BTreeMap;
+
+use protocol::lwm2m::payload::{Measured, Reading, Sample};
+
+use crate::event::known_at;
+use crate::moment::Timestamp;
+
+/// Values of one time.
+#[derive(Debug, PartialEq)]
+pub(super) struct Measurement {
+    /// When they were measured, where the device says so.
+    pub(super) measured_at: Option<Timestamp>,
+    /// The values, of each path one.
+    pub(super) values: Reading,
+}
+
+/// Parts what is heard by the time of its measurement, oldest first.
+///
+/// Unspecified (a path twice at one time): the later of the two in the payload counts, as it does
+/// of a record that is corrected.
+pub(super) fn by_time(heard_at: Timestamp, samples: Vec<Sample>) -> Vec<Measurement> {
+    let mut by_time = BTreeMap::<_, Reading>::new();
+    for Sample {
+        path,
+        value,
+        measured,
+    } in samples
+    {
+        let measured_at = measured.and_then(|measured| time_of(measured, heard_at));
+        let time = (known_at(measured_at, heard_at), measured_at);
+        by_time.entry(time).or_default().insert(path, value);
+    }
+    let measurement = |((_, measured_at), values)| Measurement {
+        measured_at,
+        values,
+    };
+    by_time.into_iter().map(measurement).collect()
+}
+
+/// Of each path the newest value.
+pub(super) fn newest(measurements: &[Measurement]) -> Reading {
+    let values = measurements.iter().flat_map(|told| &told.values);
+    values.map(|(path, value)| (*path, value.clone())).collect()
+}
+
+/// The time a device names. No time before or after the receipt is none: it means about now (RFC
+/// 8428 section 4.5.3).
+fn time_of(measured: Measured, heard_at: Timestamp) -> Option<Timestamp> {
+    match measured {
+        Measured::Relative(0) => None,
+        Measured::Relative(after_ms) => Some(heard_at.plus_ms(after_ms)),
+        Measured::Absolute(at_ms) => Some(Timestamp::from_ms(at_ms)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::lwm2m::path::Path;
+    use protocol::lwm2m::value::Value;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_ms(1_700_000_000_000);
+
+    const ONE: Path = Path::resource(3303, 0, 5700);
+
+    const OTHER: Path = Path::resource(3304, 0, 5700);
+
+    #[test]
+    fn values_of_one_time_are_together_and_the_oldest_come_first() {
+        let told = by_time(
+            NOW,
+            vec![
+                sample(ONE, 1, None),
+                sample(ONE, 2, Some(Measured::Relative(-5_000))),
+                sample(OTHER, 3, None),
+                sample(OTHER, 4, Some(Measured::Absolute(NOW.as_ms() - 5_000))),
+                sample(ONE, 5, Some(Measured::Absolute(7))),
+            ],
+        );
+        let expected = [
+            (Some(Timestamp::from_ms(7)), vec![(ONE, 5)]),
+            (Some(NOW.plus_ms(-5_000)), vec![(ONE, 2), (OTHER, 4)]),
+            (None, vec![(ONE, 1), (OTHER, 3)]),
+        ];
+        assert_eq!(told, expected.map(measurement));
+        assert_eq!(newest(&told), reading(vec![(ONE, 1), (OTHER, 3)]));
+    }
+
+    #[test]
+    fn of_several_values_at_one_time_the_last_counts() {
+        let told = by_time(NOW, vec![sample(ONE, 1, None), sample(ONE, 2, None)]);
+        assert_eq!(told, [measurement((None, vec![(ONE, 2)]))]);
+    }
+
+    #[test]
+    fn a_time_of_zero_is_about_now() {
+        let zero = Some(Measured::Relative(0));
+        let told = by_time(NOW, vec![sample(ONE, 1, zero), sample(OTHER, 2, None)]);
+        assert_eq!(told, [measurement((None, vec![(ONE, 1), (OTHER, 2)]))]);
+    }
+
+    #[test]
+    fn times_without_end_are_times() {
+        for measured in [
+            Measured::Relative(i64::MAX),
+            Measured::Relative(i64::MIN),
+            Measured::Absolute(i64::MAX),
+            Measured::Absolute(i64::MIN),
+        ] {
+            let told = by_time(NOW, vec![sample(ONE, 1, Some(measured))]);
+            assert!(told[0].measured_at.is_some(), "{measured:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_from_the_future_is_no_older_than_what_is_heard_now() {
+        let ahead = Some(Measured::Relative(60_000));
+        let further = Some(Measured::Relative(61_000));
+        let told = by_time(
+            NOW,
+            vec![
+                sample(ONE, 3, further),
+                sample(ONE, 2, ahead),
+                sample(ONE, 1, None),
+            ],
+        );
+        let order: Vec<_> = told.iter().map(|told| told.values[&ONE].clone()).collect();
+        assert_eq!(order, [1, 2, 3].map(Value::Integer));
+    }
+
+    fn sample(path: Path, value: i64, measured: Option<Measured>) -> Sample {
+        Sample {
+            path,
+            value: Value::Integer(value),
+            measured,
+        }
+    }
+
+    fn measurement((measured_at, values): (Option<Timestamp>, Vec<(Path, i64)>)) -> Measurement {
+        Measurement {
+            measured_at,
+            values: reading(values),
+        }
+    }
+
+    fn reading(values: Vec<(Path, i64)>) -> Reading {
+        let values = values.into_iter();
+        values
+            .map(|(path, value)| (path, Value::Integer(value)))
+            .collect()
+    }
+}

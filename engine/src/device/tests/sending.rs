@@ -1,0 +1,326 @@
+//! What a device sends unasked: told before it is thanked, and thanked for nothing else (LwM2M
+//! Core 1.1 section 6.4.6).
+
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::Kind;
+use protocol::lwm2m::payload::SAMPLES_MAX;
+
+use super::vocabulary::{
+    Bench, HOME, HOUR, Lines, MINUTE, OBJECTS, S, all, logged, moved, observing, read, recorded,
+    sent, told,
+};
+use crate::action::Status::{InProgress, Scheduled};
+use crate::device::snapshot::Presence;
+use crate::occurrence::{Heard, News, What};
+
+const WARM: &str = r#"[{"n":"/3303/0/5700","v":21.5}]"#;
+
+const TOLD: &str = "/3303/0/5700=21.5 for sent";
+
+#[test]
+fn what_is_sent_is_told_before_the_device_is_thanked() {
+    let mut bench = Bench::registered();
+    let payload = r#"[{"bn":"/3303/0/","n":"5700","v":21.5},{"n":"5701","vs":"Cel"}]"#;
+    let expected = all([
+        told("/3303/0/5700=21.5 /3303/0/5701=Cel for sent"),
+        sent("ACK 2.04 to 102"),
+    ]);
+    assert_eq!(bench.at(S).sends(payload), expected);
+}
+
+#[test]
+fn values_of_each_time_are_an_event_and_the_oldest_come_first() {
+    let mut bench = Bench::registered();
+    let payload = r#"[
+        {"n":"/3303/0/5700","v":4},
+        {"n":"/3303/0/5700","t":-5,"v":3},
+        {"n":"/3/0/9","t":-5,"v":87},
+        {"n":"/3303/0/5700","t":1700000001,"v":1},
+        {"n":"/3303/0/5700","t":1700000002.5,"v":2}
+    ]"#;
+    let expected = all([
+        told("/3303/0/5700=1 for sent measured at 1000"),
+        told("/3303/0/5700=2 for sent measured at 2500"),
+        told("/3/0/9=87 /3303/0/5700=3 for sent measured at 5000"),
+        told("/3303/0/5700=4 for sent"),
+        sent("ACK 2.04 to 102"),
+    ]);
+    assert_eq!(bench.at(10 * S).sends(payload), expected);
+    let ids: Vec<_> = bench.events().iter().map(|event| event.id).collect();
+    assert!(ids.is_sorted(), "the history has them in this order");
+}
+
+#[test]
+fn as_many_events_as_a_payload_has_samples_stay_in_order() {
+    let records: Vec<_> = (0..SAMPLES_MAX)
+        .map(|number| {
+            let time_s = 1_700_000_000 + number;
+            format!(r#"{{"bn":"/3303/0/5700","t":{time_s},"v":{number}}}"#)
+        })
+        .collect();
+    let mut bench = Bench::registered();
+    let effects = bench.sends(&format!("[{}]", records.join(",")));
+    assert_eq!(effects.last().unwrap(), &sent("ACK 2.04 to 102")[0]);
+    let ids: Vec<_> = bench.events().iter().map(|event| event.id).collect();
+    assert_eq!(ids.len(), SAMPLES_MAX);
+    assert!(ids.is_sorted());
+}
+
+#[test]
+fn more_samples_than_are_taken_are_refused_and_none_is_told() {
+    let mut bench = Bench::registered();
+    let effects = bench.sends(&pack_of(SAMPLES_MAX + 1));
+    assert_eq!(effects.len(), 3, "{:?}", effects.first());
+    assert!(effects[0].starts_with("log Translator[UserPayloadError] Error"));
+    assert_eq!(effects[1], "tell failure Translator[UserPayloadError]");
+    assert_eq!(effects[2..], sent("ACK 4.13 to 102"));
+}
+
+#[test]
+fn what_is_sent_again_is_thanked_again_and_told_once() {
+    let mut bench = Bench::registered();
+    let message = bench.sending(WARM);
+    let expected = all([told(TOLD), sent("ACK 2.04 to 102")]);
+    assert_eq!(bench.hears(HOME, &message), expected);
+    assert_eq!(
+        bench.at(S).hears(HOME, &message),
+        sent("ACK 2.04 to 102"),
+        "the answer may have been lost"
+    );
+}
+
+#[test]
+fn a_non_confirmable_send_is_told_and_answered_likewise() {
+    let mut bench = Bench::registered();
+    let mut message = bench.sending(WARM);
+    message.kind = Kind::NonConfirmable;
+    let effects = bench.hears(HOME, &message);
+    assert_eq!(effects[..1], told(TOLD));
+    assert!(effects[1].contains("NON 2.04"), "{effects:?}");
+    assert_eq!(bench.hears(HOME, &message), Lines::new(), "repeated");
+}
+
+#[test]
+fn an_empty_pack_is_taken_and_tells_nothing() {
+    let mut bench = Bench::registered();
+    assert_eq!(bench.sends("[]"), sent("ACK 2.04 to 102"));
+}
+
+#[test]
+fn who_is_not_registered_is_told_so() {
+    let mut bench = Bench::new();
+    let expected = vec![format!("send {HOME}: ACK 4.04 to 101")];
+    assert_eq!(bench.sends(WARM), expected, "never registered");
+
+    let mut bench = Bench::registered();
+    bench.deregister();
+    let effects = bench.sends(WARM);
+    assert_eq!(effects, sent("ACK 4.04 to 103"), "deregistered");
+
+    let mut bench = Bench::registered();
+    let effects = bench.at(86_400 * S).sends(WARM);
+    assert_eq!(effects, sent("ACK 4.04 to 102"), "lapsed just now");
+
+    let mut bench = Bench::registered();
+    let message = bench.sending(WARM);
+    let stranger = "10.0.0.1:7777";
+    let expected = vec![format!("send {stranger}: ACK 4.04 to 102")];
+    assert_eq!(bench.hears(stranger, &message), expected, "another peer");
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_and_its_bytes_are_kept() {
+    let mut bench = Bench::registered();
+    let why = "the payload in Content-Format 110 is malformed: it is not the JSON of its format";
+    let expected = all([unreadable(why, "warm"), sent("ACK 4.00 to 102")]);
+    assert_eq!(bench.sends("warm"), expected);
+    let message = bench.sending("warmer");
+    let expected = sent("ACK 4.00 to 103");
+    assert_eq!(bench.at(S).hears(HOME, &message), expected, "once a minute");
+    assert_eq!(bench.hears(HOME, &message), expected, "repeated");
+    let effects = bench.at(MINUTE).sends("warm");
+    assert_eq!(effects[..2], unreadable(why, "warm"));
+}
+
+#[test]
+fn a_format_that_says_not_what_it_is_about_cannot_be_read() {
+    let cases = [
+        (None, "the payload has no Content-Format"),
+        (
+            Some(ContentFormat::TEXT),
+            "payloads in Content-Format 0 do not say what they are about",
+        ),
+        (
+            Some(ContentFormat(60_000)),
+            "payloads in Content-Format 60000 are not supported",
+        ),
+    ];
+    for (format, why) in cases {
+        let mut bench = Bench::registered();
+        let mut message = bench.request(Code::POST, &["dp"]).with_payload("21.5");
+        if let Some(format) = format {
+            message = message.with_content_format(format);
+        }
+        let expected = all([unreadable(why, "21.5"), sent("ACK 4.00 to 102")]);
+        assert_eq!(bench.hears(HOME, &message), expected);
+    }
+}
+
+#[test]
+fn values_of_what_nobody_knows_are_told_and_the_customer_is_told_once() {
+    let unknown = [
+        ("/32769/0/1", "of no model"),
+        ("/3303/7/5700", "of no instance"),
+        ("/3304/0/5700", "of no object of the registration"),
+    ];
+    for (path, what) in unknown {
+        let mut bench = Bench::registered();
+        let payload = format!(r#"[{{"n":"{path}","v":21}}]"#);
+        let expected = all([
+            told(&format!("{path}=21 for sent")),
+            logged(&format!(
+                "Translator[UnknownObject] Error: The device sent a value of {path}, which the \
+                 object model or its registration does not know. Such values are kept as they \
+                 are; the log does not say so again."
+            )),
+            recorded(&format!(
+                "registered until 86400000, seen at 1000 from {HOME}, an unknown object logged"
+            )),
+            sent("ACK 2.04 to 102"),
+        ]);
+        assert_eq!(bench.at(S).sends(&payload), expected, "{what}");
+        let again = told(&format!("{path}=21 for sent"));
+        assert_eq!(
+            bench.sends(&payload)[..2],
+            all([again, sent("ACK 2.04 to 103")])
+        );
+        bench.restart();
+        bench.register();
+        assert_eq!(bench.sends(&payload).len(), 2, "{what}: for ever");
+    }
+}
+
+#[test]
+fn more_than_is_taken_in_a_minute_is_put_off_and_may_be_sent_again() {
+    let (mut bench, payload) = (Bench::registered(), pack_of(SAMPLES_MAX));
+    while bench.at(S).sends(&payload).len() > 1 {}
+    let message = bench.sending(WARM);
+    let effects = bench.hears(HOME, &message);
+    assert_eq!(effects.len(), 1);
+    assert!(effects[0].contains("ACK 5.03 max-age 10"), "{effects:?}");
+    assert_eq!(bench.occurred(), [What::Sent(News::Excessive)]);
+    let effects = bench.at(S + MINUTE).hears(HOME, &message);
+    assert_eq!(effects[..1], told(TOLD), "it was not taken before");
+}
+
+#[test]
+fn a_send_wakes_a_device_in_queue_mode() {
+    let mut bench = Bench::registered_for_queue_mode();
+    assert_eq!(bench.at(93 * S).snapshot().presence, Presence::Asleep);
+    bench.ask(read("/3/0/13").when_active());
+    let expected = all([
+        told(TOLD),
+        sent("ACK 2.04 to 102"),
+        moved("#1", Scheduled, InProgress, "1/1"),
+        sent("CON GET /3/0/13 accept 0 m1"),
+    ]);
+    assert_eq!(bench.at(500 * S).sends(WARM), expected);
+    assert_eq!(bench.at(593 * S - 1).snapshot().presence, Presence::Awake);
+}
+
+#[test]
+fn what_cannot_be_read_is_a_sign_of_life_too() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0/13").when_active());
+    let effects = bench.at(S).sends("warm");
+    let expected = sent("CON GET /3/0/13 accept 0 m1");
+    assert!(effects.ends_with(&expected), "{effects:?}");
+}
+
+#[test]
+fn a_send_saves_presence_once_an_hour_and_does_not_renew_the_registration() {
+    let mut bench = Bench::registered();
+    let expected = all([told(TOLD), sent("ACK 2.04 to 102")]);
+    assert_eq!(bench.at(HOUR - S).sends(WARM), expected);
+    let expected = all([told(TOLD), observing(HOUR, &[]), sent("ACK 2.04 to 103")]);
+    assert_eq!(bench.at(HOUR).sends(WARM), expected);
+    assert_eq!(bench.deadline(), Some(86_400 * S));
+}
+
+#[test]
+fn nothing_else_can_be_done_there() {
+    let mut bench = Bench::registered();
+    for code in [Code::GET, Code::PUT, Code::DELETE, Code::FETCH] {
+        let message = bench.request(code, &["dp"]);
+        let id = message.message_id.0;
+        let expected = sent(&format!("ACK 4.05 to {id}"));
+        assert_eq!(bench.hears(HOME, &message), expected, "{code}");
+    }
+    let below = bench.request(Code::POST, &["dp", "1"]);
+    assert_eq!(bench.hears(HOME, &below), sent("ACK 4.04 to 106"));
+}
+
+#[test]
+fn a_send_is_counted_for_what_it_was_worth() {
+    let cases = [
+        (WARM, News::Told),
+        ("[]", News::Empty),
+        ("warm", News::Unusable),
+    ];
+    for (payload, news) in cases {
+        let mut bench = Bench::new();
+        bench.register_with(&["lwm2m=1.1"], OBJECTS);
+        let message = bench.sending(payload);
+        assert_eq!(bench.takes_for(&message), Heard::Send);
+        assert_eq!(bench.occurred(), [What::Sent(news)]);
+        assert_eq!(bench.takes_for(&message), Heard::Repeated);
+        assert_eq!(bench.occurred(), []);
+    }
+}
+
+#[test]
+fn the_newest_value_is_the_result_of_a_read_and_all_are_told() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3303/0/5700"));
+    let answer = bench
+        .piggybacked(Code::CONTENT)
+        .with_content_format(ContentFormat::SENML_JSON)
+        .with_payload(r#"[{"bn":"/3303/0/5700","v":3},{"t":-2,"v":2},{"t":-9,"v":1}]"#);
+    let effects = bench.at(10 * S).hears(HOME, &answer);
+    let expected = all([
+        told("/3303/0/5700=1 for #1 measured at 1000"),
+        told("/3303/0/5700=2 for #1 measured at 8000"),
+        told("/3303/0/5700=3 for #1"),
+    ]);
+    assert_eq!(effects[..3], expected);
+    let result = r#"save #1 InProgress -> Succeeded 1/1 "205" "3""#;
+    assert_eq!(effects.last().unwrap(), result);
+}
+
+#[test]
+fn the_times_of_a_notification_are_told() {
+    let mut bench = Bench::observed();
+    let notification = bench
+        .notification(Kind::NonConfirmable, 11, "")
+        .with_content_format(ContentFormat::SENML_JSON)
+        .with_payload(r#"[{"bn":"/3/0/9","v":85},{"t":-2,"v":86}]"#);
+    let expected = all([
+        told("/3/0/9=86 for observed /3/0/9 measured at 8000"),
+        told("/3/0/9=85 for observed /3/0/9"),
+    ]);
+    assert_eq!(bench.at(10 * S).hears(HOME, &notification), expected);
+}
+
+/// So many samples of one path and time.
+fn pack_of(samples: usize) -> String {
+    let records = vec![r#"{"bn":"/3303/0/5700","v":1}"#; samples];
+    format!("[{}]", records.join(","))
+}
+
+fn unreadable(why: &str, bytes: &str) -> Lines {
+    logged(&format!(
+        "Translator[UserPayloadError] Error: A payload cannot be decoded: \
+         what the device sent cannot be read: {why}. Kept: {bytes:?}"
+    ))
+}
