@@ -58,7 +58,7 @@ const ROOMS: [Room; 7] = [
 const ROOT: &str = "signalbox";
 
 /// Third-party crates that have a room, in manifests.
-const CRATES: [(&str, &[&str]); 15] = [
+const CRATES: [(&str, &[&str]); 18] = [
     ("coap-lite", &["protocol"]),
     ("sled", &["store"]),
     ("minicbor", &["protocol", "store"]),
@@ -66,7 +66,10 @@ const CRATES: [(&str, &[&str]); 15] = [
     ("actix", &["actors", ROOT]),
     ("actix-rt", &["actors", ROOT]),
     ("actix-web", &["actors", ROOT]),
-    ("reqwest", &[ROOT]),
+    ("reqwest", &["actors", ROOT]),
+    ("rustls-native-certs", &["actors"]),
+    ("url", &["engine"]),
+    ("hmac", &["engine"]),
     ("hdrhistogram", &["harness"]),
     ("indicatif", &[ROOT]),
     ("jiff", &[ROOT]),
@@ -77,7 +80,7 @@ const CRATES: [(&str, &[&str]); 15] = [
 ];
 
 /// Third-party crates that have a file or folder, in code.
-const PATHS: [(&str, &[&str]); 4] = [
+const PATHS: [(&str, &[&str]); 6] = [
     (
         "coap_lite",
         &[
@@ -90,6 +93,8 @@ const PATHS: [(&str, &[&str]); 4] = [
         &["engine/src/moment.rs", "protocol/src/lwm2m/value/time.rs"],
     ),
     ("jiff", &["src/api/zone.rs"]),
+    ("hmac", &["engine/src/delivery/signature.rs"]),
+    ("rustls_native_certs", &["actors/src/http/trust.rs"]),
     (
         "roxmltree",
         &[
@@ -101,7 +106,10 @@ const PATHS: [(&str, &[&str]); 4] = [
 
 /// Derives that give a type a format, and the rooms whose types are named for that format.
 const DERIVES: [(&str, &[&str]); 4] = [
-    ("Serialize", &["src/api", "src/api.rs"]),
+    (
+        "Serialize",
+        &["src/api", "src/api.rs", "engine/src/delivery/body.rs"],
+    ),
     ("Deserialize", &["src/api", "src/api.rs"]),
     ("Encode", &["store/src/record", "store/src/record.rs"]),
     ("Decode", &["store/src/record", "store/src/record.rs"]),

@@ -1,0 +1,207 @@
+//! Which URLs may a customer have called, and what becomes of those that may not?
+
+use super::*;
+use crate::ids::{DeviceId, Iccid, Imsi};
+
+#[test]
+fn a_public_url_is_taken_as_it_is() {
+    for text in [
+        "https://example.com/",
+        "https://example.com/hook/",
+        "https://example.com:8443/a/b?c=d&e=%20f",
+        "https://hooks.example.com/:iccid:/:imsi:/:ip:?device=:deviceId:",
+        "https://8.8.8.8/",
+        "https://[2606:4700:4700::1111]:444/x",
+        "https://localhost.example.com/",
+        "https://notlocalhost/",
+        "https://10.example.com/",
+    ] {
+        let url = WebhookUrl::parse(text, Policy::PublicOnly);
+        assert_eq!(url.as_ref().map(WebhookUrl::as_str), Ok(text));
+        let again = WebhookUrl::parse(text, Policy::PrivateAllowed);
+        assert_eq!(again, url);
+    }
+    for (text, written) in [
+        ("HTTPS://EXAMPLE.com", "https://example.com/"),
+        (
+            "https://bücher.example/ä",
+            "https://xn--bcher-kva.example/%C3%A4",
+        ),
+        ("https://example.com:443/x", "https://example.com/x"),
+    ] {
+        let url = WebhookUrl::parse(text, Policy::PublicOnly).unwrap();
+        assert_eq!(url.as_str(), written);
+        assert_eq!(WebhookUrl::parse(written, Policy::PublicOnly), Ok(url));
+    }
+}
+
+#[test]
+fn what_is_no_url_to_call_is_refused_with_its_reason() {
+    let malformed = "must be a URL such as https://example.com/path; placeholders stand in path \
+                     and query";
+    let userinfo = "must not have a user name or a password in it; a header may carry them";
+    for (text, said) in [
+        ("", malformed),
+        ("example.com", malformed),
+        ("/hook", malformed),
+        ("https:example.com", malformed),
+        ("https:///example.com", malformed),
+        ("https://", malformed),
+        ("https://exa mple.com/", malformed),
+        ("https://example.com/a b", malformed),
+        (" https://example.com/", malformed),
+        ("https://example.com/\n", malformed),
+        ("https://exam\tple.com/", malformed),
+        ("https:\\\\example.com", malformed),
+        ("https://example.com\\@other.example/", malformed),
+        ("https://example.com:65536/", malformed),
+        ("https://:iccid:/", malformed),
+        ("https://:iccid:.example.com/", malformed),
+        ("https://example.com::ip:/", malformed),
+        (":iccid:://example.com/", malformed),
+        ("https://999.1.1.1/", malformed),
+        ("https://[::1/", malformed),
+        ("http://example.com/", "must begin with https://"),
+        ("ftp://example.com/", "must begin with https://"),
+        ("file:///etc/passwd", malformed),
+        ("https://user@example.com/", userinfo),
+        ("https://user:secret@example.com/", userinfo),
+        ("https://:secret@example.com/", userinfo),
+        ("https://:iccid:@example.com/", userinfo),
+        ("https://example.com/#part", "must not have a fragment"),
+        ("https://example.com/#", "must not have a fragment"),
+    ] {
+        let fault = WebhookUrl::parse(text, Policy::PublicOnly).unwrap_err();
+        assert_eq!(fault.to_string(), said, "{text}");
+    }
+}
+
+#[test]
+fn a_private_host_is_refused_in_every_spelling() {
+    for (host, seen_as) in [
+        ("localhost", "localhost"),
+        ("LOCALHOST:8080", "localhost"),
+        ("localhost.", "localhost."),
+        ("api.localhost", "api.localhost"),
+        ("%6cocalhost", "localhost"),
+        ("ｌｏｃａｌｈｏｓｔ", "localhost"),
+        ("127.0.0.1", "127.0.0.1"),
+        ("127.0.0.1.", "127.0.0.1"),
+        ("127.1", "127.0.0.1"),
+        ("2130706433", "127.0.0.1"),
+        ("0x7f000001", "127.0.0.1"),
+        ("0x7f.1", "127.0.0.1"),
+        ("0177.0.0.1", "127.0.0.1"),
+        ("017700000001", "127.0.0.1"),
+        ("１２７.0.0.1", "127.0.0.1"),
+        ("127。0。0。1", "127.0.0.1"),
+        ("0", "0.0.0.0"),
+        ("10.0.0.1", "10.0.0.1"),
+        ("169.254.169.254", "169.254.169.254"),
+        ("0xa9fea9fe", "169.254.169.254"),
+        ("100.100.100.200", "100.100.100.200"),
+        ("192.168.1.1:443", "192.168.1.1"),
+        ("[::1]", "[::1]"),
+        ("[::]", "[::]"),
+        ("[0:0:0:0:0:0:0:1]", "[::1]"),
+        ("[::ffff:127.0.0.1]", "[::ffff:7f00:1]"),
+        ("[::ffff:a9fe:a9fe]", "[::ffff:a9fe:a9fe]"),
+        ("[fd00:ec2::254]", "[fd00:ec2::254]"),
+        ("[fe80::1]", "[fe80::1]"),
+        ("[64:ff9b::10.0.0.1]", "[64:ff9b::a00:1]"),
+        ("[2002:7f00:1::]", "[2002:7f00:1::]"),
+    ] {
+        let text = format!("https://{host}/hook");
+        assert_eq!(
+            WebhookUrl::parse(&text, Policy::PublicOnly),
+            Err(UrlFault::Private(seen_as.to_owned())),
+            "{text}"
+        );
+        assert!(
+            WebhookUrl::parse(&text, Policy::PrivateAllowed).is_ok(),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn where_private_addresses_are_allowed_plain_http_is_too() {
+    let parse = |text| WebhookUrl::parse(text, Policy::PrivateAllowed);
+    assert!(parse("http://127.0.0.1:8080/hook").is_ok());
+    assert!(parse("http://localhost/").is_ok());
+    assert_eq!(parse("ftp://example.com/"), Err(UrlFault::NotHttp));
+    assert_eq!(parse("http://a@localhost/"), Err(UrlFault::UserInfo));
+}
+
+#[test]
+fn a_url_has_a_bound() {
+    let long = |letter: &str, count| format!("https://example.com/{}", letter.repeat(count));
+    let parse = |text: String| WebhookUrl::parse(&text, Policy::PublicOnly);
+    let beginning = long("", 0).len();
+    assert!(parse(long("x", 2_048 - beginning)).is_ok());
+    let too_long = Err(UrlFault::TooLong { max: 2_048 });
+    assert_eq!(parse(long("x", 2_049 - beginning)), too_long);
+    assert_eq!(
+        parse(long("ä", 400)),
+        too_long,
+        "each is six bytes of a URL"
+    );
+}
+
+#[test]
+fn what_stands_for_a_device_is_replaced_by_what_is_known_of_it() {
+    let template = "https://h.example/:iccid:/::imsi::/:ip:?d=:deviceId:&:other:&:iccid";
+    let url = WebhookUrl::parse(template, Policy::PublicOnly).unwrap();
+    assert_eq!(
+        url.of(Some(&full())),
+        "https://h.example/8988228066600000001/:001010000000001:/2001%3Adb8%3A%3A7\
+         ?d=urn%3Adev%3A1&:other:&:iccid"
+    );
+    assert_eq!(
+        url.of(Some(&sparse())),
+        "https://h.example/a/:none:/none?d=a&:other:&:iccid"
+    );
+    assert_eq!(
+        url.of(None),
+        "https://h.example/none/:none:/none?d=none&:other:&:iccid"
+    );
+}
+
+#[test]
+fn no_device_changes_where_a_url_leads() {
+    let template = "https://h.example/:deviceId:?x=:deviceId:";
+    let url = WebhookUrl::parse(template, Policy::PublicOnly).unwrap();
+    for device in ["a@b:1", "a:b@evil.example", ":imsi:", "..a", "a+b=c"] {
+        let speaker = Speaker {
+            device: DeviceId::parse(device).unwrap(),
+            ..sparse()
+        };
+        let filled = admit(&url.of(Some(&speaker)), Policy::PublicOnly).unwrap();
+        assert_eq!(filled.host_str(), Some("h.example"));
+        let mut segments = filled.path_segments().unwrap();
+        assert_eq!(segments.clone().count(), 1);
+        assert!(!segments.any(|segment| segment.contains(['@', ':', '+', '='])));
+        let pairs: Vec<_> = filled.query_pairs().collect();
+        assert_eq!(pairs, [("x".into(), device.into())]);
+    }
+}
+
+/// A device of which everything is known.
+pub(super) fn full() -> Speaker {
+    Speaker {
+        device: DeviceId::parse("urn:dev:1").unwrap(),
+        iccid: Iccid::parse("8988228066600000001").unwrap(),
+        imsi: Some(Imsi::parse("001010000000001").unwrap()),
+        ip: Some("2001:db8::7".parse().unwrap()),
+    }
+}
+
+/// A device of which no more is known than must be.
+pub(super) fn sparse() -> Speaker {
+    Speaker {
+        device: DeviceId::parse("a").unwrap(),
+        iccid: Iccid::parse("a").unwrap(),
+        imsi: None,
+        ip: None,
+    }
+}

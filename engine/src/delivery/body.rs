@@ -1,0 +1,254 @@
+//! How is an event written for those it is told to? As a JSON envelope: what every event has, and
+//! under a name of its own what this type of event has.
+//!
+//! What is not known is left out. The same event is always written alike, so that a repeated
+//! delivery is the same message.
+
+pub mod value;
+pub mod words;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use self::words::{TEST_MESSAGE, lifecycle_sentence, payload_type};
+use crate::action::{Outcome, Payload};
+use crate::event::{
+    Conclusion, Event, Failure, Happening, Lifecycle, PayloadKept, Speaker, Telemetry,
+};
+use crate::ids::EventId;
+use crate::moment::Timestamp;
+
+/// What the envelope is.
+pub const CONTENT_TYPE: &str = "application/json";
+
+/// Which form of the envelope it is: it changes when a reader of the one before would not
+/// understand the new one.
+const VERSION: &str = "1.0.0";
+
+/// The envelope.
+#[derive(Serialize)]
+struct EventBody {
+    id: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// Milliseconds since 1970; text, because readers round large numbers.
+    received: String,
+    version: &'static str,
+    /// When the device measured it, like `received`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured: Option<String>,
+    device: DeviceBody,
+    #[serde(flatten)]
+    happening: HappeningBody,
+}
+
+/// Who the device was; empty where no device said anything.
+#[derive(Default, Serialize)]
+struct DeviceBody {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iccid: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    imsi: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ip: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum HappeningBody {
+    Telemetry {
+        source: &'static str,
+        payload: PayloadBody,
+    },
+    Lifecycle {
+        lifecycle: LifecycleBody,
+    },
+    Failure {
+        error: ErrorBody,
+    },
+    Concluded {
+        action: ActionBody,
+    },
+    Test {
+        test: TestBody,
+    },
+}
+
+#[derive(Serialize)]
+struct PayloadBody {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    value: BTreeMap<String, Json>,
+}
+
+#[derive(Serialize)]
+struct LifecycleBody {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    message: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ErrorBody {
+    id: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    message: String,
+    description: String,
+    payload_exists: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ActionBody {
+    request_id: String,
+    status: &'static str,
+    protocol: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_data: Option<ResultData>,
+}
+
+/// What came of a request, wherever it is shown (seed 2.1).
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResultData {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_message: Option<String>,
+}
+
+#[derive(Serialize)]
+struct TestBody {
+    message: &'static str,
+}
+
+/// The event as it is sent.
+pub fn render(event: &Event) -> Vec<u8> {
+    let measured_at = match &event.happening {
+        Happening::Telemetry(told) => told.measured_at,
+        Happening::Lifecycle(_) | Happening::Failure(_) | Happening::Concluded(_) => None,
+    };
+    written(&EventBody {
+        id: event.id.to_string(),
+        kind: words::event_type(event.happening.event_type()),
+        received: epoch_ms(event.at),
+        version: VERSION,
+        measured: measured_at.map(epoch_ms),
+        device: DeviceBody::of(&event.speaker),
+        happening: HappeningBody::of(&event.happening),
+    })
+}
+
+/// An event that no device caused, by which a customer sees that events arrive.
+pub fn render_test(id: &EventId, at: Timestamp) -> Vec<u8> {
+    let message = "This is a test of the integration.";
+    written(&EventBody {
+        id: id.to_string(),
+        kind: TEST_MESSAGE,
+        received: epoch_ms(at),
+        version: VERSION,
+        measured: None,
+        device: DeviceBody::default(),
+        happening: HappeningBody::Test {
+            test: TestBody { message },
+        },
+    })
+}
+
+fn written(body: &EventBody) -> Vec<u8> {
+    serde_json::to_vec(body).expect("the keys of an envelope are text, and memory takes it")
+}
+
+fn epoch_ms(at: Timestamp) -> String {
+    at.as_ms().to_string()
+}
+
+impl DeviceBody {
+    fn of(speaker: &Speaker) -> Self {
+        Self {
+            iccid: Some(speaker.iccid.to_string()),
+            imsi: speaker.imsi.as_ref().map(ToString::to_string),
+            ip: speaker.ip.map(|ip| ip.to_string()),
+        }
+    }
+}
+
+impl HappeningBody {
+    fn of(happening: &Happening) -> Self {
+        match happening {
+            Happening::Telemetry(told) => Self::telemetry(told),
+            Happening::Lifecycle(what) => Self::lifecycle(*what),
+            Happening::Failure(failure) => Self::failure(failure),
+            Happening::Concluded(conclusion) => Self::concluded(conclusion),
+        }
+    }
+
+    fn telemetry(told: &Telemetry) -> Self {
+        let payload = PayloadBody {
+            kind: "JSON",
+            value: value::by_path(&told.values),
+        };
+        Self::Telemetry {
+            source: words::protocol(told.source),
+            payload,
+        }
+    }
+
+    fn lifecycle(what: Lifecycle) -> Self {
+        let lifecycle = LifecycleBody {
+            kind: words::lifecycle(what),
+            message: lifecycle_sentence(what),
+        };
+        Self::Lifecycle { lifecycle }
+    }
+
+    fn failure(failure: &Failure) -> Self {
+        let error = ErrorBody {
+            id: failure.entry.to_string(),
+            // An event is of a device, and so is the entry it tells of.
+            kind: "DEVICE",
+            message: failure.message.to_string(),
+            description: failure.description.to_string(),
+            payload_exists: failure.payload == PayloadKept::Yes,
+        };
+        Self::Failure { error }
+    }
+
+    fn concluded(conclusion: &Conclusion) -> Self {
+        let action = ActionBody {
+            request_id: conclusion.action.to_string(),
+            status: words::status(conclusion.status),
+            protocol: words::protocol(conclusion.protocol),
+            result_data: conclusion.outcome.as_ref().map(ResultData::of),
+        };
+        Self::Concluded { action }
+    }
+}
+
+impl ResultData {
+    /// The outcome as it is shown.
+    pub fn of(outcome: &Outcome) -> Self {
+        let text = |text: &Option<Box<str>>| text.as_ref().map(ToString::to_string);
+        let payload = |payload: &Payload| match payload {
+            Payload::Text(text) => text.to_string(),
+            Payload::Values(values) => value::text_by_path(values),
+        };
+        Self {
+            code: text(&outcome.code),
+            payload: outcome.payload.as_ref().map(payload),
+            payload_type: outcome.payload_type.map(payload_type),
+            error_message: text(&outcome.error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

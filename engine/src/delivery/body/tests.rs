@@ -1,0 +1,248 @@
+//! Is each type of event written as those who read it expect?
+
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::value::{ObjectLink, Value};
+use serde_json::json;
+
+use super::*;
+use crate::action::{PayloadType, Protocol, Status};
+use crate::event::{Cause, EventType};
+use crate::ids::{ActionId, CustomerId, DeviceId, DeviceKey, EntryId, Iccid, Imsi};
+
+const ID: &str = "0198c0de-0000-7000-8000-000000000001";
+const ABOUT: &str = "0198c0de-0000-7000-8000-000000000002";
+
+#[test]
+fn values_are_typed_and_stand_under_their_paths() {
+    let link = ObjectLink {
+        object: 3,
+        instance: 0,
+    };
+    let values = [
+        (Path::resource(3303, 0, 5700), Value::Float(21.5)),
+        (Path::resource(3303, 0, 5701), Value::String("Cel".into())),
+        (Path::resource(3303, 1, 5700), Value::Float(-0.1)),
+        (Path::resource(3303, 2, 5700), Value::Float(f64::NAN)),
+        (Path::resource(3, 0, 9), Value::Integer(i64::MIN)),
+        (
+            Path::resource_instance(3, 0, 6, 1),
+            Value::Integer(9_007_199_254_740_993),
+        ),
+        (Path::resource(3, 0, 13), Value::Time(1_763_726_400)),
+        (Path::resource(4, 0, 8), Value::UnsignedInteger(u64::MAX)),
+        (Path::resource(5, 0, 0), Value::Opaque(vec![1, 2, 255])),
+        (Path::resource(31024, 0, 1), Value::Boolean(true)),
+        (Path::resource(31024, 0, 2), Value::ObjectLink(link)),
+        (
+            Path::resource(31024, 0, 3),
+            Value::CoreLink("</3/0>".into()),
+        ),
+        (
+            Path::resource(31024, 0, 4),
+            Value::String("\"\n\u{1f600}".into()),
+        ),
+    ];
+    check(
+        Happening::Telemetry(telemetry(&values, None)),
+        concat!(
+            r#"{"id":"0198c0de-0000-7000-8000-000000000001","type":"TELEMETRY_DATA","#,
+            r#""received":"1763726400999","version":"1.0.0","device":{"#,
+            r#""iccid":"8988228066600000001","imsi":"001010000000001","ip":"10.64.0.7"},"#,
+            r#""source":"LWM2M","payload":{"type":"JSON","value":{"#,
+            r#""/3/0/13":"2025-11-21T12:00:00Z","#,
+            r#""/3/0/6/1":9007199254740993,"/3/0/9":-9223372036854775808,"#,
+            r#""/31024/0/1":true,"/31024/0/2":"3:0","/31024/0/3":"</3/0>","#,
+            r#""/31024/0/4":"\"\n😀","#,
+            r#""/3303/0/5700":21.5,"/3303/0/5701":"Cel","/3303/1/5700":-0.1,"#,
+            r#""/3303/2/5700":null,"/4/0/8":18446744073709551615,"/5/0/0":"AQL/"}}}"#,
+        ),
+    );
+}
+
+#[test]
+fn a_sample_with_a_time_of_its_own_says_it() {
+    let values = [(Path::resource(3303, 0, 5700), Value::Float(21.0))];
+    let measured_at = Some(Timestamp::from_ms(1_763_700_000_000));
+    check(
+        Happening::Telemetry(telemetry(&values, measured_at)),
+        concat!(
+            r#"{"id":"0198c0de-0000-7000-8000-000000000001","type":"TELEMETRY_DATA","#,
+            r#""received":"1763726400999","version":"1.0.0","measured":"1763700000000","#,
+            r#""device":{"iccid":"8988228066600000001","imsi":"001010000000001","#,
+            r#""ip":"10.64.0.7"},"source":"LWM2M","payload":{"type":"JSON","#,
+            r#""value":{"/3303/0/5700":21.0}}}"#,
+        ),
+    );
+}
+
+#[test]
+fn how_a_device_came_or_went_is_a_word_and_a_sentence() {
+    for (what, kind, message) in [
+        (
+            Lifecycle::Registered,
+            "REGISTERED",
+            "The device registered.",
+        ),
+        (
+            Lifecycle::Deregistered,
+            "DEREGISTERED",
+            "The device deregistered.",
+        ),
+        (
+            Lifecycle::RegistrationExpired,
+            "REGISTRATION_EXPIRED",
+            "The registration of the device expired.",
+        ),
+    ] {
+        let said = said(&event(Happening::Lifecycle(what)));
+        assert_eq!(said["type"], "LIFECYCLE");
+        assert_eq!(said["lifecycle"], json!({"type": kind, "message": message}));
+    }
+}
+
+#[test]
+fn a_failure_names_its_entry_and_says_whether_bytes_are_kept() {
+    for (payload, exists) in [(PayloadKept::Yes, true), (PayloadKept::No, false)] {
+        let failure = Failure {
+            entry: EntryId::parse(ABOUT).unwrap(),
+            message: "Translator[UserPayloadError]".into(),
+            description: "The payload cannot be read: it ends early.".into(),
+            payload,
+        };
+        let said = said(&event(Happening::Failure(Box::new(failure))));
+        assert_eq!(said["type"], "ERROR");
+        assert_eq!(
+            said["error"],
+            json!({
+                "id": ABOUT,
+                "type": "DEVICE",
+                "message": "Translator[UserPayloadError]",
+                "description": "The payload cannot be read: it ends early.",
+                "payloadExists": exists,
+            })
+        );
+    }
+}
+
+#[test]
+fn the_end_of_a_request_shows_its_result() {
+    let values = [(Path::resource(3, 0, 9), Value::Integer(87))];
+    let outcome = Outcome {
+        code: Some("205".into()),
+        payload: Some(Payload::Values(values.into())),
+        ..Outcome::default()
+    };
+    let payload = r#"{"/3/0/9":87}"#;
+    let result = json!({"code": "205", "payload": payload});
+    check_result(Status::Succeeded, Some(outcome), Some(result));
+    let outcome = Outcome {
+        code: Some("404".into()),
+        payload: Some("AQL/".into()),
+        payload_type: Some(PayloadType::Base64),
+        error: Some("The device has no such resource.".into()),
+    };
+    let result = json!({
+        "code": "404",
+        "payload": "AQL/",
+        "payloadType": "BASE64",
+        "errorMessage": "The device has no such resource.",
+    });
+    check_result(Status::Failed, Some(outcome), Some(result));
+    check_result(Status::Cancelled, None, None);
+}
+
+#[test]
+fn what_is_not_known_of_a_device_is_left_out() {
+    let mut event = event(Happening::Lifecycle(Lifecycle::Registered));
+    event.speaker.imsi = None;
+    event.speaker.ip = None;
+    assert_eq!(
+        said(&event)["device"],
+        json!({"iccid": "8988228066600000001"})
+    );
+}
+
+#[test]
+fn a_test_is_an_event_of_no_device() {
+    let id = EventId::parse(ID).unwrap();
+    let written = render_test(&id, Timestamp::from_ms(1_763_726_400_999));
+    assert_eq!(
+        String::from_utf8(written).unwrap(),
+        concat!(
+            r#"{"id":"0198c0de-0000-7000-8000-000000000001","type":"TEST_MESSAGE","#,
+            r#""received":"1763726400999","version":"1.0.0","device":{},"#,
+            r#""test":{"message":"This is a test of the integration."}}"#,
+        )
+    );
+}
+
+#[test]
+fn every_type_of_event_is_said_by_its_word() {
+    let words = EventType::ALL.map(words::event_type);
+    assert_eq!(
+        words,
+        ["TELEMETRY_DATA", "LIFECYCLE", "ERROR", "ACTION_RESULT"]
+    );
+}
+
+fn check(happening: Happening, expected: &str) {
+    let event = event(happening);
+    let written = String::from_utf8(render(&event)).unwrap();
+    assert_eq!(written, expected);
+    assert_eq!(
+        render(&event),
+        written.as_bytes(),
+        "it is always written alike"
+    );
+}
+
+fn check_result(status: Status, outcome: Option<Outcome>, result: Option<Json>) {
+    let conclusion = Conclusion {
+        action: ActionId::parse(ABOUT).unwrap(),
+        protocol: Protocol::Lwm2m,
+        status,
+        outcome,
+    };
+    let said = said(&event(Happening::Concluded(Box::new(conclusion))));
+    assert_eq!(said["type"], "ACTION_RESULT");
+    let mut expected = json!({
+        "requestId": ABOUT,
+        "status": words::status(status),
+        "protocol": "LWM2M",
+    });
+    if let Some(result) = result {
+        expected["resultData"] = result;
+    }
+    assert_eq!(said["action"], expected);
+}
+
+fn said(event: &Event) -> Json {
+    serde_json::from_slice(&render(event)).unwrap()
+}
+
+fn telemetry(values: &[(Path, Value)], measured_at: Option<Timestamp>) -> Telemetry {
+    Telemetry {
+        source: Protocol::Lwm2m,
+        cause: Cause::Send,
+        measured_at,
+        values: values.into(),
+    }
+}
+
+fn event(happening: Happening) -> Event {
+    let customer = CustomerId::parse("acme").unwrap();
+    let device = DeviceId::parse("meter-1").unwrap();
+    Event {
+        id: EventId::parse(ID).unwrap(),
+        device: DeviceKey::of(&customer, &device),
+        customer,
+        speaker: Speaker {
+            device,
+            iccid: Iccid::parse("8988228066600000001").unwrap(),
+            imsi: Some(Imsi::parse("001010000000001").unwrap()),
+            ip: Some("10.64.0.7".parse().unwrap()),
+        },
+        at: Timestamp::from_ms(1_763_726_400_999),
+        happening,
+    }
+}

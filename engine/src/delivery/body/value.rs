@@ -1,0 +1,74 @@
+//! How is the value of a resource shown? As what JSON has for its type; what JSON has no type for
+//! is text, as callers write it.
+
+use std::collections::BTreeMap;
+
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::value::Value;
+use serde_json::{Map, Number, Value as Json};
+
+/// A value as it is shown. What JSON has no number for, as not-a-number, is null.
+pub fn shown(value: &Value) -> Json {
+    match value {
+        Value::Boolean(value) => Json::Bool(*value),
+        Value::Float(value) => Number::from_f64(*value).map_or(Json::Null, Json::Number),
+        Value::Integer(value) => Json::from(*value),
+        Value::UnsignedInteger(value) => Json::from(*value),
+        Value::CoreLink(_)
+        | Value::ObjectLink(_)
+        | Value::Opaque(_)
+        | Value::String(_)
+        | Value::Time(_) => Json::String(value.to_text()),
+    }
+}
+
+/// Values by path, in the order of paths.
+pub fn by_path(values: &[(Path, Value)]) -> BTreeMap<String, Json> {
+    let shown = |(path, value): &(Path, Value)| (path.to_string(), shown(value));
+    values.iter().map(shown).collect()
+}
+
+/// Values by path, as text.
+pub fn text_by_path(values: &[(Path, Value)]) -> String {
+    Json::Object(Map::from_iter(by_path(values))).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::lwm2m::value::ObjectLink;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_type_is_what_json_has_for_it() {
+        let link = ObjectLink {
+            object: 3,
+            instance: 0,
+        };
+        let cases = [
+            (Value::Boolean(true), json!(true)),
+            (Value::CoreLink("</3/0>".into()), json!("</3/0>")),
+            (Value::Float(21.5), json!(21.5)),
+            (Value::Float(f64::NAN), json!(null)),
+            (Value::Integer(i64::MIN), json!(i64::MIN)),
+            (Value::ObjectLink(link), json!("3:0")),
+            (Value::Opaque(vec![1, 2, 255]), json!("AQL/")),
+            (Value::String("21.5".into()), json!("21.5")),
+            (Value::Time(1_700_000_000), json!("2023-11-14T22:13:20Z")),
+            (Value::UnsignedInteger(u64::MAX), json!(u64::MAX)),
+        ];
+        for (value, json) in cases {
+            assert_eq!(shown(&value), json, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn values_are_a_map_by_path() {
+        let values = [
+            (Path::resource(3, 0, 9), Value::Integer(87)),
+            (Path::resource_instance(3, 0, 6, 1), Value::Integer(5)),
+        ];
+        assert_eq!(text_by_path(&values), r#"{"/3/0/6/1":5,"/3/0/9":87}"#);
+    }
+}
