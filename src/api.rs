@@ -33,7 +33,6 @@ mod secret;
 mod segment;
 mod settings;
 mod tokens;
-mod value;
 mod words;
 mod zone;
 

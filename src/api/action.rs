@@ -5,9 +5,9 @@ pub(super) mod described;
 use serde::Serialize;
 
 use engine::action::timeline::{Happened, Stage};
-use engine::action::{Action, Lwm2mRequest, Outcome, Payload, Request};
+use engine::action::{Action, Lwm2mRequest, Request};
+use engine::delivery::body::ResultData;
 
-use super::value::text_by_path;
 use super::words::Word;
 
 /// An action request.
@@ -25,7 +25,7 @@ pub(super) struct ActionBody {
     mode: &'static str,
     request_data: RequestDataBody,
     #[serde(skip_serializing_if = "Option::is_none")]
-    result_data: Option<ResultDataBody>,
+    result_data: Option<ResultData>,
     send_attempts: u8,
     send_attempts_left: u8,
 }
@@ -81,20 +81,6 @@ struct Lwm2mBody {
     data: Option<String>,
 }
 
-/// What came of it.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ResultDataBody {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    code: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    payload: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    payload_type: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error_message: Option<String>,
-}
-
 impl ActionBody {
     /// The request as it is shown.
     pub(super) fn of(action: &Action) -> Self {
@@ -108,7 +94,7 @@ impl ActionBody {
             updated: action.updated_at.spaced().to_string(),
             mode: action.mode.word(),
             request_data: RequestDataBody::of(action),
-            result_data: action.outcome.as_ref().map(ResultDataBody::of),
+            result_data: action.outcome.as_ref().map(ResultData::of),
             send_attempts: action.attempts_permitted,
             send_attempts_left: action.attempts_left(),
         }
@@ -209,22 +195,6 @@ impl Lwm2mBody {
             action: request.operation.word(),
             resource_address: request.path.to_string(),
             data: request.data.as_ref().map(ToString::to_string),
-        }
-    }
-}
-
-impl ResultDataBody {
-    fn of(outcome: &Outcome) -> Self {
-        let text = |text: &Option<Box<str>>| text.as_ref().map(ToString::to_string);
-        let payload = |payload: &Payload| match payload {
-            Payload::Text(text) => text.to_string(),
-            Payload::Values(values) => text_by_path(values),
-        };
-        Self {
-            code: text(&outcome.code),
-            payload: outcome.payload.as_ref().map(payload),
-            payload_type: outcome.payload_type.map(Word::word),
-            error_message: text(&outcome.error),
         }
     }
 }

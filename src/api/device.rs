@@ -5,6 +5,7 @@ pub(super) mod described;
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use engine::delivery::body::value;
 use engine::device::record::{Observation, Registration};
 use engine::device::snapshot::Snapshot;
 use engine::directory::device::psk_identity;
@@ -14,7 +15,6 @@ use engine::query::KnownValue;
 
 use super::action::ActionBody;
 use super::messages::MessageBody;
-use super::value;
 use super::words::Word;
 
 /// Who a device is.

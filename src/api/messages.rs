@@ -8,6 +8,7 @@ use actix_web::{HttpResponse, web};
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use engine::delivery::body::value;
 use engine::event::{Cause, Event, Happening, Lifecycle, Telemetry};
 use engine::ids::{DeviceId, DeviceKey, EventId};
 
@@ -17,7 +18,6 @@ use super::body::Query;
 use super::error::Failure;
 use super::page::wanted_size;
 use super::segment::At;
-use super::value;
 use super::words::Word;
 
 /// A stretch of the history.

@@ -1,12 +1,16 @@
-//! How does the API spell things? Every word of it, and nowhere else.
+//! How does the API spell things? Every word of it, and nowhere else, but for those that events
+//! are told with too.
 
 use engine::action::{Mode, Operation, PayloadType, Protocol, Status};
 use engine::admin_log::entry::{Category, Subject};
 use engine::customer::{Scope, Scopes};
+use engine::delivery::body::words as spelled;
+use engine::delivery::body::words::event_type;
+use engine::delivery::destination::DestinationState;
 use engine::device::record::ObservationState;
 use engine::device::snapshot::Presence;
 use engine::directory::psk::KeyFormat;
-use engine::event::Lifecycle;
+use engine::event::{EventType, Lifecycle};
 use engine::query::ActionOrder;
 use engine::setting::{SettingName, SettingState};
 
@@ -42,19 +46,19 @@ pub(super) trait Word: Copy + PartialEq + Sized + 'static {
 
 impl Word for Protocol {
     const WORDS: &'static [(&'static str, Self)] = &[
-        ("UDP", Self::Udp),
-        ("COAP", Self::Coap),
-        ("LWM2M", Self::Lwm2m),
+        (spelled::protocol(Self::Udp), Self::Udp),
+        (spelled::protocol(Self::Coap), Self::Coap),
+        (spelled::protocol(Self::Lwm2m), Self::Lwm2m),
     ];
 }
 
 impl Word for Status {
     const WORDS: &'static [(&'static str, Self)] = &[
-        ("SCHEDULED", Self::Scheduled),
-        ("IN_PROGRESS", Self::InProgress),
-        ("SUCCEEDED", Self::Succeeded),
-        ("FAILED", Self::Failed),
-        ("CANCELLED", Self::Cancelled),
+        (spelled::status(Self::Scheduled), Self::Scheduled),
+        (spelled::status(Self::InProgress), Self::InProgress),
+        (spelled::status(Self::Succeeded), Self::Succeeded),
+        (spelled::status(Self::Failed), Self::Failed),
+        (spelled::status(Self::Cancelled), Self::Cancelled),
     ];
 }
 
@@ -81,9 +85,29 @@ impl Word for ObservationState {
 
 impl Word for Lifecycle {
     const WORDS: &'static [(&'static str, Self)] = &[
-        ("REGISTERED", Self::Registered),
-        ("DEREGISTERED", Self::Deregistered),
-        ("REGISTRATION_EXPIRED", Self::RegistrationExpired),
+        (spelled::lifecycle(Self::Registered), Self::Registered),
+        (spelled::lifecycle(Self::Deregistered), Self::Deregistered),
+        (
+            spelled::lifecycle(Self::RegistrationExpired),
+            Self::RegistrationExpired,
+        ),
+    ];
+}
+
+impl Word for EventType {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        (event_type(Self::TelemetryData), Self::TelemetryData),
+        (event_type(Self::Lifecycle), Self::Lifecycle),
+        (event_type(Self::Error), Self::Error),
+        (event_type(Self::ActionResult), Self::ActionResult),
+    ];
+}
+
+impl Word for DestinationState {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("ROLLOUT_DONE", Self::RolledOut),
+        ("INTEGRATION_ACTIVE", Self::Active),
+        ("INTEGRATION_FAILED", Self::Failed),
     ];
 }
 
@@ -97,8 +121,10 @@ impl Word for ActionOrder {
 }
 
 impl Word for PayloadType {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("TEXT", Self::Text), ("BASE64", Self::Base64)];
+    const WORDS: &'static [(&'static str, Self)] = &[
+        (spelled::payload_type(Self::Text), Self::Text),
+        (spelled::payload_type(Self::Base64), Self::Base64),
+    ];
 }
 
 impl Word for Category {
@@ -214,6 +240,12 @@ mod tests {
             Lifecycle::Registered,
             Lifecycle::Deregistered,
             Lifecycle::RegistrationExpired,
+        ]);
+        check(&EventType::ALL);
+        check(&[
+            DestinationState::RolledOut,
+            DestinationState::Active,
+            DestinationState::Failed,
         ]);
         check(&[Presence::Unregistered, Presence::Awake, Presence::Asleep]);
         check(&[
