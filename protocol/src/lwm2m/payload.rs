@@ -254,9 +254,10 @@ fn decode_nameless(
 }
 
 fn misread(format: ContentFormat, reason: samples::Malformed) -> Undecodable {
-    match reason {
-        samples::Malformed::TooMany => Undecodable::TooMany,
-        reason => Undecodable::MalformedSamples { format, reason },
+    if reason == samples::Malformed::TooMany {
+        Undecodable::TooMany
+    } else {
+        Undecodable::MalformedSamples { format, reason }
     }
 }
 

@@ -8,6 +8,7 @@ use minicbor::decode::{Decoder, Error};
 use thiserror::Error;
 
 use crate::lwm2m::payload::scalar::{Number, Scalar};
+use crate::lwm2m::value::{DataType, Value};
 
 /// How deep passed-over items may nest: deeper than any format of ours, and far from the end of the
 /// stack.
@@ -116,10 +117,7 @@ impl<'b> Reader<'b> {
 
     /// Reads a number, a text, bytes or a boolean. Tags without meaning here are passed over.
     pub(crate) fn scalar(&mut self) -> Result<Scalar, Unreadable> {
-        loop {
-            if self.next_type()? != Type::Tag {
-                return self.untagged();
-            }
+        while self.next_type()? == Type::Tag {
             let tag = self.decoder.tag()?.as_u64();
             match tag {
                 DATE_TEXT => return self.date(),
@@ -131,30 +129,27 @@ impl<'b> Reader<'b> {
                 _ => {}
             }
         }
+        self.untagged()
     }
 
     /// Reads a number, whichever way it is written; seconds since 1970 are one, too.
     pub(crate) fn number(&mut self) -> Result<Number, Unreadable> {
-        loop {
-            match self.next_type()? {
-                Type::Tag => match self.decoder.tag()?.as_u64() {
-                    tag @ (POSITIVE_BIGNUM | NEGATIVE_BIGNUM) => {
-                        return self.bignum(tag).map(Number::Integer);
-                    }
-                    DECIMAL_FRACTION => return self.fraction(),
-                    _ => {}
-                },
-                _ => {
-                    return match self.untagged()? {
-                        Scalar::Number(number) => Ok(number),
-                        Scalar::Boolean(_)
-                        | Scalar::Bytes(_)
-                        | Scalar::Link(_)
-                        | Scalar::Text(_)
-                        | Scalar::Time(_) => Err(Unreadable),
-                    };
+        while self.next_type()? == Type::Tag {
+            match self.decoder.tag()?.as_u64() {
+                tag @ (POSITIVE_BIGNUM | NEGATIVE_BIGNUM) => {
+                    return self.bignum(tag).map(Number::Integer);
                 }
+                DECIMAL_FRACTION => return self.fraction(),
+                _ => {}
             }
+        }
+        match self.untagged()? {
+            Scalar::Number(number) => Ok(number),
+            Scalar::Boolean(_)
+            | Scalar::Bytes(_)
+            | Scalar::Link(_)
+            | Scalar::Text(_)
+            | Scalar::Time(_) => Err(Unreadable),
         }
     }
 
@@ -218,7 +213,6 @@ impl<'b> Reader<'b> {
 
     /// Reads a date such as `2026-11-21T11:34:34Z`.
     fn date(&mut self) -> Result<Scalar, Unreadable> {
-        use crate::lwm2m::value::{DataType, Value};
         let Scalar::Text(text) = self.untagged()? else {
             return Err(Unreadable);
         };
