@@ -1,0 +1,109 @@
+//! Where does a name lead? To those of its addresses that may be called.
+//!
+//! A name is resolved for each connection and judged by what it leads to then, so that whoever owns
+//! it gains nothing by changing it in between (DNS rebinding).
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use engine::delivery::address::policy::Policy;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tokio::net::lookup_host;
+use tokio::sync::OnceCell;
+
+/// The addresses of a name, or none.
+pub(super) type Addresses = Pin<Box<dyn Future<Output = Vec<IpAddr>> + Send>>;
+
+/// Knows the addresses of names.
+pub(super) trait Lookup: Send + Sync {
+    /// All addresses of the name.
+    fn addresses_of(&self, name: String) -> Addresses;
+}
+
+/// What the system knows: its file of hosts and its name servers.
+pub(super) struct System;
+
+impl Lookup for System {
+    fn addresses_of(&self, name: String) -> Addresses {
+        Box::pin(async move {
+            let found = lookup_host((name, 0)).await;
+            found.map_or_else(|_| Vec::new(), |found| found.map(|at| at.ip()).collect())
+        })
+    }
+}
+
+/// Why a name leads nowhere.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub(super) enum Unresolved {
+    /// It has addresses, none of which may be called.
+    #[error("none of its addresses may be called")]
+    Forbidden,
+    /// It has no address.
+    #[error("it has no address")]
+    Unknown,
+}
+
+/// Resolves names to addresses that may be called.
+pub(super) struct Guarded {
+    policy: Policy,
+    lookup: Arc<dyn Lookup>,
+    /// Lookups under way: the system has a thread for each, and a name whose servers are slow must
+    /// not take them all.
+    under_way: Mutex<HashMap<String, Weak<OnceCell<Vec<IpAddr>>>>>,
+}
+
+impl Guarded {
+    /// Lets addresses pass that the policy lets be called.
+    pub(super) fn new(policy: Policy, lookup: Arc<dyn Lookup>) -> Self {
+        Self {
+            policy,
+            lookup,
+            under_way: Mutex::default(),
+        }
+    }
+
+    /// The lookup of the name that is under way, or a new one.
+    fn joined(&self, name: &str) -> Arc<OnceCell<Vec<IpAddr>>> {
+        // A list of weak references is whole whatever a thread did with it before it panicked.
+        let under_way = self.under_way.lock();
+        let mut under_way = under_way.unwrap_or_else(PoisonError::into_inner);
+        under_way.retain(|_, lookup| lookup.strong_count() > 0);
+        if let Some(lookup) = under_way.get(name).and_then(Weak::upgrade) {
+            return lookup;
+        }
+        let lookup = Arc::default();
+        under_way.insert(name.to_owned(), Arc::downgrade(&lookup));
+        lookup
+    }
+}
+
+impl Resolve for Guarded {
+    fn resolve(&self, name: Name) -> Resolving {
+        let joined = self.joined(name.as_str());
+        let lookup = Arc::clone(&self.lookup);
+        let policy = self.policy;
+        Box::pin(async move {
+            let found = joined.get_or_init(|| lookup.addresses_of(name.as_str().to_owned()));
+            Ok(allowed(found.await, policy)?)
+        })
+    }
+}
+
+fn allowed(found: &[IpAddr], policy: Policy) -> Result<Addrs, Unresolved> {
+    if found.is_empty() {
+        return Err(Unresolved::Unknown);
+    }
+    let allowed = found.iter().filter(|ip| policy.may_reach(**ip));
+    // Port 0 stands for the one of the URL.
+    let allowed: Vec<_> = allowed.map(|ip| SocketAddr::new(*ip, 0)).collect();
+    if allowed.is_empty() {
+        return Err(Unresolved::Forbidden);
+    }
+    Ok(Box::new(allowed.into_iter()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! Is each name judged by what it leads to, each time anew?
+
+use tokio::task::yield_now;
+
+use super::*;
+
+#[tokio::test]
+async fn a_name_leads_to_public_addresses_alone() {
+    let found = [
+        "10.0.0.1",
+        "93.184.216.34",
+        "::1",
+        "::ffff:127.0.0.1",
+        "2606:4700::1",
+    ];
+    let guarded = guarded(Policy::PublicOnly, vec![&found]);
+    let led_to = resolved(&guarded, "mixed.example").await;
+    assert_eq!(
+        led_to,
+        Ok(vec!["93.184.216.34:0".into(), "[2606:4700::1]:0".into()])
+    );
+}
+
+#[tokio::test]
+async fn a_name_that_changes_its_mind_is_judged_anew() {
+    let guarded = guarded(
+        Policy::PublicOnly,
+        vec![
+            &["93.184.216.34"],
+            &["127.0.0.1"],
+            &["::ffff:169.254.169.254", "fd00:ec2::254"],
+            &[],
+            &["93.184.216.35"],
+        ],
+    );
+    let resolved = async || resolved(&guarded, "rebinding.example").await;
+    assert_eq!(resolved().await, Ok(vec!["93.184.216.34:0".into()]));
+    assert_eq!(resolved().await, Err(Unresolved::Forbidden));
+    assert_eq!(resolved().await, Err(Unresolved::Forbidden));
+    assert_eq!(resolved().await, Err(Unresolved::Unknown));
+    assert_eq!(resolved().await, Ok(vec!["93.184.216.35:0".into()]));
+}
+
+#[tokio::test]
+async fn where_private_addresses_are_allowed_a_name_may_lead_there() {
+    let guarded = guarded(Policy::PrivateAllowed, vec![&["127.0.0.1", "10.0.0.1"]]);
+    let led_to = resolved(&guarded, "inside.example").await;
+    assert_eq!(led_to, Ok(vec!["127.0.0.1:0".into(), "10.0.0.1:0".into()]));
+}
+
+#[tokio::test]
+async fn what_the_system_calls_itself_is_private() {
+    let guarded = Guarded::new(Policy::PublicOnly, Arc::new(System));
+    let led_to = resolved(&guarded, "localhost").await;
+    assert_eq!(led_to, Err(Unresolved::Forbidden));
+}
+
+#[tokio::test]
+async fn a_name_is_looked_up_once_for_all_who_ask_meanwhile() {
+    let guarded = guarded(
+        Policy::PublicOnly,
+        vec![&["93.184.216.34"], &["93.184.216.35"]],
+    );
+    let (one, other) = tokio::join!(
+        resolved(&guarded, "busy.example"),
+        resolved(&guarded, "busy.example")
+    );
+    assert_eq!(one, Ok(vec!["93.184.216.34:0".into()]));
+    assert_eq!(other, one);
+    let later = resolved(&guarded, "busy.example").await;
+    assert_eq!(later, Ok(vec!["93.184.216.35:0".into()]));
+    assert_eq!(
+        guarded.under_way.lock().unwrap().len(),
+        1,
+        "what is over is forgotten"
+    );
+}
+
+/// Answers one lookup after another so.
+struct Scripted(Mutex<Vec<Vec<IpAddr>>>);
+
+impl Lookup for Scripted {
+    fn addresses_of(&self, _name: String) -> Addresses {
+        let mut left = self.0.lock().unwrap();
+        let next = left.remove(0);
+        Box::pin(async {
+            // Name servers take their time: others ask meanwhile.
+            yield_now().await;
+            next
+        })
+    }
+}
+
+fn guarded(policy: Policy, lookups: Vec<&[&str]>) -> Guarded {
+    let parsed = |found: &[&str]| found.iter().map(|ip| ip.parse().unwrap()).collect();
+    let lookups = lookups.into_iter().map(parsed).collect();
+    Guarded::new(policy, Arc::new(Scripted(Mutex::new(lookups))))
+}
+
+async fn resolved(guarded: &Guarded, name: &str) -> Result<Vec<String>, Unresolved> {
+    let found = guarded.resolve(name.parse().unwrap()).await;
+    found
+        .map(|found| found.map(|at| at.to_string()).collect())
+        .map_err(|error| *error.downcast_ref().unwrap())
+}

@@ -1,0 +1,405 @@
+//! What becomes of calls to systems of customers, well-behaved and others?
+
+mod peer;
+
+use std::future;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::sync::{Mutex, mpsc};
+use std::time::Instant;
+
+use self::peer::{Authority, OK, Peer, self_signed};
+use super::resolver::Addresses;
+use super::*;
+
+const HOST: &str = "hooks.example";
+
+#[tokio::test]
+async fn a_status_of_success_accepts_and_every_other_refuses() {
+    for (answer, expected) in [
+        (OK, Posted::Accepted(200)),
+        (
+            "HTTP/1.1 201 \r\ncontent-length: 2\r\n\r\n{}",
+            Posted::Accepted(201),
+        ),
+        ("HTTP/1.1 204 No Content\r\n\r\n", Posted::Accepted(204)),
+        ("HTTP/1.1 304 Not Modified\r\n\r\n", Posted::Refused(304)),
+        (
+            "HTTP/1.1 400 Bad\r\ncontent-length: 3\r\n\r\nbad",
+            Posted::Refused(400),
+        ),
+        (
+            "HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n",
+            Posted::Refused(410),
+        ),
+        (
+            "HTTP/1.1 500 Oh\r\ncontent-length: 0\r\n\r\n",
+            Posted::Refused(500),
+        ),
+        (
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
+            Posted::Accepted(200),
+        ),
+    ] {
+        let peer = Peer::that_answers(answer);
+        let posted = http().send(letter(peer.url("/hook"))).await;
+        assert_eq!(posted, expected, "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_says_what_it_is_to_say_and_no_more() {
+    let peer = Peer::that_answers(OK);
+    let letter = Letter {
+        method: Method::Patch,
+        url: peer.url("/a/:x:/?d=urn%3Adev"),
+        headers: headers(&[
+            ("content-type", "application/json"),
+            ("X-Key", "one"),
+            ("Content-Type", "application/x"),
+        ]),
+        body: b"{\"a\":1}".to_vec(),
+    };
+    assert_eq!(http().send(letter).await, Posted::Accepted(200));
+    let heard = peer.heard().concat().concat();
+    let (head, body) = heard.split_once("\r\n\r\n").unwrap();
+    let mut lines: Vec<&str> = head.lines().collect();
+    assert_eq!(lines.remove(0), "PATCH /a/:x:/?d=urn%3Adev HTTP/1.1");
+    lines.sort_unstable();
+    let host = format!("host: {}", peer.at);
+    let agent = concat!("user-agent: signalbox/", env!("CARGO_PKG_VERSION"));
+    assert_eq!(
+        lines,
+        [
+            "accept: */*",
+            "content-length: 7",
+            "content-type: application/x",
+            &host,
+            agent,
+            "x-key: one",
+        ]
+    );
+    assert_eq!(body, r#"{"a":1}"#);
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let elsewhere = Peer::that_answers(OK);
+    let to = elsewhere.url("/secret");
+    let peer = Peer::that_ends(move |stream| {
+        let head = format!("HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n");
+        stream.write_all(head.as_bytes())
+    });
+    let posted = http().send(letter(peer.url("/"))).await;
+    assert_eq!(posted, Posted::Refused(302));
+    assert_eq!(
+        posted.to_string(),
+        "answered 302, and redirects are not followed"
+    );
+    assert!(elsewhere.heard().is_empty());
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again() {
+    let peer = Peer::that_answers("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nfine");
+    let http = http();
+    for _ in 0..3 {
+        let posted = http.send(letter(peer.url("/"))).await;
+        assert_eq!(posted, Posted::Accepted(200));
+    }
+    let heard = peer.heard();
+    assert_eq!(heard.len(), 1, "one connection");
+    assert_eq!(heard[0].len(), 3);
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_cut_off() {
+    let (tell, told) = mpsc::channel();
+    let peer = Peer::that_ends(move |stream| {
+        stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
+        // The other side closes it, or this never ends.
+        while stream.write_all(&[b'x'; 4_096]).is_ok() {}
+        tell.send(()).unwrap();
+        Ok(())
+    });
+    let posted = http().send(letter(peer.url("/"))).await;
+    assert_eq!(posted, Posted::Accepted(200));
+    let closed = tokio::task::spawn_blocking(move || told.recv_timeout(PATIENCE));
+    assert_eq!(closed.await.unwrap(), Ok(()), "the connection is closed");
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_does_not_hold_up_its_status() {
+    let peer = Peer::that_ends(|stream| {
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12345")?;
+        wait_for_end(stream)
+    });
+    let begun_at = Instant::now();
+    let posted = http().send(letter(peer.url("/"))).await;
+    assert_eq!(posted, Posted::Accepted(200));
+    assert!(begun_at.elapsed() < PATIENCE);
+}
+
+#[tokio::test]
+async fn a_status_counts_though_the_connection_is_reset_behind_it() {
+    let beginning = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nonly this";
+    // Whether the status or the reset is seen first is up to the network: both must do.
+    let peer = Peer::that_resets_after(beginning);
+    let posted = http().send(letter(peer.url("/"))).await;
+    let either = [
+        Posted::Accepted(200),
+        Posted::Unreachable(Unreachable::NoAnswer),
+    ];
+    assert!(either.contains(&posted), "{posted:?}");
+    let peer = Peer::that_ends(move |stream| stream.write_all(beginning.as_bytes()));
+    let posted = http().send(letter(peer.url("/"))).await;
+    assert_eq!(posted, Posted::Accepted(200));
+}
+
+#[tokio::test]
+async fn who_does_not_answer_in_time_is_given_up() {
+    let peer = Peer::that_ends(wait_for_end);
+    let http = http_in(Duration::from_millis(50));
+    let posted = http.send(letter(peer.url("/"))).await;
+    assert_eq!(posted, Posted::Unreachable(Unreachable::Timeout));
+    let dribbling = Peer::that_ends(|stream| {
+        stream.write_all(b"HTTP/1.1 200 OK\r\nx-a: b\r\n")?;
+        wait_for_end(stream)
+    });
+    let posted = http.send(letter(dribbling.url("/"))).await;
+    assert_eq!(posted, Posted::Unreachable(Unreachable::Timeout));
+    assert_eq!(posted.to_string(), "there was no answer in time");
+}
+
+#[tokio::test]
+async fn what_is_no_answer_of_http_is_none() {
+    let no_answer = Posted::Unreachable(Unreachable::NoAnswer);
+    for answer in [
+        "",
+        "SSH-2.0-OpenSSH_9.2\r\n",
+        "HTTP/1.1 20",
+        "HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n",
+        "220 mail.example ESMTP\r\n",
+    ] {
+        let peer = Peer::that_ends(move |stream| stream.write_all(answer.as_bytes()));
+        let posted = http().send(letter(peer.url("/"))).await;
+        assert_eq!(posted, no_answer, "{answer:?}");
+    }
+    let resets = Peer::that_resets_after("");
+    assert_eq!(http().send(letter(resets.url("/"))).await, no_answer);
+    assert_eq!(
+        no_answer.to_string(),
+        "the connection ended without an answer of HTTP"
+    );
+}
+
+#[tokio::test]
+async fn headers_without_end_are_cut_off() {
+    let peer = Peer::that_ends(|stream| {
+        stream.write_all(b"HTTP/1.1 200 OK\r\n")?;
+        while stream.write_all(b"x-more: and more\r\n").is_ok() {}
+        Ok(())
+    });
+    let posted = http().send(letter(peer.url("/"))).await;
+    assert_eq!(posted, Posted::Unreachable(Unreachable::NoAnswer));
+}
+
+#[tokio::test]
+async fn who_does_not_listen_is_not_reached() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    drop(listener);
+    let posted = http().send(letter(url)).await;
+    assert_eq!(posted, Posted::Unreachable(Unreachable::NoConnection));
+    assert_eq!(posted.to_string(), "the host does not accept connections");
+}
+
+#[tokio::test]
+async fn a_name_without_an_address_is_not_reached() {
+    let http = http_knowing(Policy::PrivateAllowed, None, vec![]);
+    let posted = http
+        .send(letter("https://nowhere.invalid/".to_owned()))
+        .await;
+    assert_eq!(posted, Posted::Unreachable(Unreachable::NameUnknown));
+    assert_eq!(
+        posted.to_string(),
+        "the name of the host cannot be resolved"
+    );
+}
+
+#[tokio::test]
+async fn a_private_address_is_not_called_under_any_name() {
+    let forbidden = Posted::Unreachable(Unreachable::Forbidden);
+    let peer = Peer::that_answers(OK);
+    let port = peer.at.port();
+    for host in [
+        "127.0.0.1",
+        "localhost",
+        "2130706433",
+        "0x7f.1",
+        "[::ffff:127.0.0.1]",
+        HOST,
+    ] {
+        for leads_to in [
+            "127.0.0.1",
+            "::ffff:127.0.0.1",
+            "169.254.169.254",
+            "fd00:ec2::254",
+        ] {
+            let http = http_knowing(Policy::PublicOnly, None, vec![leads_to.parse().unwrap()]);
+            let posted = http.send(letter(format!("https://{host}:{port}/"))).await;
+            assert_eq!(posted, forbidden, "{host} leads to {leads_to}");
+        }
+    }
+    assert!(peer.heard().is_empty(), "nobody connected");
+    let plain = http_knowing(Policy::PublicOnly, None, vec![])
+        .send(letter(format!("http://{HOST}/")))
+        .await;
+    assert_eq!(plain, Posted::Unreachable(Unreachable::NotHttps));
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_is_not_sent() {
+    let peer = Peer::that_answers(OK);
+    for (name, value) in [("x y", "z"), ("", "z"), ("x", "a\r\nb: c"), ("x", "\0")] {
+        let mut letter = letter(peer.url("/"));
+        letter.headers = headers(&[(name, value)]);
+        let posted = http().send(letter).await;
+        assert_eq!(posted, Posted::Unreachable(Unreachable::NotSendable));
+    }
+    for url in [
+        "",
+        "nonsense",
+        "ftp://example.com/",
+        "http://a:b@127.0.0.1/",
+    ] {
+        let posted = http().send(letter(url.to_owned())).await;
+        assert_eq!(posted, Posted::Unreachable(Unreachable::NotSendable));
+    }
+    assert!(peer.heard().is_empty());
+}
+
+#[tokio::test]
+async fn a_certificate_of_an_authority_that_is_trusted_is_believed() {
+    let authority = Authority::new();
+    let peer = Peer::by_tls(authority.issues(HOST));
+    let posted = call_by_tls(&peer, Some(authority.pem())).await;
+    assert_eq!(posted, Posted::Accepted(200));
+    let heard = peer.heard().concat().concat();
+    assert!(heard.starts_with("POST /hook HTTP/1.1\r\n"), "{heard}");
+    assert!(
+        heard.contains(&format!("host: {HOST}:{}\r\n", peer.at.port())),
+        "{heard}"
+    );
+}
+
+#[tokio::test]
+async fn a_certificate_that_proves_nothing_is_not_believed() {
+    let authority = Authority::new();
+    let untrusted = Unreachable::CertificateUntrusted;
+    for (certificate, expected) in [
+        (
+            authority.issues_until(HOST, 2020),
+            Unreachable::CertificateExpired,
+        ),
+        (
+            authority.issues("other.example"),
+            Unreachable::CertificateOfAnother,
+        ),
+        (self_signed(HOST), untrusted),
+        (Authority::new().issues(HOST), untrusted),
+    ] {
+        let peer = Peer::by_tls(certificate);
+        let posted = call_by_tls(&peer, Some(authority.pem())).await;
+        assert_eq!(posted, Posted::Unreachable(expected));
+        assert!(peer.heard().concat().is_empty(), "nothing was told");
+    }
+    let peer = Peer::by_tls(authority.issues(HOST));
+    let posted = call_by_tls(&peer, None).await;
+    assert_eq!(posted, Posted::Unreachable(untrusted));
+}
+
+#[tokio::test]
+async fn who_does_not_speak_tls_is_not_told_in_plain() {
+    let peer = Peer::that_greets("HTTP/1.1 400 Bad Request\r\n\r\n");
+    let posted = call_by_tls(&peer, None).await;
+    assert_eq!(posted, Posted::Unreachable(Unreachable::NoTls));
+}
+
+#[test]
+fn authorities_that_cannot_be_read_are_refused() {
+    for pem in [
+        "",
+        "no certificate",
+        "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+    ] {
+        let mut outbound = Outbound::under(Policy::PublicOnly);
+        outbound.authorities = Some(pem.into());
+        let made = Http::new(outbound);
+        assert!(matches!(made, Err(HttpError::Authorities(_))), "{pem:?}");
+    }
+}
+
+#[test]
+fn calls_take_no_longer_than_contracts_say() {
+    let usual = Outbound::under(Policy::PublicOnly);
+    assert_eq!(usual.timeout, Duration::from_secs(20));
+    assert!(usual.connect_timeout < usual.timeout);
+}
+
+/// Far longer than anything here takes, where something must come.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Leads every name to these addresses.
+struct Known(Mutex<Vec<IpAddr>>);
+
+impl Lookup for Known {
+    fn addresses_of(&self, _name: String) -> Addresses {
+        Box::pin(future::ready(self.0.lock().unwrap().clone()))
+    }
+}
+
+fn http() -> Http {
+    http_in(PATIENCE)
+}
+
+fn http_in(timeout: Duration) -> Http {
+    let mut outbound = Outbound::under(Policy::PrivateAllowed);
+    outbound.timeout = timeout;
+    Http::new(outbound).unwrap()
+}
+
+fn http_knowing(policy: Policy, authorities: Option<Vec<u8>>, ips: Vec<IpAddr>) -> Http {
+    let outbound = Outbound {
+        authorities,
+        ..Outbound::under(policy)
+    };
+    Http::by(outbound, Arc::new(Known(Mutex::new(ips)))).unwrap()
+}
+
+async fn call_by_tls(peer: &Peer, authorities: Option<Vec<u8>>) -> Posted {
+    let here = vec![IpAddr::V4(Ipv4Addr::LOCALHOST)];
+    let http = http_knowing(Policy::PrivateAllowed, authorities, here);
+    let url = format!("https://{HOST}:{}/hook", peer.at.port());
+    http.send(letter(url)).await
+}
+
+fn letter(url: String) -> Letter {
+    Letter {
+        method: Method::Post,
+        url,
+        headers: headers(&[("content-type", "application/json")]),
+        body: b"{}".to_vec(),
+    }
+}
+
+fn headers(given: &[(&str, &str)]) -> Vec<(String, String)> {
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    given.iter().map(owned).collect()
+}
+
+/// Says nothing until the other side ends the connection.
+fn wait_for_end(stream: &mut dyn peer::Stream) -> io::Result<()> {
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).map(drop)
+}

@@ -1,0 +1,46 @@
+//! Whose certificates are believed? Those of the authorities that the system trusts, and of those
+//! that the operator names.
+
+use std::sync::Arc;
+
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use tracing::warn;
+
+use super::HttpError;
+
+/// TLS that believes the authorities of the system and those of this PEM text.
+pub(super) fn tls(authorities: Option<&[u8]>) -> Result<ClientConfig, HttpError> {
+    let mut roots = RootCertStore::empty();
+    let system = rustls_native_certs::load_native_certs();
+    let (of_system, _unreadable) = roots.add_parsable_certificates(system.certs);
+    if let Some(pem) = authorities {
+        add(&mut roots, pem)?;
+    }
+    // A machine may come without any; then plain HTTP and the operator's own are what is left.
+    if of_system == 0 {
+        warn!("the system has no certificates of authorities; no public host can be trusted");
+    }
+    let tls = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("the provider has the protocols of TLS")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(tls)
+}
+
+fn add(roots: &mut RootCertStore, pem: &[u8]) -> Result<(), HttpError> {
+    let refused = |why: &dyn ToString| HttpError::Authorities(why.to_string());
+    let mut added = 0_usize;
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        let certificate = certificate.map_err(|why| refused(&why))?;
+        roots.add(certificate).map_err(|why| refused(&why))?;
+        added += 1;
+    }
+    if added == 0 {
+        return Err(refused(&"there is none"));
+    }
+    Ok(())
+}
