@@ -8,9 +8,11 @@
 //!
 //! The device has one server. It registers, keeps its registration alive, obeys read, write,
 //! execute and observe, says what changes of that which is observed, and in queue mode sleeps
-//! between its updates. Values travel as text, opaque and TLV.
+//! between its updates. Values travel in the formats it is said to have. What it measured it sends
+//! when it is told to.
 
 mod answers;
+mod composing;
 pub mod configuration;
 mod downlink;
 pub mod event;
@@ -20,7 +22,9 @@ pub mod performed;
 mod registration;
 pub mod resource;
 mod resources;
+pub mod sending;
 mod session;
+mod speech;
 mod uplink;
 
 use protocol::coap::message::{Kind, Message};
@@ -33,6 +37,7 @@ use self::performed::{Log, Performed};
 use self::resource::{Answer, Consequence, LIFETIME};
 use self::resources::Resources;
 use self::session::{Purpose, Radio, Registration, Session};
+use self::speech::Speech;
 use crate::chance::Chance;
 
 /// How long after its answer a device reboots or goes away, when asked to: long enough for a lost
@@ -55,7 +60,8 @@ pub struct SimulatedDevice {
 impl SimulatedDevice {
     /// Makes a device that is switched off.
     pub fn new(mut configuration: Configuration, seed: u64) -> Self {
-        let mut resources = Resources::new(std::mem::take(&mut configuration.resources));
+        let speech = Speech::new(&configuration.formats);
+        let mut resources = Resources::new(std::mem::take(&mut configuration.resources), speech);
         resources.replace(LIFETIME, Value::Integer(configuration.lifetime_s.into()));
         let mut chance = Chance::from_seed(seed);
         let session = Session::new(chance.number_u16());
@@ -159,7 +165,7 @@ impl SimulatedDevice {
             match request.purpose {
                 Purpose::Deregister { again_at_ms } => self.rest_until(again_at_ms),
                 Purpose::Register { .. } => self.rest_after_failure(now_ms),
-                Purpose::Update { .. } => {}
+                Purpose::Send | Purpose::Update { .. } => {}
             }
         }
         self.session.answers = answers::Answers::default();

@@ -18,8 +18,12 @@ mod refusals;
 mod registration;
 #[path = "device/repeats.rs"]
 mod repeats;
+#[path = "device/sending.rs"]
+mod sending;
 #[path = "device/several_values.rs"]
 mod several_values;
+#[path = "device/speaking.rs"]
+mod speaking;
 #[path = "device/updates.rs"]
 mod updates;
 #[path = "device/world.rs"]

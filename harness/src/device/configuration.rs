@@ -1,9 +1,18 @@
 //! What kind of device is it? Its name, its manners and what it offers.
 
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
 use protocol::coap::exchange::Transmission;
 use protocol::lwm2m::version::EnablerVersion;
 
 use super::resource::{self, Resource};
+
+/// The formats of LwM2M 1.0 that every device has.
+const PLAIN_AND_TLV: [ContentFormat; 3] = [
+    ContentFormat::TEXT,
+    ContentFormat::OCTET_STREAM,
+    ContentFormat::LWM2M_TLV,
+];
 
 /// Describes a device before it is switched on for the first time.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,8 +33,26 @@ pub struct Configuration {
     pub transmission: Transmission,
     /// How long it waits before it tries a failed registration again.
     pub retry: Retry,
+    /// The formats it reads and writes; what is asked or told in others it refuses.
+    pub formats: Vec<ContentFormat>,
+    /// The formats it registers with, which need not be those it has; nothing, if it says none.
+    pub announced: Vec<ContentFormat>,
+    /// What it does when it is asked for several paths at once.
+    pub composite: CompositeRead,
     /// What it offers; of two resources with one path the later counts.
     pub resources: Vec<Resource>,
+}
+
+/// Tells what a device does with a request for several paths at once (LwM2M Core 1.1 section
+/// 6.3.8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompositeRead {
+    /// It answers with what there is.
+    Answered,
+    /// It acknowledges the request and never answers.
+    AcknowledgedOnly,
+    /// It refuses.
+    Refused(Code),
 }
 
 /// Tells whether a device listens at any time.
@@ -76,7 +103,20 @@ impl Configuration {
                 first_ms: 2_000,
                 most_ms: 300_000,
             },
+            formats: PLAIN_AND_TLV.to_vec(),
+            announced: PLAIN_AND_TLV.to_vec(),
+            composite: CompositeRead::Refused(Code::METHOD_NOT_ALLOWED),
             resources: resource::defaults(),
+        }
+    }
+
+    /// Has the device speak and announce these formats, and answer for several paths at once.
+    pub fn speaking(self, formats: &[ContentFormat]) -> Self {
+        Self {
+            formats: formats.to_vec(),
+            announced: formats.to_vec(),
+            composite: CompositeRead::Answered,
+            ..self
         }
     }
 }

@@ -67,6 +67,9 @@ impl SimulatedDevice {
                 }
             });
         }
+        if request.code == Code::FETCH {
+            return self.compose(request, out);
+        }
         let Some(path) = path_of(request) else {
             return Some(self.respond(request, Outcome::of(Code::NOT_FOUND)));
         };
@@ -212,7 +215,7 @@ impl SimulatedDevice {
         self.session.consequence = Some((due_at_ms, consequence));
     }
 
-    fn respond(&mut self, request: &Message, outcome: Outcome) -> Message {
+    pub(super) fn respond(&mut self, request: &Message, outcome: Outcome) -> Message {
         let message_id = match request.kind {
             Kind::Confirmable => request.message_id,
             Kind::NonConfirmable | Kind::Acknowledgement | Kind::Reset => {
@@ -246,7 +249,7 @@ impl Asked<'_> {
     }
 }
 
-fn acknowledgement_of(request: &Message) -> Option<Message> {
+pub(super) fn acknowledgement_of(request: &Message) -> Option<Message> {
     let is_confirmable = request.kind == Kind::Confirmable;
     is_confirmable.then(|| Message::acknowledgement(request.message_id))
 }

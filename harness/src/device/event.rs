@@ -26,6 +26,11 @@ pub enum Event {
         /// What it answered.
         code: Code,
     },
+    /// It answered a request of the server for several paths at once.
+    AnsweredSeveral {
+        /// What it answered.
+        code: Code,
+    },
     /// It sleeps.
     Asleep {
         /// When it wakes by itself; nothing if it has no reason to.
@@ -70,6 +75,8 @@ pub enum Event {
     },
     /// The server does not know it any more.
     RegistrationLost,
+    /// The server took the data it sent.
+    Sent,
     /// The server took note of its update.
     Updated,
 }
@@ -100,6 +107,8 @@ pub enum Uplink {
     Notification,
     /// A registration.
     Register,
+    /// Data that nobody asked for.
+    Send,
     /// A registration update.
     Update,
 }
@@ -149,6 +158,7 @@ impl fmt::Display for Uplink {
             Self::Deregister => "deregistration",
             Self::Notification => "notification",
             Self::Register => "registration",
+            Self::Send => "data",
             Self::Update => "update",
         })
     }
@@ -164,6 +174,7 @@ impl fmt::Display for Event {
             } => {
                 write!(f, "answered {operation} {path} with {code}")
             }
+            Self::AnsweredSeveral { code } => write!(f, "answered for several paths with {code}"),
             Self::Asleep {
                 wakes_in_ms: Some(wakes_in_ms),
             } => {
@@ -183,6 +194,7 @@ impl fmt::Display for Event {
             Self::Refused { uplink, code } => write!(f, "had its {uplink} refused with {code}"),
             Self::Registered { location } => write!(f, "registered at {location}"),
             Self::RegistrationLost => f.write_str("found its registration gone"),
+            Self::Sent => f.write_str("sent data"),
             Self::Updated => f.write_str("updated its registration"),
         }
     }

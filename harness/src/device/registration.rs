@@ -12,9 +12,6 @@ use protocol::lwm2m::version::EnablerVersion;
 use super::configuration::{Configuration, Reachability};
 use super::event::Location;
 
-/// Names the formats the device speaks, which releases before 1.1 have no place for.
-const ROOT_LINK: &str = "</>;rt=\"oma.lwm2m\";ct=\"0 42 11542\"";
-
 pub(super) fn register(
     device: &Configuration,
     lifetime_s: u32,
@@ -45,11 +42,15 @@ pub(super) fn deregister(location: &Location, message_id: MessageId, token: Toke
         .with_uri_path(location.segments())
 }
 
-/// Starts the list of links, to which the object instances are added.
-pub(super) fn first_link(version: EnablerVersion) -> String {
-    match version {
-        EnablerVersion::V1_0 => String::new(),
-        EnablerVersion::V1_1 | EnablerVersion::V1_2 => ROOT_LINK.to_owned(),
+/// Starts the list of links, to which the object instances are added: with the formats the device
+/// announces, which releases before 1.1 have no place for.
+pub(super) fn first_link(device: &Configuration) -> String {
+    let announced: Vec<String> = device.announced.iter().map(ToString::to_string).collect();
+    match device.version {
+        EnablerVersion::V1_1 | EnablerVersion::V1_2 if !announced.is_empty() => {
+            format!("</>;rt=\"oma.lwm2m\";ct=\"{}\"", announced.join(" "))
+        }
+        EnablerVersion::V1_0 | EnablerVersion::V1_1 | EnablerVersion::V1_2 => String::new(),
     }
 }
 

@@ -6,17 +6,19 @@ use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
 use protocol::lwm2m::path::Path;
-use protocol::lwm2m::payload::{Reading, opaque, text, tlv};
-use protocol::lwm2m::value::{DataType, Value};
+use protocol::lwm2m::payload::Reading;
+use protocol::lwm2m::value::Value;
 
 use super::event::Operation;
 use super::resource::Resource;
+use super::speech::Speech;
 
 /// All resources of one device, with how often each was changed by the server.
 #[derive(Clone, Debug)]
 pub(super) struct Resources {
     // Ordered by path, which binary search rests on.
     entries: Vec<Entry>,
+    speech: Speech,
 }
 
 #[derive(Clone, Debug)]
@@ -58,7 +60,7 @@ impl Outcome {
         message.with_payload(self.payload)
     }
 
-    fn content(format: ContentFormat, payload: Vec<u8>) -> Self {
+    pub(super) fn content(format: ContentFormat, payload: Vec<u8>) -> Self {
         Self {
             format: Some(format),
             payload,
@@ -68,7 +70,7 @@ impl Outcome {
 }
 
 impl Resources {
-    pub(super) fn new(resources: Vec<Resource>) -> Self {
+    pub(super) fn new(resources: Vec<Resource>, speech: Speech) -> Self {
         let entry = |resource| Entry {
             resource,
             executed: 0,
@@ -77,7 +79,7 @@ impl Resources {
         // The sort is stable and the list reversed, so of equal paths the later stays.
         entries.sort_by_key(|entry| entry.resource.path);
         entries.dedup_by_key(|entry| entry.resource.path);
-        Self { entries }
+        Self { entries, speech }
     }
 
     /// Performs an operation, or tells why it is not done.
@@ -95,10 +97,29 @@ impl Resources {
     /// Tells what is at and below a path, in the format asked for.
     pub(super) fn read(&self, path: Path, accept: Option<ContentFormat>) -> Outcome {
         let read = match self.entry(path) {
-            Some(entry) => entry.read(accept),
+            Some(entry) => entry.read(accept, &self.speech),
             None => self.read_below(path, accept),
         };
         read.unwrap_or_else(Outcome::of)
+    }
+
+    /// Tells what is at and below several paths. What is not there, or cannot be read, is left out.
+    pub(super) fn read_several(&self, paths: &[Path], accept: ContentFormat) -> Outcome {
+        let is_asked = |entry: &&Entry| {
+            let at = entry.resource.path;
+            paths.iter().any(|path| path.contains(at))
+        };
+        let mut asked = self.entries.iter().filter(is_asked).peekable();
+        if asked.peek().is_none() {
+            return Outcome::of(Code::NOT_FOUND);
+        }
+        let values: Reading = asked.filter_map(Entry::readable).collect();
+        let told = self.speech.tell_all(accept, &values);
+        told.unwrap_or_else(Outcome::of)
+    }
+
+    pub(super) fn speech(&self) -> &Speech {
+        &self.speech
     }
 
     /// Puts a value in the place of another one of its type, and returns that.
@@ -144,7 +165,6 @@ impl Resources {
         }
     }
 
-    // What is no single value travels as TLV.
     fn read_below(&self, path: Path, accept: Option<ContentFormat>) -> Result<Outcome, Code> {
         self.within(path).next().ok_or(Code::NOT_FOUND)?;
         let readable = self.within(path).filter_map(Entry::readable);
@@ -152,13 +172,7 @@ impl Resources {
         if values.is_empty() && path.is_resource() {
             return Err(Code::METHOD_NOT_ALLOWED);
         }
-        match accept {
-            None | Some(ContentFormat::LWM2M_TLV) => Ok(Outcome::content(
-                ContentFormat::LWM2M_TLV,
-                tlv::encode(path, &values),
-            )),
-            Some(_) => Err(Code::NOT_ACCEPTABLE),
-        }
+        self.speech.tell(accept, path, &values)
     }
 
     fn write(&mut self, path: Path, by: &Message) -> Result<Outcome, Code> {
@@ -166,8 +180,9 @@ impl Resources {
         if by.uri_query().next().is_some() {
             return Err(Code::NOT_IMPLEMENTED);
         }
+        let speech = self.speech.clone();
         match self.entry_mut(path) {
-            Some(entry) => entry.write(by),
+            Some(entry) => entry.write(by, &speech),
             None => self.replace_instances(path, by),
         }
     }
@@ -177,11 +192,7 @@ impl Resources {
         let like = self.within(path).next().ok_or(Code::NOT_FOUND)?.clone();
         let value = like.writable().filter(|_| path.is_resource());
         let data_type = value.ok_or(Code::METHOD_NOT_ALLOWED)?.data_type();
-        if by.content_format() != Some(ContentFormat::LWM2M_TLV) {
-            return Err(Code::UNSUPPORTED_CONTENT_FORMAT);
-        }
-        let values = tlv::decode(path, &by.payload, |_| Some(data_type));
-        let values = values.map_err(|_| Code::BAD_REQUEST)?;
+        let values = self.speech.hear_several(path, by, data_type)?;
         // A resource without instances would be gone for good.
         if values.is_empty() || values.contains_key(&path) {
             return Err(Code::BAD_REQUEST);
@@ -232,39 +243,15 @@ impl Resources {
 }
 
 impl Entry {
-    fn read(&self, accept: Option<ContentFormat>) -> Result<Outcome, Code> {
+    fn read(&self, accept: Option<ContentFormat>, speech: &Speech) -> Result<Outcome, Code> {
         let (path, value) = self.readable().ok_or(Code::METHOD_NOT_ALLOWED)?;
-        let is_opaque = value.data_type() == DataType::Opaque;
-        let (format, payload) = match accept {
-            None if is_opaque => (ContentFormat::OCTET_STREAM, opaque::encode(&value)),
-            None | Some(ContentFormat::TEXT) => (ContentFormat::TEXT, text::encode(&value)),
-            Some(ContentFormat::OCTET_STREAM) if is_opaque => {
-                (ContentFormat::OCTET_STREAM, opaque::encode(&value))
-            }
-            Some(ContentFormat::LWM2M_TLV) => {
-                let payload = tlv::encode(path, &Reading::from([(path, value)]));
-                (ContentFormat::LWM2M_TLV, payload)
-            }
-            Some(_) => return Err(Code::NOT_ACCEPTABLE),
-        };
-        Ok(Outcome::content(format, payload))
+        speech.tell_one(accept, path, value)
     }
 
-    fn write(&mut self, by: &Message) -> Result<Outcome, Code> {
+    fn write(&mut self, by: &Message, speech: &Speech) -> Result<Outcome, Code> {
         let path = self.resource.path;
         let data_type = self.writable().ok_or(Code::METHOD_NOT_ALLOWED)?.data_type();
-        let decoded = match (by.content_format(), data_type) {
-            (None | Some(ContentFormat::OCTET_STREAM), DataType::Opaque) => {
-                opaque::decode(&by.payload, data_type).ok()
-            }
-            (None | Some(ContentFormat::TEXT), _) => text::decode(&by.payload, data_type).ok(),
-            (Some(ContentFormat::LWM2M_TLV), _) => {
-                let values = tlv::decode(path, &by.payload, |_| Some(data_type));
-                values.ok().and_then(|mut values| values.remove(&path))
-            }
-            (Some(_), _) => return Err(Code::UNSUPPORTED_CONTENT_FORMAT),
-        };
-        self.resource.value = Some(decoded.ok_or(Code::BAD_REQUEST)?);
+        self.resource.value = Some(speech.hear_one(path, by, data_type)?);
         self.executed += 1;
         Ok(Outcome::of(Code::CHANGED))
     }

@@ -68,6 +68,7 @@ pub(super) struct OpenRequest {
 pub(super) enum Purpose {
     Deregister { again_at_ms: Option<i64> },
     Register { lifetime_s: u32 },
+    Send,
     Update { lifetime_s: u32 },
 }
 

@@ -22,7 +22,7 @@ const UPDATE_INTERVAL_MIN_MS: i64 = 100;
 impl SimulatedDevice {
     pub(super) fn begin_register(&mut self, now_ms: i64, out: &mut Vec<Output>) {
         let (message_id, token) = next_ids(&mut self.session.message_ids, &mut self.chance);
-        let mut links = registration::first_link(self.configuration.version);
+        let mut links = registration::first_link(&self.configuration);
         self.resources.write_links(&mut links);
         let lifetime_s = self.lifetime_s();
         let request =
@@ -179,6 +179,10 @@ impl SimulatedDevice {
             Purpose::Register { lifetime_s } => {
                 self.conclude_register(now_ms, lifetime_s, response, out);
             }
+            Purpose::Send => out.push(match response.code {
+                code if code.is_success() => Output::Told(Event::Sent),
+                code => refused(Uplink::Send, code),
+            }),
             Purpose::Update { lifetime_s } => {
                 self.conclude_update(now_ms, lifetime_s, response, out);
             }
@@ -249,6 +253,8 @@ impl SimulatedDevice {
                 self.rest_after_failure(now_ms);
                 Uplink::Register
             }
+            // The registration stands: the data may have been too much for the way.
+            Purpose::Send => Uplink::Send,
             Purpose::Update { .. } => {
                 self.rest_after_failure(now_ms);
                 Uplink::Update
@@ -257,7 +263,13 @@ impl SimulatedDevice {
         out.push(Output::Told(Event::GaveUp(uplink)));
     }
 
-    fn ask(&mut self, now_ms: i64, purpose: Purpose, request: &Message, out: &mut Vec<Output>) {
+    pub(super) fn ask(
+        &mut self,
+        now_ms: i64,
+        purpose: Purpose,
+        request: &Message,
+        out: &mut Vec<Output>,
+    ) {
         let jitter = self.chance.number_u32();
         let transmission = &self.configuration.transmission;
         let exchange = Exchange::begin(now_ms, transmission, request, jitter);
@@ -322,7 +334,7 @@ impl SimulatedDevice {
     }
 }
 
-fn next_ids(message_ids: &mut MessageIds, chance: &mut Chance) -> (MessageId, Token) {
+pub(super) fn next_ids(message_ids: &mut MessageIds, chance: &mut Chance) -> (MessageId, Token) {
     (message_ids.take(), Token::from_u64(chance.number()))
 }
 

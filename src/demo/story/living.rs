@@ -70,6 +70,7 @@ fn is_noteworthy(event: &Event) -> bool {
         // It follows every waking.
         Event::Updated => false,
         Event::Answered { .. }
+        | Event::AnsweredSeveral { .. }
         | Event::Asleep { .. }
         | Event::Awake
         | Event::Deregistered
@@ -80,6 +81,7 @@ fn is_noteworthy(event: &Event) -> bool {
         | Event::Rebooted
         | Event::Refused { .. }
         | Event::Registered { .. }
-        | Event::RegistrationLost => true,
+        | Event::RegistrationLost
+        | Event::Sent => true,
     }
 }

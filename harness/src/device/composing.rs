@@ -1,0 +1,61 @@
+//! What does the device answer when it is asked for several paths at once? (LwM2M Core 1.1 section
+//! 6.3.8)
+
+use protocol::coap::code::Code;
+use protocol::coap::message::Message;
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::payload;
+
+use super::SimulatedDevice;
+use super::configuration::CompositeRead;
+use super::downlink::acknowledgement_of;
+use super::event::{Event, Operation, Output};
+use super::performed::Performed;
+use super::resources::Outcome;
+
+impl SimulatedDevice {
+    /// Takes a request for several paths, and returns the message that meets it at once.
+    pub(super) fn compose(&mut self, request: &Message, out: &mut Vec<Output>) -> Option<Message> {
+        let outcome = match self.configuration.composite {
+            CompositeRead::Answered => self.read_several(request),
+            CompositeRead::AcknowledgedOnly => return acknowledgement_of(request),
+            CompositeRead::Refused(code) => Outcome::of(code),
+        };
+        if outcome.code.is_success() {
+            let code = outcome.code;
+            out.push(Output::Told(Event::AnsweredSeveral { code }));
+        }
+        Some(self.respond(request, outcome))
+    }
+
+    fn read_several(&mut self, request: &Message) -> Outcome {
+        let paths = match self.paths_in(request) {
+            Ok(paths) => paths,
+            Err(code) => return Outcome::of(code),
+        };
+        let Some(accept) = request.accept().or(request.content_format()) else {
+            return Outcome::of(Code::NOT_ACCEPTABLE);
+        };
+        let outcome = self.resources.read_several(&paths, accept);
+        if outcome.code.is_success() {
+            for path in paths {
+                self.performed.add(Performed {
+                    number: self.performed.count(),
+                    path,
+                    operation: Operation::Read,
+                    message_id: request.message_id,
+                    token: request.token,
+                    payload: outcome.payload.clone(),
+                });
+            }
+        }
+        outcome
+    }
+
+    fn paths_in(&self, request: &Message) -> Result<Vec<Path>, Code> {
+        let format = request.content_format();
+        let spoken = format.filter(|format| self.resources.speech().has(*format));
+        let format = spoken.ok_or(Code::UNSUPPORTED_CONTENT_FORMAT)?;
+        payload::decode_paths(format, &request.payload).map_err(|_| Code::BAD_REQUEST)
+    }
+}
