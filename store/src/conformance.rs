@@ -9,18 +9,24 @@ pub mod chance;
 mod commits;
 mod counting;
 mod customers;
+mod definitions;
+mod delivering;
+mod destinations;
 mod devices;
 mod events;
 mod fleet;
 pub mod given;
+mod letters;
 mod lists;
 mod model;
 mod owners;
+mod passing;
 mod payloads;
 mod promises;
 mod restoring;
 mod sweeping;
 mod turning;
+mod waiting;
 
 use std::fs;
 use std::future::Future;
@@ -46,7 +52,7 @@ pub struct Ground<'a> {
 /// Something that must hold.
 type Law = fn(&Ground<'_>);
 
-const LAWS: [(&str, Law); 45] = [
+const LAWS: [(&str, Law); 62] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -217,6 +223,71 @@ const LAWS: [(&str, Law); 45] = [
     (
         "a sweep takes of every kind, however much there is of others",
         sweeping::takes_of_every_kind,
+    ),
+    (
+        "definitions of any size come back",
+        definitions::of_any_size,
+    ),
+    (
+        "definitions go with their customer",
+        definitions::go_with_their_customer,
+    ),
+    (
+        "all that was chosen is told",
+        definitions::all_that_was_chosen_is_told,
+    ),
+    ("destinations come back and go", destinations::come_back),
+    (
+        "destinations keep their place in each shard",
+        destinations::keep_their_place,
+    ),
+    (
+        "what a destination does not take is set aside, counted and gone when it is old",
+        destinations::set_aside_what_is_not_taken,
+    ),
+    (
+        "a removed destination takes everything along",
+        destinations::take_everything_along,
+    ),
+    (
+        "destinations go with their customer",
+        destinations::go_with_their_customer,
+    ),
+    (
+        "events wait in order, shard by shard",
+        waiting::waits_in_order_shard_by_shard,
+    ),
+    (
+        "events wait only while somebody is told",
+        waiting::waits_only_while_somebody_is_told,
+    ),
+    (
+        "the numbers of what waits rise for ever",
+        waiting::numbers_rise_for_ever,
+    ),
+    (
+        "an event may go before it is told",
+        waiting::an_event_may_go_before_it_is_told,
+    ),
+    (
+        "boards are told of what begins to wait",
+        waiting::boards_are_told,
+    ),
+    (
+        "what waits goes when all destinations are past it",
+        passing::goes_when_all_are_past,
+    ),
+    (
+        "what waits goes when nobody is told any more",
+        passing::goes_when_nobody_is_told_any_more,
+    ),
+    (
+        "what waits goes customer by customer",
+        passing::goes_customer_by_customer,
+    ),
+    (
+        "what waits and is counted agrees with a naive model",
+        delivering::agrees_with_model,
     ),
 ];
 

@@ -6,18 +6,22 @@ use engine::admin_log::entry::{AboutDevice, Category, Entry, Subject};
 use engine::change::{Add, Counter, Expect, Name, Owner};
 use engine::change::{Batch, Change};
 use engine::customer::{AccessToken, Client, Customer, Scopes, SecretDigest};
+use engine::definition::{Definition, DefinitionId};
+use engine::delivery::destination::{
+    Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
+};
 use engine::device::record::{DeviceRecord, Logged, Observation, ObservationState, Registration};
 use engine::effect::Effects;
 use engine::event::{Event, Happening, Lifecycle, Speaker};
 use engine::ids::{
-    ActionId, ClientId, CustomerId, DeviceId, Endpoint, EntryId, EventId, Iccid, Imsi, Msisdn,
-    TraceId,
+    ActionId, ClientId, CustomerId, DestinationId, DeviceId, Endpoint, EntryId, EventId, Iccid,
+    Imsi, Msisdn, TraceId,
 };
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::profile::{Profile, Psk};
 use engine::sealed::Sealed;
-use engine::{Code, Path};
+use engine::{Code, Path, Version};
 
 /// When the story of every law begins.
 const START_MS: i64 = 1_700_000_000_000;
@@ -291,4 +295,36 @@ pub fn event(device: &Profile, second: i64, chance: u64) -> Event {
         at: m.now(),
         happening: Happening::Lifecycle(Lifecycle::Registered),
     }
+}
+
+/// A destination of a customer, told apart by its number.
+pub fn destination(customer: &CustomerId, number: u8) -> Destination {
+    Destination {
+        id: DestinationId::from_bytes([number; 16]),
+        customer: customer.clone(),
+        name: format!("ERP {number}").into(),
+        target: Target::Webhook(Webhook {
+            url: "https://example.org/{{deviceId}}".into(),
+            headers: Box::default(),
+            secret: None,
+            json: JsonPayload::AsText,
+        }),
+        wants: EventTypes::usual(),
+        state: DestinationState::RolledOut,
+        replay: Replay::None,
+        created_at: at(3),
+        updated_at: at(4),
+    }
+}
+
+/// A definition of a version of an object, whose text has about so many bytes.
+pub fn definition(customer: &CustomerId, object: u16, version: &str, bytes: usize) -> Definition {
+    let id = DefinitionId {
+        customer: customer.clone(),
+        object,
+        version: Version::parse(version).expect("a version"),
+    };
+    let line = format!("<!-- {object} {version} -->");
+    let xml = line.repeat(bytes / line.len() + 1).into();
+    Definition { id, xml, at: at(5) }
 }

@@ -1,0 +1,326 @@
+//! Does what waits, and what is counted of it, agree with a naive model after any batches?
+//!
+//! The model keeps every event that ever waited, and of each destination what it did with each. It
+//! is told the numbers by the store, and counts anew whenever it is asked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine::delivery::destination::Destination;
+use engine::delivery::letter::{DeadLetter, Held, Progress, Sequence, Standing, Waiting};
+use engine::event::Event;
+use engine::ids::{CustomerId, Shard};
+use engine::profile::Profile;
+
+use super::chance::Chance;
+use super::given::{at, batch, customer, destination, device, event};
+use super::letters::{
+    all_waiting, append, counts, dead, dead_of, held, make, nothing, progress, sweep_all, unmake,
+    waiting_in,
+};
+use super::{Ground, commit, wait};
+use crate::{Retention, Store};
+
+const STEPS: i64 = 700;
+
+pub(super) fn agrees_with_model(ground: &Ground<'_>) {
+    let mut chance = Chance::from_seed_asked_for();
+    let mut model = Model::new();
+    let mut store = ground.open();
+    for step in 0..STEPS {
+        model.step(step, &*store, &mut chance);
+        if chance.below(60) == 0 {
+            drop(store);
+            store = ground.open();
+        }
+        if step % 50 == 0 {
+            model.compare(&*store);
+        }
+    }
+    sweep_all(&*store, Retention::NOTHING, 50);
+    model.compare(&*store);
+    model.compare_swept(&*store);
+}
+
+struct Model {
+    devices: Vec<Profile>,
+    /// All that ever waited, by customer, in the order in which it was said.
+    waited: BTreeMap<CustomerId, Vec<Waiting>>,
+    told: Vec<Told>,
+    destinations_made: u8,
+}
+
+/// A destination and what it did.
+struct Told {
+    destination: Destination,
+    since: Sequence,
+    reached: BTreeMap<Shard, Sequence>,
+    held: BTreeMap<Sequence, Held>,
+    dead: BTreeMap<Sequence, DeadLetter>,
+    done: BTreeSet<Sequence>,
+}
+
+impl Model {
+    fn new() -> Self {
+        let customers = ["acme", "acme-2", "b"].map(|id| customer(id).id);
+        let devices = customers.iter().flat_map(|customer| {
+            let numbers = 0..4;
+            numbers.map(|number| device(customer, number))
+        });
+        Self {
+            devices: devices.collect(),
+            waited: BTreeMap::new(),
+            told: Vec::new(),
+            destinations_made: 0,
+        }
+    }
+
+    /// One thing that happens, to the store and to the model.
+    fn step(&mut self, step: i64, store: &dyn Store, chance: &mut Chance) {
+        match chance.below(20) {
+            0 if self.destinations_made < u8::MAX => self.make(store, chance),
+            1 if chance.below(3) == 0 => self.unmake(store, chance),
+            2 => {
+                sweep_all(store, Retention::NOTHING, 30);
+            }
+            3 => self.sweep_dead(step, store),
+            4..12 => self.say(step, store, chance),
+            _ => self.go_on(step, store, chance),
+        }
+    }
+
+    fn make(&mut self, store: &dyn Store, chance: &mut Chance) {
+        self.destinations_made += 1;
+        let whose = chance.one_of(&self.devices).customer;
+        let destination = destination(&whose, self.destinations_made);
+        make(store, &destination);
+        let since = wait(store.standing_of(destination.id))
+            .expect("an answer")
+            .since;
+        let newest = self.waited.values().flatten().map(|one| one.sequence).max();
+        assert!(since >= newest.unwrap_or_default());
+        self.told.push(Told {
+            destination,
+            since,
+            reached: BTreeMap::new(),
+            held: BTreeMap::new(),
+            dead: BTreeMap::new(),
+            done: BTreeSet::new(),
+        });
+    }
+
+    fn unmake(&mut self, store: &dyn Store, chance: &mut Chance) {
+        if self.told.is_empty() {
+            return;
+        }
+        let place = usize::try_from(chance.below(self.told.len() as u64)).expect("small");
+        let gone = self.told.swap_remove(place);
+        unmake(store, &gone.destination);
+    }
+
+    fn sweep_dead(&mut self, step: i64, store: &dyn Store) {
+        let letters_before = at(step / 2);
+        let due = Retention {
+            letters_before,
+            ..Retention::NOTHING
+        };
+        sweep_all(store, due, 30);
+        for told in &mut self.told {
+            told.dead.retain(|_, letter| letter.at >= letters_before);
+        }
+    }
+
+    /// A few devices say something at once; what is to wait of that is found behind the rest.
+    fn say(&mut self, step: i64, store: &dyn Store, chance: &mut Chance) {
+        let said: Vec<Event> = (0..=chance.below(5))
+            .map(|number| event(&chance.one_of(&self.devices), step, number))
+            .collect();
+        let changes = said.iter().map(append).collect();
+        assert_eq!(commit(store, batch(changes)), Ok(()));
+        for event in said {
+            if !self.is_told(&event.customer) {
+                continue;
+            }
+            let waited = self.waited.entry(event.customer.clone()).or_default();
+            let of_shard = waited.iter().rev();
+            let mut of_shard = of_shard.filter(|one| one.shard() == event.device.shard());
+            let before = of_shard.next().map(|one| one.sequence).unwrap_or_default();
+            let shard = event.device.shard();
+            let next = wait(store.waiting(event.customer.clone(), shard, before, 1));
+            let next = next.expect("an answer").pop().expect("it waits");
+            assert_eq!((next.device, next.event), (event.device, event.id));
+            waited.push(next);
+        }
+    }
+
+    /// A destination goes on in a shard, or with what it did not take.
+    fn go_on(&mut self, step: i64, store: &dyn Store, chance: &mut Chance) {
+        if self.told.is_empty() {
+            return;
+        }
+        let place = usize::try_from(chance.below(self.told.len() as u64)).expect("small");
+        let told = &mut self.told[place];
+        let shard = chance.one_of(&self.devices).key().shard();
+        let waited = self.waited.get(&told.destination.customer);
+        let ahead: Vec<Waiting> = waited
+            .into_iter()
+            .flatten()
+            .filter(|one| one.shard() == shard && one.sequence > told.past(shard))
+            .take(usize::try_from(chance.below(6)).expect("small"))
+            .copied()
+            .collect();
+        let mut change = nothing(&told.destination);
+        told.pass(&ahead, step, &mut change, chance);
+        told.try_again(step, &mut change, chance);
+        progress(store, change);
+    }
+
+    fn is_told(&self, customer: &CustomerId) -> bool {
+        let mut told = self.told.iter();
+        told.any(|told| told.destination.customer == *customer)
+    }
+
+    fn compare(&self, store: &dyn Store) {
+        for told in &self.told {
+            let id = told.destination.id;
+            assert_eq!(wait(store.standing_of(id)), Ok(told.standing()));
+            let letters: Vec<DeadLetter> = told.dead.values().cloned().collect();
+            assert_eq!(dead_of(store, id), letters);
+            let all = self.waited.get(&told.destination.customer);
+            let all: Vec<&Waiting> = all.into_iter().flatten().collect();
+            let since = all.iter().filter(|one| one.sequence > told.since).count();
+            let expected = (since - told.done.len(), told.dead.len());
+            let (waiting, dead) = counts(store, &told.destination);
+            assert_eq!((waiting, dead), (expected.0 as u64, expected.1 as u64));
+            let ahead = all
+                .iter()
+                .filter(|one| one.sequence > told.past(one.shard()));
+            let shards: BTreeSet<Shard> = ahead.map(|one| one.shard()).collect();
+            let shards: Vec<Shard> = shards.into_iter().collect();
+            assert_eq!(wait(store.shards_waiting(id)), Ok(shards));
+        }
+        for (customer, all) in &self.waited {
+            for one in all.iter().filter(|one| self.is_wanted(customer, one)) {
+                assert!(waiting_in(store, customer, one.shard()).contains(one));
+            }
+        }
+    }
+
+    /// Nothing is left that nobody waits for.
+    fn compare_swept(&self, store: &dyn Store) {
+        for (customer, all) in &self.waited {
+            let wanted = all.iter().filter(|one| self.is_wanted(customer, one));
+            let mut wanted: Vec<Waiting> = wanted.copied().collect();
+            wanted.sort_by_key(|one| (one.shard(), one.sequence));
+            assert_eq!(all_waiting(store, customer), wanted, "of {customer}");
+        }
+    }
+
+    fn is_wanted(&self, customer: &CustomerId, waiting: &Waiting) -> bool {
+        let told = self.told.iter();
+        let mut told = told.filter(|told| told.destination.customer == *customer);
+        told.any(|told| waiting.sequence > told.past(waiting.shard()))
+    }
+}
+
+impl Told {
+    /// What is read is taken, held or set aside.
+    fn pass(&mut self, ahead: &[Waiting], step: i64, change: &mut Progress, chance: &mut Chance) {
+        let Some(last) = ahead.last() else {
+            return;
+        };
+        change.reached.push((last.shard(), last.sequence));
+        self.reached.insert(last.shard(), last.sequence);
+        for waiting in ahead {
+            match chance.below(4) {
+                0 => self.hold(held(*waiting, 1), change),
+                1 => self.bury(dead(*waiting, step), change),
+                _ => self.finish(waiting.sequence, change),
+            }
+        }
+    }
+
+    /// What is held or set aside is taken, tried again, set aside or brought back.
+    fn try_again(&mut self, step: i64, change: &mut Progress, chance: &mut Chance) {
+        let held_now: Vec<Held> = self.held.values().copied().collect();
+        for one in held_now.into_iter().take(4) {
+            let sequence = one.waiting.sequence;
+            // One change says one thing of an event.
+            if change
+                .held
+                .iter()
+                .any(|held| held.waiting.sequence == sequence)
+            {
+                continue;
+            }
+            match chance.below(4) {
+                0 => self.hold(held(one.waiting, one.tries.saturating_add(1)), change),
+                1 => {
+                    self.release(sequence, change);
+                    self.finish(sequence, change);
+                }
+                2 => {
+                    self.release(sequence, change);
+                    self.bury(dead(one.waiting, step), change);
+                }
+                _ => {}
+            }
+        }
+        let letters: Vec<DeadLetter> = self.dead.values().cloned().collect();
+        for letter in letters.into_iter().take(3) {
+            let sequence = letter.waiting.sequence;
+            if change
+                .buried
+                .iter()
+                .any(|one| one.waiting.sequence == sequence)
+            {
+                continue;
+            }
+            if chance.below(4) == 0 {
+                self.dead.remove(&sequence);
+                self.done.remove(&sequence);
+                change.revived.push(sequence);
+                change.passed -= 1;
+                self.hold(held(letter.waiting, 0), change);
+            }
+        }
+    }
+
+    fn hold(&mut self, held: Held, change: &mut Progress) {
+        self.held.insert(held.waiting.sequence, held);
+        change.held.push(held);
+    }
+
+    fn release(&mut self, sequence: Sequence, change: &mut Progress) {
+        self.held.remove(&sequence);
+        change.released.push(sequence);
+    }
+
+    fn bury(&mut self, letter: DeadLetter, change: &mut Progress) {
+        let sequence = letter.waiting.sequence;
+        self.dead.insert(sequence, letter.clone());
+        change.buried.push(letter);
+        self.finish(sequence, change);
+    }
+
+    fn finish(&mut self, sequence: Sequence, change: &mut Progress) {
+        assert!(self.done.insert(sequence), "it was not done before");
+        change.passed += 1;
+    }
+
+    fn past(&self, shard: Shard) -> Sequence {
+        let reached = self.reached.get(&shard).copied();
+        reached.unwrap_or(self.since)
+    }
+
+    fn standing(&self) -> Standing {
+        Standing {
+            since: self.since,
+            reached: self
+                .reached
+                .iter()
+                .map(|(shard, at)| (*shard, *at))
+                .collect(),
+            held: self.held.values().copied().collect(),
+        }
+    }
+}

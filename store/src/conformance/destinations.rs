@@ -1,0 +1,283 @@
+//! What is kept of destinations, and how far they have come?
+
+use engine::change::Change;
+use engine::delivery::destination::{
+    Destination, DestinationState, EventTypes, Header, JsonPayload, Replay, Target, Webhook,
+};
+use engine::delivery::letter::{Progress, Sequence, Standing};
+use engine::event::EventType;
+use engine::ids::Shard;
+use engine::sealed::Sealed;
+
+use super::given::{acme, at, customer, destination};
+use super::letters::{
+    all_waiting, counts, dead, dead_of, held, make, nothing, past, progress, say, sweep_all, unmake,
+};
+use super::waiting::meters;
+use super::{Ground, put, wait};
+use crate::{Retention, Store};
+
+pub(super) fn come_back(ground: &Ground<'_>) {
+    let mut store = ground.open();
+    let [first, second] = [1, 2].map(|number| destination(&acme(), number));
+    let changed = full(&first);
+    let elsewhere = destination(&customer("acme-2").id, 3);
+    for one in [&first, &second, &elsewhere, &changed] {
+        make(&*store, one);
+    }
+    for _ in 0..2 {
+        assert_eq!(destinations(&*store), [changed.clone(), second.clone()]);
+        let found = wait(store.destination(first.id));
+        assert_eq!(found, Ok(Some(changed.clone())));
+        drop(store);
+        store = ground.open();
+    }
+    // Nobody removes what is another's.
+    let theft = Change::RemoveDestination {
+        customer: elsewhere.customer.clone(),
+        destination: first.id,
+    };
+    put(&*store, vec![theft]);
+    assert_eq!(destinations(&*store), [changed, second.clone()]);
+    unmake(&*store, &first);
+    unmake(&*store, &first);
+    assert_eq!(destinations(&*store), [second]);
+    assert_eq!(wait(store.destination(first.id)), Ok(None));
+    assert_eq!(
+        wait(store.destination(elsewhere.id)),
+        Ok(Some(elsewhere.clone()))
+    );
+}
+
+pub(super) fn keep_their_place(ground: &Ground<'_>) {
+    let mut store = ground.open();
+    let meters = meters(3);
+    say(&*store, &meters[0], 1);
+    let [erp, other] = [1, 2].map(|number| destination(&acme(), number));
+    make(&*store, &erp);
+    make(&*store, &other);
+    let since = wait(store.standing_of(erp.id)).expect("an answer").since;
+    for (second, meter) in (2..).zip(meters.iter().cycle().take(12)) {
+        say(&*store, meter, second);
+    }
+    let waiting = all_waiting(&*store, &acme());
+    assert!(waiting.iter().all(|waiting| waiting.sequence > since));
+    let step = Progress {
+        held: vec![held(waiting[2], 1), held(waiting[0], 2)],
+        passed: 2,
+        ..past(&erp, &waiting[..4])
+    };
+    progress(&*store, step);
+    // One is tried again, another taken, and nothing goes back.
+    let step = Progress {
+        held: vec![held(waiting[2], 3)],
+        released: vec![waiting[0].sequence],
+        passed: 1,
+        ..past(&erp, &waiting[..1])
+    };
+    progress(&*store, step);
+    let reached = waiting[..4].iter().map(|one| (one.shard(), one.sequence));
+    let reached = reached.collect::<std::collections::BTreeMap<Shard, Sequence>>();
+    let expected = Standing {
+        since,
+        reached: reached.into_iter().collect(),
+        held: vec![held(waiting[2], 3)],
+    };
+    let untouched = Standing {
+        since,
+        ..Standing::default()
+    };
+    for _ in 0..2 {
+        assert_eq!(wait(store.standing_of(erp.id)), Ok(expected.clone()));
+        assert_eq!(wait(store.standing_of(other.id)), Ok(untouched.clone()));
+        assert_eq!(counts(&*store, &erp), (9, 0));
+        assert_eq!(counts(&*store, &other), (12, 0));
+        drop(store);
+        store = ground.open();
+    }
+}
+
+pub(super) fn set_aside_what_is_not_taken(ground: &Ground<'_>) {
+    let store = ground.open();
+    let meters = meters(2);
+    let erp = destination(&acme(), 1);
+    make(&*store, &erp);
+    for second in 1..=6 {
+        say(&*store, &meters[0], second);
+    }
+    let waiting = all_waiting(&*store, &acme());
+    let letters: Vec<_> = (10..)
+        .zip(&waiting)
+        .map(|(at, one)| dead(*one, at))
+        .collect();
+    let step = Progress {
+        buried: letters.clone(),
+        passed: 6,
+        ..past(&erp, &waiting)
+    };
+    progress(&*store, step);
+    assert_eq!(dead_of(&*store, erp.id), letters);
+    assert_eq!(counts(&*store, &erp), (0, 6));
+    let page = |after, max| wait(store.dead_letters(erp.id, after, max));
+    assert_eq!(page(None, 2), Ok(letters[..2].to_vec()));
+    assert_eq!(
+        page(Some(waiting[1].sequence), 3),
+        Ok(letters[2..5].to_vec())
+    );
+    assert_eq!(page(Some(waiting[5].sequence), 3), Ok(vec![]));
+
+    // Some come back, one is set aside again, and none is counted twice.
+    let again = dead(waiting[3], 40);
+    let step = Progress {
+        revived: vec![
+            waiting[0].sequence,
+            waiting[2].sequence,
+            waiting[2].sequence,
+        ],
+        held: vec![held(waiting[0], 0), held(waiting[2], 0)],
+        buried: vec![again.clone()],
+        passed: -2,
+        ..nothing(&erp)
+    };
+    progress(&*store, step);
+    let left = [
+        letters[1].clone(),
+        again,
+        letters[4].clone(),
+        letters[5].clone(),
+    ];
+    assert_eq!(dead_of(&*store, erp.id), left);
+    assert_eq!(counts(&*store, &erp), (2, 4));
+
+    // They go by when they were set aside last.
+    let due = Retention {
+        letters_before: at(15),
+        ..Retention::NOTHING
+    };
+    assert_eq!(sweep_all(&*store, due, 100), 6 + 2, "what waited, and two");
+    assert_eq!(dead_of(&*store, erp.id), [left[1].clone(), left[3].clone()]);
+    assert_eq!(counts(&*store, &erp), (2, 2));
+    let standing = wait(store.standing_of(erp.id)).expect("an answer");
+    assert_eq!(standing.held, [held(waiting[0], 0), held(waiting[2], 0)]);
+}
+
+pub(super) fn take_everything_along(ground: &Ground<'_>) {
+    let store = ground.open();
+    let meters = meters(2);
+    let erp = destination(&acme(), 1);
+    let other = destination(&acme(), 2);
+    for one in [&erp, &other] {
+        make(&*store, one);
+    }
+    for second in 1..=40 {
+        say(&*store, &meters[0], second);
+    }
+    let waiting = all_waiting(&*store, &acme());
+    let step = |to: &Destination| Progress {
+        held: waiting[..20].iter().map(|one| held(*one, 1)).collect(),
+        buried: waiting[20..].iter().map(|one| dead(*one, 50)).collect(),
+        passed: 20,
+        ..past(to, &waiting)
+    };
+    progress(&*store, step(&erp));
+    progress(&*store, step(&other));
+    unmake(&*store, &erp);
+    let is_gone = |of: &Destination| {
+        assert_eq!(wait(store.standing_of(of.id)), Ok(Standing::default()));
+        assert_eq!(dead_of(&*store, of.id), []);
+        assert_eq!(counts(&*store, of), (0, 0));
+        assert_eq!(wait(store.shards_waiting(of.id)), Ok(vec![]));
+    };
+    is_gone(&erp);
+    // What it was doing meanwhile leaves nothing.
+    progress(&*store, step(&erp));
+    is_gone(&erp);
+
+    // One made anew with its id has nothing of it, and keeps what is its own.
+    make(&*store, &erp);
+    say(&*store, &meters[0], 60);
+    let newest = all_waiting(&*store, &acme()).pop().expect("it waits");
+    let fresh = Progress {
+        held: vec![held(newest, 1)],
+        ..past(&erp, &[newest])
+    };
+    progress(&*store, fresh);
+    let mut standing = wait(store.standing_of(erp.id)).expect("an answer");
+    assert_eq!(standing.held, [held(newest, 1)]);
+    assert_eq!(standing.reached, [(newest.shard(), newest.sequence)]);
+    // 40 that all are past, and of the removed one 20 held and 20 dead.
+    assert_eq!(sweep_all(&*store, Retention::NOTHING, 9), 80);
+    let swept = wait(store.standing_of(erp.id)).expect("an answer");
+    assert_eq!(swept, std::mem::take(&mut standing));
+    assert_eq!(counts(&*store, &erp), (1, 0));
+    assert_eq!(counts(&*store, &other), (21, 20));
+    assert_eq!(dead_of(&*store, other.id).len(), 20);
+}
+
+pub(super) fn go_with_their_customer(ground: &Ground<'_>) {
+    let store = ground.open();
+    let meters = meters(2);
+    let erp = destination(&acme(), 1);
+    let globex = destination(&customer("globex").id, 2);
+    put(&*store, vec![Change::PutCustomer(customer("acme"))]);
+    for one in [&erp, &globex] {
+        make(&*store, one);
+    }
+    for second in 1..=20 {
+        say(&*store, &meters[0], second);
+    }
+    let waiting = all_waiting(&*store, &acme());
+    let step = Progress {
+        held: vec![held(waiting[0], 1)],
+        buried: vec![dead(waiting[1], 1)],
+        passed: 1,
+        ..past(&erp, &waiting[..2])
+    };
+    progress(&*store, step);
+    put(&*store, vec![Change::RemoveCustomer(acme())]);
+    assert_eq!(destinations(&*store), []);
+    assert_eq!(wait(store.destination(erp.id)), Ok(None));
+    assert_eq!(dead_of(&*store, erp.id), []);
+
+    // A customer that has its id begins behind what it left.
+    put(&*store, vec![Change::PutCustomer(customer("acme"))]);
+    let fresh = destination(&acme(), 3);
+    make(&*store, &fresh);
+    assert_eq!(wait(store.shards_waiting(fresh.id)), Ok(vec![]));
+    say(&*store, &meters[1], 30);
+    assert_eq!(counts(&*store, &fresh), (1, 0));
+    assert_eq!(sweep_all(&*store, Retention::NOTHING, 7), 22);
+    assert_eq!(all_waiting(&*store, &acme()).len(), 1);
+    assert_eq!(
+        wait(store.shards_waiting(fresh.id)),
+        Ok(vec![meters[1].key().shard()])
+    );
+    assert_eq!(wait(store.destination(globex.id)), Ok(Some(globex)));
+}
+
+/// The destination with something in every field.
+fn full(destination: &Destination) -> Destination {
+    let header = |name: &str| Header {
+        name: name.into(),
+        value: Sealed::from_bytes(name.repeat(900).into_bytes().into()),
+    };
+    Destination {
+        name: "Größe".into(),
+        target: Target::Webhook(Webhook {
+            url: "https://example.org/other".into(),
+            headers: ["Authorization", "X-Device"].map(header).into(),
+            secret: Some(Sealed::from_bytes([7; 60].into())),
+            json: JsonPayload::Parsed,
+        }),
+        wants: EventType::ALL.into_iter().collect::<EventTypes>(),
+        state: DestinationState::Failed,
+        replay: Replay::UnderWay,
+        updated_at: at(99),
+        ..destination.clone()
+    }
+}
+
+fn destinations(store: &dyn Store) -> Vec<Destination> {
+    let chosen = wait(store.chosen_by(acme()));
+    chosen.expect("an answer").destinations
+}
