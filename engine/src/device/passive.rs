@@ -172,7 +172,7 @@ impl Device {
         match code {
             Code::NOT_FOUND => {}
             Code::METHOD_NOT_ALLOWED => self.learned.refuse(id),
-            Code::NOT_ACCEPTABLE => {
+            Code::NOT_ACCEPTABLE | Code::UNSUPPORTED_CONTENT_FORMAT => {
                 self.note_unread(m, id, why, None, out);
                 self.learned.refuse(id);
             }

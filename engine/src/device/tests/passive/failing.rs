@@ -132,16 +132,25 @@ fn a_format_that_is_refused_gives_way_to_the_next_for_all_objects() {
 
 #[test]
 fn an_object_that_is_refused_in_every_format_is_not_asked_for_again() {
-    let mut bench = Bench::reporting();
-    let mut effects = bench.offer("</1/0>,</7/0>");
-    let mut asked = 0;
-    while effects.iter().any(|line| line.contains("CON GET /7")) {
-        asked += 1;
-        effects = bench.answer(Code::NOT_ACCEPTABLE, "");
+    let refusals = [
+        (Code::NOT_ACCEPTABLE, "the device answered 4.06."),
+        (
+            Code::UNSUPPORTED_CONTENT_FORMAT,
+            "the device answered 4.15.",
+        ),
+    ];
+    for (code, why) in refusals {
+        let mut bench = Bench::reporting();
+        let mut effects = bench.offer("</1/0>,</7/0>");
+        let mut asked = 0;
+        while effects.iter().any(|line| line.contains("CON GET /7")) {
+            asked += 1;
+            effects = bench.answer(code, "");
+        }
+        assert!((2..=9).contains(&asked), "asked {asked} times");
+        assert_eq!(effects, unread("/7", why));
+        assert_eq!(bench.at(MINUTE).update(), updated(102));
     }
-    assert!((2..=9).contains(&asked), "asked {asked} times");
-    assert_eq!(effects, unread("/7", "the device answered 4.06."));
-    assert_eq!(bench.at(MINUTE).update(), updated(102));
 }
 
 #[test]
