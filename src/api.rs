@@ -10,7 +10,9 @@ mod actions;
 mod body;
 mod call;
 mod clients;
+mod clouds;
 mod customers;
+mod definitions;
 mod device;
 mod devices;
 mod docs;
@@ -44,6 +46,8 @@ use actix_web::{HttpResponse, web};
 
 use actors::clock::Clock;
 use actors::devices::Devices;
+use actors::post::Post;
+use engine::delivery::address::policy::Policy;
 use store::Store;
 use store::sealed::MasterKey;
 
@@ -67,10 +71,18 @@ struct Api {
     store: Arc<dyn Store>,
     /// The door to the devices.
     devices: Devices,
+    /// The door to where events are delivered.
+    post: Post,
+    /// Where events may be delivered to.
+    policy: Policy,
+    /// Held while a webhook is made or changed.
+    changing_webhooks: tokio::sync::Mutex<()>,
+    /// Definitions of objects are put one after the other.
+    changing_definitions: tokio::sync::Mutex<()>,
     /// The time, and the chance that makes ids.
     clock: Clock,
-    /// What seals the secrets of devices.
-    master_key: MasterKey,
+    /// What seals the secrets of devices and webhooks.
+    master_key: Arc<MasterKey>,
     /// What opens the operator API.
     operator: OperatorToken,
     /// The `{platform}` segment of the settings' paths.
@@ -100,9 +112,9 @@ impl State {
     pub fn new(
         config: &Config,
         store: Arc<dyn Store>,
-        devices: Devices,
+        (devices, post): (Devices, Post),
         clock: Clock,
-        master_key: MasterKey,
+        master_key: Arc<MasterKey>,
         operator: OperatorToken,
     ) -> Self {
         meters::describe();
@@ -110,6 +122,10 @@ impl State {
         Self(web::Data::new(Api {
             store,
             devices,
+            post,
+            policy: config.policy(),
+            changing_webhooks: tokio::sync::Mutex::default(),
+            changing_definitions: tokio::sync::Mutex::default(),
             clock,
             master_key,
             operator,

@@ -96,6 +96,7 @@ pub(super) async fn delete(
         )?)
     })
     .await?;
+    api.post.forget(customer.clone()).await?;
     // A device whose creation was under way was committed before the customer went, or not at all.
     retire_devices(&api, &customer).await?;
     Ok(HttpResponse::NoContent().finish())

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use actors::devices::Unserved;
 use engine::change::Name;
+use engine::delivery::forwarding::NotActive;
 use engine::device::queue::{CancelRefusal, SubmitRefusal};
 use engine::directory::Refusal;
 use engine::directory::device::Nameless;
@@ -405,16 +406,37 @@ impl From<Refusal> for Failure {
             Refusal::CustomerUnknown => Self::unknown("customer"),
             Refusal::ClientUnknown => Self::unknown("client"),
             Refusal::DeviceUnknown => Self::unknown("device"),
+            Refusal::DestinationUnknown => Self::unknown("webhook"),
+            Refusal::DefinitionUnknown => Self::unknown("definition of an object"),
+            Refusal::ObjectReserved { .. } => {
+                let element = "Object/ObjectID";
+                Self::invalid(vec![Fault::of("OBJECT_RESERVED", element, refusal)])
+            }
+            Refusal::TooManyDefinitions { .. } => {
+                Self::conflict(vec![Fault::new("TOO_MANY_DEFINITIONS", refusal)])
+            }
+            Refusal::DefinitionsTooLong { .. } => {
+                Self::conflict(vec![Fault::new("DEFINITIONS_TOO_LONG", refusal)])
+            }
             Refusal::CustomerExists => {
                 Self::conflict(vec![Fault::of("CUSTOMER_EXISTS", "id", refusal)])
             }
             Refusal::TooManyClients { .. } => {
                 Self::conflict(vec![Fault::new("TOO_MANY_CLIENTS", refusal)])
             }
+            Refusal::TooManyDestinations { .. } => {
+                Self::conflict(vec![Fault::new("TOO_MANY_DESTINATIONS", refusal)])
+            }
             Refusal::DeviceExists(names) => {
                 Self::conflict(names.iter().filter_map(name_taken).collect())
             }
         }
+    }
+}
+
+impl From<NotActive> for Failure {
+    fn from(refusal: NotActive) -> Self {
+        Self::conflict(vec![Fault::new("INTEGRATION_FAILED", refusal)])
     }
 }
 

@@ -5,6 +5,7 @@
 //! fault too. `null` counts as absent, except where a thing is amended.
 
 mod amending;
+mod nested;
 pub(super) mod properties;
 
 use std::collections::{BTreeMap, BTreeSet};

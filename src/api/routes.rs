@@ -8,8 +8,8 @@ use engine::customer::Scope;
 
 use super::access::Access;
 use super::{
-    actions, clients, customers, devices, docs, health, import, logs, messages, metrics, openapi,
-    psk, settings, tokens,
+    actions, clients, clouds, customers, definitions, devices, docs, health, import, logs,
+    messages, metrics, openapi, psk, settings, tokens,
 };
 
 /// One route: what it is called by, who may call it, what is told of it, and what answers.
@@ -23,7 +23,8 @@ pub(super) struct Route {
 
 use Access::{Customer, Open, Operator};
 use Scope::{
-    ActionsRead, ActionsWrite, DevicesRead, DevicesWrite, LogsRead, SettingsRead, SettingsWrite,
+    ActionsRead, ActionsWrite, DevicesRead, DevicesWrite, IntegrationsRead, IntegrationsWrite,
+    LogsRead, SettingsRead, SettingsWrite,
 };
 
 /// Every route. Paths that could match the same text stand with the literal one first.
@@ -193,6 +194,61 @@ pub(super) const ROUTES: &[Route] = &[
         actions::described::create_many,
         |it| it.to(actions::creating::create_many),
     ),
+    // Cloud integrations.
+    post(
+        "/management-api/v1/integrate/clouds/webhooks",
+        Customer(IntegrationsWrite),
+        clouds::described::create,
+        |it| it.to(clouds::create),
+    ),
+    get(
+        "/management-api/v1/integrate/clouds/webhooks",
+        Customer(IntegrationsRead),
+        clouds::described::list,
+        |it| it.to(clouds::list),
+    ),
+    get(
+        "/management-api/v1/integrate/clouds/webhooks/{webhook}",
+        Customer(IntegrationsRead),
+        clouds::described::show,
+        |it| it.to(clouds::show),
+    ),
+    patch(
+        "/management-api/v1/integrate/clouds/webhooks/{webhook}",
+        Customer(IntegrationsWrite),
+        clouds::described::amend,
+        |it| it.to(clouds::amend),
+    ),
+    delete(
+        "/management-api/v1/integrate/clouds/webhooks/{webhook}",
+        Customer(IntegrationsWrite),
+        clouds::described::delete,
+        |it| it.to(clouds::delete),
+    ),
+    post(
+        "/management-api/v1/integrate/clouds/webhooks/{webhook}/test",
+        Customer(IntegrationsWrite),
+        clouds::described::test,
+        |it| it.to(clouds::test),
+    ),
+    post(
+        "/management-api/v1/integrate/clouds/webhooks/{webhook}/restart",
+        Customer(IntegrationsWrite),
+        clouds::described::restart,
+        |it| it.to(clouds::restart),
+    ),
+    get(
+        "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters",
+        Customer(IntegrationsRead),
+        clouds::described::letters,
+        |it| it.to(clouds::letters::list),
+    ),
+    post(
+        "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters/replay",
+        Customer(IntegrationsWrite),
+        clouds::described::replay,
+        |it| it.to(clouds::letters::replay),
+    ),
     // Settings (seed 4.1).
     get(
         "/management-api/v1/settings/{platform}",
@@ -205,6 +261,31 @@ pub(super) const ROUTES: &[Route] = &[
         Customer(SettingsWrite),
         settings::described::change,
         |it| it.to(settings::change),
+    ),
+    // Customers' own objects.
+    put(
+        "/management-api/v1/lwm2m/objects",
+        Customer(SettingsWrite),
+        definitions::described::put,
+        |it| it.to(definitions::put),
+    ),
+    get(
+        "/management-api/v1/lwm2m/objects",
+        Customer(SettingsRead),
+        definitions::described::list,
+        |it| it.to(definitions::list),
+    ),
+    get(
+        "/management-api/v1/lwm2m/objects/{object}/{version}",
+        Customer(SettingsRead),
+        definitions::described::show,
+        |it| it.to(definitions::show),
+    ),
+    delete(
+        "/management-api/v1/lwm2m/objects/{object}/{version}",
+        Customer(SettingsWrite),
+        definitions::described::delete,
+        |it| it.to(definitions::delete),
     ),
     // Administration log (seed 4.8, 4.9).
     get(
@@ -239,6 +320,10 @@ const fn get(path: &'static str, access: Access, describe: Describe, answer: Ans
 
 const fn post(path: &'static str, access: Access, describe: Describe, answer: Answer) -> Route {
     routed(Method::POST, path, access, (describe, answer))
+}
+
+const fn put(path: &'static str, access: Access, describe: Describe, answer: Answer) -> Route {
+    routed(Method::PUT, path, access, (describe, answer))
 }
 
 const fn patch(path: &'static str, access: Access, describe: Describe, answer: Answer) -> Route {

@@ -6,8 +6,9 @@ use std::future::{Ready, ready};
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, web};
 
+use engine::Version;
 use engine::action::Protocol;
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceId, EntryId};
+use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceId, EntryId};
 use engine::setting::SettingName;
 
 use super::error::Failure;
@@ -65,6 +66,14 @@ impl Segment for CustomerId {
     }
 }
 
+impl Segment for DestinationId {
+    const NAME: &'static str = "webhook";
+
+    fn read(text: &str) -> Option<Self> {
+        Self::parse(text).ok()
+    }
+}
+
 impl Segment for DeviceId {
     const NAME: &'static str = "device";
 
@@ -94,6 +103,26 @@ impl Segment for SettingName {
 
     fn read(text: &str) -> Option<Self> {
         Self::known(text)
+    }
+}
+
+/// The number of an object.
+pub(super) struct ObjectNumber(pub(super) u16);
+
+impl Segment for ObjectNumber {
+    const NAME: &'static str = "object";
+
+    fn read(text: &str) -> Option<Self> {
+        let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse().ok().filter(|_| is_digits).map(Self)
+    }
+}
+
+impl Segment for Version {
+    const NAME: &'static str = "version";
+
+    fn read(text: &str) -> Option<Self> {
+        Self::parse(text).ok()
     }
 }
 

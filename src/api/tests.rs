@@ -4,9 +4,11 @@
 mod accepted;
 mod bodies;
 mod calls;
+mod definitions;
 mod docs;
 mod document;
 mod golden;
+mod integrations;
 mod records;
 mod scripted;
 mod table;

@@ -118,7 +118,8 @@ fn request_data() -> Schema {
         .named("RequestData")
 }
 
-fn result_data() -> Schema {
+/// What came of a request.
+pub(in crate::api) fn result_data() -> Schema {
     Schema::object()
         .may(
             "code",

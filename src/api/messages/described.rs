@@ -2,9 +2,11 @@
 
 use serde_json::json;
 
-use engine::action::Protocol;
+use engine::action::{Protocol, Status};
+use engine::admin_log::entry::Subject;
 use engine::event::Lifecycle;
 
+use crate::api::action::described::result_data;
 use crate::api::openapi::{Operation, Schema, Tag, names};
 use crate::api::page::described::sized;
 
@@ -21,27 +23,39 @@ pub(in crate::api) fn list() -> Operation {
 /// One thing a device said or did.
 pub(in crate::api) fn message() -> Schema {
     let received = Schema::text().pattern("^[0-9]+$").example("1795780800000");
-    let telemetry = Schema::object()
+    let telemetry = happening("TELEMETRY_DATA", "It told values.", &received)
+        .may(
+            "measured",
+            received.clone(),
+            "When the device measured them, in milliseconds since 1970, where it says so.",
+        )
+        .must("source", Schema::word::<Protocol>(), "How the values came.")
+        .must("cause", cause(), "Why the values came.")
+        .must("payload", payload(), "The values.")
+        .named("ValuesMessage");
+    let lifecycle = happening("LIFECYCLE", "It came or went.", &received)
+        .must("lifecycle", coming_and_going(), "What it did.")
+        .named("LifecycleMessage");
+    let failure = happening("ERROR", "Something failed.", &received)
+        .must("error", failure(), "What failed.")
+        .named("ErrorMessage");
+    let result = happening("ACTION_RESULT", "A request is final.", &received)
+        .must("action", conclusion(), "The request.")
+        .named("ActionResultMessage");
+    Schema::one_of([telemetry, lifecycle, failure, result]).named("Message")
+}
+
+/// What messages of every type have.
+fn happening(word: &'static str, text: &'static str, received: &Schema) -> Schema {
+    Schema::object()
         .must("id", id(), "The message.")
-        .must("type", Schema::only("TELEMETRY_DATA"), "It told values.")
+        .must("type", Schema::only(word), text)
         .must(
             "received",
             received.clone(),
             "When, in milliseconds since 1970.",
         )
         .must("time", names::instant(), "When.")
-        .must("source", Schema::word::<Protocol>(), "How the values came.")
-        .must("cause", cause(), "Why the values came.")
-        .must("payload", payload(), "The values.")
-        .named("ValuesMessage");
-    let lifecycle = Schema::object()
-        .must("id", id(), "The message.")
-        .must("type", Schema::only("LIFECYCLE"), "It came or went.")
-        .must("received", received, "When, in milliseconds since 1970.")
-        .must("time", names::instant(), "When.")
-        .must("lifecycle", coming_and_going(), "What it did.")
-        .named("LifecycleMessage");
-    Schema::one_of([telemetry, lifecycle]).named("Message")
 }
 
 /// The value of a resource.
@@ -78,10 +92,19 @@ fn cause() -> Schema {
         .must("type", Schema::only("ACTION"), "A request asked for them.")
         .must("requestId", id(), "The request.")
         .named("ActionCause");
-    Schema::one_of([observation, action])
+    let unasked = |word, text, name| {
+        Schema::object()
+            .must("type", Schema::only(word), text)
+            .named(name)
+    };
+    let sent = unasked("SEND", "The device sent them unasked.", "SendCause");
+    let why = "They were read because the device registered or updated its registration.";
+    let reported = unasked("PASSIVE_REPORT", why, "PassiveReportCause");
+    Schema::one_of([observation, action, sent, reported])
 }
 
-fn payload() -> Schema {
+/// Values by path.
+pub(in crate::api) fn payload() -> Schema {
     Schema::object()
         .must("type", Schema::only("JSON"), "How the values are written.")
         .must(
@@ -92,11 +115,45 @@ fn payload() -> Schema {
         .named("Payload")
 }
 
-fn coming_and_going() -> Schema {
+/// What a device did.
+pub(in crate::api) fn coming_and_going() -> Schema {
     Schema::object()
         .must("type", Schema::word::<Lifecycle>(), "What the device did.")
         .must("message", Schema::text(), "The same in a sentence.")
         .named("LifecycleEvent")
+}
+
+/// An entry of the log that is an error.
+pub(in crate::api) fn failure() -> Schema {
+    Schema::object()
+        .must("id", id(), "The entry of the administration log.")
+        .must("type", Schema::word::<Subject>(), "What it is about.")
+        .must(
+            "message",
+            Schema::text().example("Translator[UserPayloadError]"),
+            "What failed.",
+        )
+        .must("description", Schema::text(), "The detail.")
+        .must(
+            "payloadExists",
+            Schema::truth(),
+            "Whether the log has the bytes it is about.",
+        )
+        .named("ErrorEvent")
+}
+
+/// How a request ended.
+pub(in crate::api) fn conclusion() -> Schema {
+    Schema::object()
+        .must("requestId", id(), "The request.")
+        .must(
+            "status",
+            Schema::word::<Status>(),
+            "Its status, which is final.",
+        )
+        .must("protocol", Schema::word::<Protocol>(), "How it was sent.")
+        .may("resultData", result_data(), "What came of it.")
+        .named("ActionResultEvent")
 }
 
 fn id() -> Schema {

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::names;
 use super::node::Node;
-use super::operation::{Answer, Link, Need, Operation, Parameter, Place, Tag};
+use super::operation::{Answer, JSON, Link, Need, Operation, Parameter, Place, Tag};
 use super::rules::{self, ACCESS_TOKEN, CLIENT_SECRET, OPERATOR_TOKEN};
 use super::schema::Schema;
+use crate::api::clouds::events;
 use crate::api::routes::Route;
 
 /// The version of OpenAPI that the document speaks.
@@ -34,6 +35,7 @@ pub(in crate::api) fn document(routes: &[Route], platform: &str) -> Node {
         let method = route.method.as_str().to_ascii_lowercase();
         paths.set(route.path, path.with(&method, shown));
     }
+    let webhooks = webhooks(&mut named);
     let schemas = named.into_iter().fold(Node::object(), |schemas, it| {
         let (name, schema) = it;
         schemas.with(name, schema)
@@ -48,7 +50,35 @@ pub(in crate::api) fn document(routes: &[Route], platform: &str) -> Node {
         .with("servers", vec![Node::object().with("url", "/")])
         .with("tags", tags())
         .with("paths", paths)
+        .with("webhooks", webhooks)
         .with("components", components)
+}
+
+/// What the service calls: the endpoints of customers.
+fn webhooks(named: &mut Named) -> Node {
+    let mut webhooks = Node::object();
+    for told in events::all() {
+        let node = told.node().with("tags", vec![Tag::Clouds.name()]);
+        let headers = events::headers().map(|(name, schema, why)| Parameter {
+            place: Place::Header,
+            name,
+            need: Need::Optional,
+            schema,
+            why: why.to_owned(),
+        });
+        let headers: Vec<_> = headers.map(|it| parameter(it, named)).into();
+        let body = Node::object()
+            .with("required", true)
+            .with("content", content(vec![(JSON, told.body)], named));
+        let taken = "Any 2xx takes the event; anything else has it come again.";
+        let answers = Node::object().with("2XX", Node::object().with("description", taken));
+        let post = node
+            .with("parameters", headers)
+            .with("requestBody", body)
+            .with("responses", answers);
+        webhooks.set(told.id, Node::object().with("post", post));
+    }
+    webhooks
 }
 
 fn info() -> Node {

@@ -22,6 +22,8 @@ pub(in crate::api) enum Tag {
     Actions,
     /// The administration log.
     Log,
+    /// Cloud integrations.
+    Clouds,
     /// Settings.
     Settings,
     /// Customers and their clients.
@@ -139,6 +141,12 @@ impl Operation {
     #[cfg(test)]
     pub(in crate::api) fn id(&self) -> &'static str {
         self.id
+    }
+
+    /// Whether it reads a body.
+    #[cfg(test)]
+    pub(in crate::api) fn reads(&self) -> bool {
+        self.body.is_some()
     }
 
     /// With what a caller should know.
@@ -332,12 +340,13 @@ impl Operation {
 
 impl Tag {
     /// Every tag, in the order in which somebody who begins meets them.
-    pub(in crate::api) const ALL: [Self; 7] = [
+    pub(in crate::api) const ALL: [Self; 8] = [
         Self::Customers,
         Self::Tokens,
         Self::Devices,
         Self::Actions,
         Self::Log,
+        Self::Clouds,
         Self::Settings,
         Self::Service,
     ];
@@ -350,6 +359,7 @@ impl Tag {
             Self::Devices => "Devices",
             Self::Actions => "Actions",
             Self::Log => "Administration log",
+            Self::Clouds => "Cloud integrations",
             Self::Settings => "Settings",
             Self::Service => "Service",
         }
@@ -370,6 +380,11 @@ impl Tag {
                 "Ask a device to do something, follow the request, take it back while it waits."
             }
             Self::Log => "What happened to a customer's devices that somebody should know.",
+            Self::Clouds => {
+                "The customer's own systems, which are told what its devices say and do. What is \
+                 posted to them is under Schemas: `WebhookTelemetryData`, `WebhookLifecycle`, \
+                 `WebhookError`, `WebhookActionResult`, `WebhookTestMessage`."
+            }
             Self::Settings => "What a customer switches on and off.",
             Self::Service => "For whoever watches the service.",
         }

@@ -1,8 +1,9 @@
 //! What holds for every route of a kind? Credentials by access, names in the path, and the answers
 //! that come with them.
 
+use engine::Version;
 use engine::action::Protocol;
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceId, EntryId};
+use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceId, EntryId};
 use engine::setting::SettingName;
 
 use super::names;
@@ -10,8 +11,9 @@ use super::node::Node;
 use super::operation::{Credentials, Need, Operation, Place};
 use super::schema::Schema;
 use crate::api::access::Access;
+use crate::api::definitions::described as definitions;
 use crate::api::routes::Route;
-use crate::api::segment::{Platform, Segment};
+use crate::api::segment::{ObjectNumber, Platform, Segment};
 use crate::api::words::Word;
 
 /// The scheme of customers' access tokens.
@@ -77,11 +79,17 @@ fn segment(name: &str, platform: &str) -> (Schema, &'static str) {
         ActionId::NAME => (Schema::uuid(), "The `id` of the action request."),
         ClientId::NAME => (names::client_id(), "The `clientId` of the API client."),
         CustomerId::NAME => (names::customer_id(), "The `id` of the customer."),
+        DestinationId::NAME => (Schema::uuid(), "The `id` of the webhook."),
         DeviceId::NAME => (names::device_segment(), "The `deviceId` of the device."),
         EntryId::NAME => (Schema::uuid(), "The `id` of the log entry."),
         Protocol::NAME => (
             Schema::word::<Protocol>(),
             "The protocol over which the device is asked.",
+        ),
+        ObjectNumber::NAME => (definitions::object_number(), "The number of the object."),
+        Version::NAME => (
+            definitions::version(),
+            "The version of the object, as it is put.",
         ),
         SettingName::NAME => (Schema::word::<SettingName>(), "The name of the setting."),
         Platform::NAME => (

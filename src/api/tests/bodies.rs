@@ -14,7 +14,7 @@ use engine::device::identity::Identity;
 use engine::device::record::{Observation, ObservationState, Registration};
 use engine::device::snapshot::{Presence, Snapshot};
 use engine::directory::device::{NewDevice, draft_device};
-use engine::event::{Cause, Event, Happening, Lifecycle, Telemetry};
+use engine::event::{Cause, Event, Happening, Lifecycle, Speaker, Telemetry};
 use engine::ids::{ActionId, CustomerId, DeviceId, EventId, Iccid, Imsi, Msisdn, TraceId};
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
@@ -102,6 +102,7 @@ fn a_message_of_each_kind() {
     let asked = event(Happening::Telemetry(Telemetry {
         source: Protocol::Lwm2m,
         cause: Cause::Action(scheduled().id),
+        measured_at: None,
         values: [(TEMPERATURE, engine::Value::Float(21.5))].into(),
     }));
     let bodies: Vec<_> = [notified(), asked, came()]
@@ -332,6 +333,7 @@ fn notified() -> Event {
     event(Happening::Telemetry(Telemetry {
         source: Protocol::Lwm2m,
         cause: Cause::Observation(engine::Path::instance(3303, 0)),
+        measured_at: None,
         values: values.into(),
     }))
 }
@@ -345,6 +347,12 @@ fn event(happening: Happening) -> Event {
         id: EventId::parse("01935c5a-0000-7000-8000-000000000003").unwrap(),
         customer: acme(),
         device: meter().key(),
+        speaker: Speaker {
+            device: meter().device,
+            iccid: meter().iccid,
+            imsi: meter().imsi,
+            ip: meter().ip,
+        },
         at: NOON,
         happening,
     }

@@ -1,6 +1,6 @@
 //! Does the document of the API say all that the routes do, and nothing that they do not?
 
-mod judge;
+pub(super) mod judge;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,6 +18,12 @@ use judge::faults;
 
 /// The golden bodies, and the path, method and status that they answer.
 const GOLDEN: &[(&str, &str, &str, u16)] = &[
+    ("webhook", WEBHOOKS, "post", 201),
+    ("webhook", WEBHOOK, "patch", 200),
+    ("webhook_followed", WEBHOOK, "get", 200),
+    ("webhook_tested", WEBHOOK_TEST, "post", 200),
+    ("webhook_unreachable", WEBHOOK_TEST, "post", 200),
+    ("dead_letters", DEAD_LETTERS, "get", 200),
     ("action_accepted", ACTIONS, "post", 202),
     ("action_followed", REQUEST, "get", 200),
     ("action_page", REQUESTS, "get", 200),
@@ -29,6 +35,10 @@ const GOLDEN: &[(&str, &str, &str, u16)] = &[
     ("device_inspector_asleep", DEVICE, "get", 200),
     ("device_inspector_unheard", DEVICE, "get", 200),
     ("failure", DEVICES, "post", 400),
+    ("object_definition", OBJECTS, "put", 200),
+    ("object_definition", OBJECTS, "put", 201),
+    ("object_definition_whole", OBJECT, "get", 200),
+    ("object_definitions", OBJECTS, "get", 200),
     ("log_statistics", LOG_STATISTICS, "get", 200),
     ("messages", MESSAGES, "get", 200),
 ];
@@ -46,11 +56,17 @@ const DEVICES: &str = "/management-api/v1/devices";
 const DEVICE: &str = "/management-api/v1/devices/{device}";
 const LOG_STATISTICS: &str = "/management-api/v1/administrationLogs/stats";
 const MESSAGES: &str = "/management-api/v1/devices/{device}/messages";
+const OBJECTS: &str = "/management-api/v1/lwm2m/objects";
+const OBJECT: &str = "/management-api/v1/lwm2m/objects/{object}/{version}";
 const REQUESTS: &str = "/management-api/v1/integrate/devices/actions/requests";
 const ACTIVE: &str = "/management-api/v1/integrate/devices/actions/requests/active";
 const ARCHIVED: &str = "/management-api/v1/integrate/devices/actions/requests/archived";
 const ACTIONS: &str = "/management-api/v1/integrate/devices/{device}/actions/{protocol}";
 const ACTIONS_OF_MANY: &str = "/management-api/v1/integrate/devices/actions/{protocol}";
+const WEBHOOKS: &str = "/management-api/v1/integrate/clouds/webhooks";
+const WEBHOOK: &str = "/management-api/v1/integrate/clouds/webhooks/{webhook}";
+const WEBHOOK_TEST: &str = "/management-api/v1/integrate/clouds/webhooks/{webhook}/test";
+const DEAD_LETTERS: &str = "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters";
 const REQUEST: &str = "/management-api/v1/integrate/devices/actions/requests/{request}";
 
 #[test]
@@ -225,7 +241,8 @@ async fn the_document_is_served_to_anybody() {
     assert_eq!(answer.json()["openapi"], "3.1.1");
 }
 
-fn shown() -> Value {
+/// The document as programs read it.
+pub(super) fn shown() -> Value {
     serde_json::to_value(document(ROUTES, "signalbox")).unwrap()
 }
 

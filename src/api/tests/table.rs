@@ -68,9 +68,11 @@ fn whoever_changes_something_needs_a_scope_to_write() {
 #[test]
 fn a_scope_names_what_the_path_is_about() {
     let subject = |path: &str| match path {
+        path if path.contains("/integrate/clouds/") => "integrations",
         path if path.contains("/actions/") => "actions",
         path if path.contains("/devices") => "devices",
         path if path.contains("/settings/") => "settings",
+        path if path.contains("/lwm2m/objects") => "settings",
         path if path.contains("/administrationLogs") => "logs",
         path => panic!("a route about something new: {path}"),
     };

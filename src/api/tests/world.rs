@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use actors::clock::Clock;
 use actors::devices::Devices;
+use actors::post::Post;
 use engine::customer::SecretDigest;
 use engine::registry::homes::Homes;
 use store::sealed::MasterKey;
@@ -19,7 +20,9 @@ use store::{Options, SledStore, Store};
 
 use crate::api::{State, configure};
 use crate::config::Config;
+use crate::deliveries;
 use crate::operator::OperatorToken;
+use crate::service::rules;
 
 pub(super) const OPERATOR: &str = "Bearer the-operator";
 
@@ -63,14 +66,23 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let store = SledStore::open(Options::at(folder.path().join("store"))).unwrap();
         let store = wrap(store);
-        let devices = Devices::new(Homes::among(1), Arc::new([]), Arc::clone(&store));
+        let devices = Devices::new(
+            Homes::among(1),
+            Arc::new([]),
+            Arc::clone(&store),
+            Arc::new(rules(&config)),
+        );
         let operator = OperatorToken {
             digest: SecretDigest::of("the-operator"),
             path: None,
         };
-        let key = MasterKey::from_bytes(&[7; 32]);
+        let key = Arc::new(MasterKey::from_bytes(&[7; 32]));
+        let clock = Clock::new();
+        let delivering = (clock.clone(), Arc::clone(&store), Arc::clone(&key));
+        let delivering = deliveries::parts(&config, delivering.0, delivering.1, delivering.2);
+        let doors = (devices, Post::start(delivering.unwrap(), Vec::new()));
         let state = Arc::clone(&store);
-        let state = State::new(&config, state, devices, Clock::new(), key, operator);
+        let state = State::new(&config, state, doors, clock, key, operator);
         Self {
             state,
             store,

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 /// Everything that is wrong with a value.
-pub(super) fn faults(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
+pub(in crate::api::tests) fn faults(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
     let judge = Judge { document };
     judge.faults(schema, value, "")
 }

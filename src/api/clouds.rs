@@ -1,0 +1,166 @@
+//! The systems of a customer that are told of its devices: cloud integrations by webhook.
+//!
+//! What is made and changed goes through the door to those who deliver; what is shown is read from
+//! the store.
+
+mod asked;
+pub(super) mod described;
+pub(super) mod events;
+pub(super) mod letters;
+mod sealing;
+mod shown;
+
+use actix_web::http::header::LOCATION;
+use actix_web::{HttpResponse, web};
+
+use actors::devices::Unserved;
+use actors::post::Amended;
+use engine::delivery::destination::Destination;
+use engine::directory::destination::{Part, admit_destination, destination_of, draft_webhook};
+use engine::ids::DestinationId;
+use engine::query::{Page, PageWanted};
+
+use super::Api;
+use super::access::Caller;
+use super::body::{Json, Query};
+use super::error::Failure;
+use super::page::{PageBody, wanted};
+use super::segment::{At, Segment};
+
+pub(super) use shown::{FollowedBody, TestedBody, WebhookBody};
+
+/// POST: makes a webhook.
+pub(super) async fn create(
+    caller: Caller,
+    Json(fields): Json,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let new = asked::new_webhook(fields, api.policy)?;
+    // One after the other, so that no two callers find the last place free.
+    let _turn = api.changing_webhooks.lock().await;
+    let customer = api.store.customer(caller.customer.clone()).await?;
+    let others = api.store.chosen_by(caller.customer.clone()).await?;
+    admit_destination(customer.as_ref(), &others.destinations)?;
+    let mut moment = api.clock.moment();
+    let seal = |id, part: Part<'_>, text: &str| api.seal_for(id, part, text);
+    let drafted = draft_webhook(&mut moment, &caller.customer, new, seal);
+    let created = api.post.create(drafted.clone()).await;
+    created.map_err(unserved)?;
+    api.devices.take_terms(caller.customer).await?;
+    let location = format!(
+        "/management-api/v1/integrate/clouds/webhooks/{}",
+        drafted.id
+    );
+    Ok(HttpResponse::Created()
+        .insert_header((LOCATION, location))
+        .json(WebhookBody::of(&drafted, api.opener())))
+}
+
+/// GET: lists the webhooks of the caller, the oldest first.
+pub(super) async fn list(
+    caller: Caller,
+    Query(mut fields): Query,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let wanted = wanted(&mut fields);
+    fields.finish(Some(()))?;
+    let chosen = api.store.chosen_by(caller.customer).await?;
+    let mut all = chosen.destinations;
+    all.sort_by_key(|it| (it.created_at, it.id));
+    let show = |it: Destination| WebhookBody::of(&it, api.opener());
+    Ok(HttpResponse::Ok().json(PageBody::of(wanted, page_of(all, wanted), show)))
+}
+
+/// GET one, with what waits for it.
+pub(super) async fn show(
+    caller: Caller,
+    At(id): At<DestinationId>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let found = owned(&api, &caller, id).await?;
+    let backlog = api.store.backlog(id).await?;
+    Ok(HttpResponse::Ok().json(FollowedBody::of(&found, backlog, api.opener())))
+}
+
+/// PATCH: makes of a webhook what its customer says anew.
+pub(super) async fn amend(
+    caller: Caller,
+    At(id): At<DestinationId>,
+    Json(fields): Json,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let seal = |part: Part<'_>, text: &str| api.seal_for(id, part, text);
+    let amendments = asked::amendments(fields, api.policy, seal)?;
+    // One after the other, so that nobody undoes what another said meanwhile.
+    let _turn = api.changing_webhooks.lock().await;
+    let amended = amendments.apply(owned(&api, &caller, id).await?);
+    let amended = Amended {
+        name: Some(amended.name),
+        target: Some(amended.target),
+        wants: Some(amended.wants),
+    };
+    let amended = api.post.amend(id, amended).await.map_err(unserved)?;
+    api.devices.take_terms(caller.customer).await?;
+    Ok(HttpResponse::Ok().json(WebhookBody::of(&amended, api.opener())))
+}
+
+/// DELETE: removes a webhook with all that waits for it.
+pub(super) async fn delete(
+    caller: Caller,
+    At(id): At<DestinationId>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    owned(&api, &caller, id).await?;
+    api.post.remove(id).await.map_err(unserved)?;
+    api.devices.take_terms(caller.customer).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// POST: has a failed webhook delivered to again.
+pub(super) async fn restart(
+    caller: Caller,
+    At(id): At<DestinationId>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    owned(&api, &caller, id).await?;
+    let restarted = api.post.restart(id).await.map_err(unserved)?;
+    Ok(HttpResponse::Ok().json(WebhookBody::of(&restarted, api.opener())))
+}
+
+/// POST: sends a test message now, and tells what the endpoint answered.
+pub(super) async fn test(
+    caller: Caller,
+    At(id): At<DestinationId>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    owned(&api, &caller, id).await?;
+    let tested = api.post.test(id).await.map_err(unserved)?;
+    Ok(HttpResponse::Ok().json(TestedBody::of(tested)))
+}
+
+/// The webhook, if it is the caller's.
+async fn owned(api: &Api, caller: &Caller, id: DestinationId) -> Result<Destination, Failure> {
+    let found = api.store.destination(id).await?;
+    Ok(destination_of(&caller.customer, found)?)
+}
+
+/// Whoever delivers to the webhook could not be asked.
+fn unserved(unserved: Unserved) -> Failure {
+    match unserved {
+        Unserved::Unknown => Failure::unknown(DestinationId::NAME),
+        Unserved::Busy => Failure::busy(),
+        Unserved::Failed => Failure::internal("a webhook could not be asked"),
+    }
+}
+
+/// A page of the few there are.
+fn page_of(all: Vec<Destination>, wanted: PageWanted) -> Page<Destination> {
+    let total = all.len() as u64;
+    let size = usize::try_from(wanted.size).unwrap_or(usize::MAX);
+    let pages_before = usize::try_from(wanted.number).unwrap_or(usize::MAX) - 1;
+    let items = all.into_iter().skip(pages_before.saturating_mul(size));
+    Page {
+        items: items.take(size).collect(),
+        total,
+    }
+}

@@ -1,0 +1,128 @@
+//! What does a caller ask of a webhook? From its body to what the engine decides on.
+
+use engine::delivery::address::WebhookUrl;
+use engine::delivery::address::headers::Headers;
+use engine::delivery::address::policy::Policy;
+use engine::delivery::destination::{EventTypes, Header, JsonPayload};
+use engine::delivery::signature::Secret;
+use engine::directory::destination::{NewWebhook, Part, WebhookAmendments};
+use engine::event::EventType;
+use engine::sealed::Sealed;
+
+use crate::api::error::Failure;
+use crate::api::fields::{Fields, Wrong, label};
+use crate::api::words::Word;
+
+/// What is shown of a webhook and not said by callers, and why.
+const READ_ONLY: [(&str, &str); 7] = [
+    ("id", "is given by the service and never changes"),
+    (
+        "state",
+        "is changed with POST to the path of the webhook and /restart",
+    ),
+    (
+        "replaying",
+        "is begun with POST to the path of the webhook and /deadletters/replay",
+    ),
+    (
+        "secretSet",
+        "a secret is given with `secret` and removed with null",
+    ),
+    ("created", "never changes"),
+    ("updated", "is kept by the service"),
+    ("backlog", "is kept by the service"),
+];
+
+/// A header as its customer writes it.
+type Plain = (Box<str>, Box<str>);
+
+/// The webhook that a body says.
+pub(super) fn new_webhook(mut fields: Fields, policy: Policy) -> Result<NewWebhook, Failure> {
+    let name = fields.required("name", label);
+    let url = fields.required("url", |text| url(text, policy));
+    let headers = headers(&mut fields);
+    let wants = event_types(&mut fields);
+    let json = json_payload(&mut fields);
+    let secret = fields.optional("secret", secret);
+    let new = name.zip(url).map(|(name, url)| NewWebhook {
+        name,
+        url,
+        headers: headers.unwrap_or_default(),
+        wants: wants.unwrap_or_else(EventTypes::usual),
+        json: json.unwrap_or_default(),
+        secret,
+    });
+    fields.finish(new)
+}
+
+/// What a body says anew of a webhook.
+pub(super) fn amendments(
+    mut fields: Fields,
+    policy: Policy,
+    seal: impl Fn(Part<'_>, &str) -> Sealed,
+) -> Result<WebhookAmendments, Failure> {
+    fields.never_removed(&["headers", "eventTypes", "jsonPayloadEnabled"]);
+    let sealed = |(name, value): Plain| Header {
+        value: seal(Part::Header(&name), &value),
+        name,
+    };
+    let sealed = |headers: Vec<Plain>| headers.into_iter().map(sealed).collect();
+    let amendments = WebhookAmendments {
+        name: fields.replacement("name", label),
+        url: fields.replacement("url", |text| url(text, policy)),
+        headers: headers(&mut fields).map(sealed),
+        wants: event_types(&mut fields),
+        json: json_payload(&mut fields),
+        secret: fields.amendment("secret", |text| {
+            secret(text).map(|text| seal(Part::Secret, &text))
+        }),
+    };
+    for (name, why) in READ_ONLY {
+        fields.read_only(name, why);
+    }
+    fields.finish_amending(amendments)
+}
+
+fn url(text: &str, policy: Policy) -> Result<Box<str>, Wrong> {
+    Ok(WebhookUrl::parse(text, policy)?.as_str().into())
+}
+
+/// Every header is judged by itself, so that each fault is told, and then all of them together.
+fn headers(fields: &mut Fields) -> Option<Vec<Plain>> {
+    let alone = |name: &str, value: &str| {
+        Headers::parse([(name, value)]).map(|_| (Box::from(name), Box::from(value)))
+    };
+    let given: Vec<Plain> = fields.texts_by_name("headers", alone)?;
+    let pairs = given.iter().map(|(name, value)| (&**name, &**value));
+    match Headers::parse(pairs) {
+        Ok(_) => Some(given),
+        Err(fault) => {
+            fields.fault("headers", fault);
+            None
+        }
+    }
+}
+
+fn event_types(fields: &mut Fields) -> Option<EventTypes> {
+    let types = fields.objects("eventTypes", "type", EventType::read)?;
+    if types.is_empty() {
+        let message = "must have at least one item: a webhook is removed with DELETE";
+        fields.fault("eventTypes", message);
+        return None;
+    }
+    Some(types.into_iter().collect())
+}
+
+fn json_payload(fields: &mut Fields) -> Option<JsonPayload> {
+    let is_enabled = fields.truth("jsonPayloadEnabled")?;
+    Some(match is_enabled {
+        true => JsonPayload::Parsed,
+        false => JsonPayload::AsText,
+    })
+}
+
+/// The secret as it was written: it is kept so, and read again when something is signed.
+fn secret(text: &str) -> Result<Box<str>, Wrong> {
+    Secret::parse(text)?;
+    Ok(text.into())
+}

@@ -1,0 +1,117 @@
+//! What did a webhook not take? Its dead letters, the oldest first, and their second chance.
+
+use actix_web::{HttpResponse, web};
+use serde::Serialize;
+
+use engine::delivery::letter::{DeadLetter, Sequence};
+use engine::event::Event;
+use engine::ids::DestinationId;
+
+use super::{FollowedBody, owned, unserved};
+use crate::api::Api;
+use crate::api::access::Caller;
+use crate::api::body::Query;
+use crate::api::error::Failure;
+use crate::api::page::wanted_size;
+use crate::api::segment::At;
+use crate::api::words::Word;
+
+/// A stretch of the dead letters.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::api) struct LettersBody {
+    items: Vec<LetterBody>,
+    /// Where the stretch behind it begins; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+/// A dead letter.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::api) struct LetterBody {
+    /// The event: what `webhook-id` says at each try.
+    id: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// Absent where the event itself is gone: what devices say is kept for days.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    received: Option<String>,
+    tries: u8,
+    time: String,
+    reason: String,
+}
+
+/// GET: lists the dead letters of a webhook from a cursor on.
+pub(in crate::api) async fn list(
+    caller: Caller,
+    At(id): At<DestinationId>,
+    Query(mut fields): Query,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let size = wanted_size(&mut fields);
+    let after = fields.optional("cursor", cursor);
+    fields.finish(Some(()))?;
+    owned(&api, &caller, id).await?;
+    // One more than is shown tells whether there is more.
+    let mut letters = api.store.dead_letters(id, after, size + 1).await?;
+    let shown = usize::try_from(size).unwrap_or(usize::MAX);
+    let more = letters.len() > shown;
+    letters.truncate(shown);
+    let last = letters.last().filter(|_| more);
+    let last = last.map(|letter| letter.waiting.sequence);
+    let mut items = Vec::with_capacity(letters.len());
+    for letter in letters {
+        let waiting = letter.waiting;
+        let event = api.store.event(waiting.device, waiting.event).await?;
+        items.push(LetterBody::of(&letter, event.as_ref()));
+    }
+    Ok(HttpResponse::Ok().json(LettersBody::of(items, last)))
+}
+
+/// POST: has the dead letters of a webhook delivered again.
+pub(in crate::api) async fn replay(
+    caller: Caller,
+    At(id): At<DestinationId>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    owned(&api, &caller, id).await?;
+    api.post.replay(id).await.map_err(unserved)??;
+    let now = owned(&api, &caller, id).await?;
+    let backlog = api.store.backlog(id).await?;
+    let body = FollowedBody::of(&now, backlog, api.opener());
+    Ok(HttpResponse::Accepted().json(body))
+}
+
+impl LettersBody {
+    /// What is shown, and the last of it if there is more behind it.
+    pub(in crate::api) fn of(items: Vec<LetterBody>, last: Option<Sequence>) -> Self {
+        Self {
+            items,
+            next_cursor: last.map(|Sequence(number)| number.to_string()),
+        }
+    }
+}
+
+impl LetterBody {
+    /// The letter as it is shown, with what is known of its event.
+    pub(in crate::api) fn of(letter: &DeadLetter, event: Option<&Event>) -> Self {
+        Self {
+            id: letter.waiting.event.to_string(),
+            kind: letter.waiting.event_type.word(),
+            device_id: event.map(|event| event.speaker.device.to_string()),
+            received: event.map(|event| event.at.as_ms().to_string()),
+            tries: letter.tries,
+            time: letter.at.iso().to_string(),
+            reason: letter.why.to_string(),
+        }
+    }
+}
+
+/// Where a stretch ended.
+fn cursor(text: &str) -> Result<Sequence, &'static str> {
+    let number = text.parse().map(Sequence);
+    number.map_err(|_| "must be the nextCursor of the stretch before")
+}

@@ -1,0 +1,31 @@
+//! How is what a webhook must not lose kept? Sealed for the webhook it belongs to, so that moved to
+//! another it does not open.
+
+use actors::post::{header_context, secret_context};
+use engine::directory::destination::Part;
+use engine::ids::DestinationId;
+use engine::sealed::Sealed;
+
+use crate::api::Api;
+
+impl Api {
+    /// Seals a part of a webhook.
+    pub(super) fn seal_for(&self, id: DestinationId, part: Part<'_>, text: &str) -> Sealed {
+        let context = match part {
+            Part::Header(name) => header_context(id, name),
+            Part::Secret => secret_context(id),
+        };
+        self.master_key.seal(text.as_bytes(), &context)
+    }
+
+    /// What opens the header of a name; nothing where it does not open.
+    pub(super) fn opener(&self) -> impl Fn(DestinationId, &str, &Sealed) -> Option<String> {
+        |id, name, sealed| {
+            let opened = self.master_key.open(sealed, &header_context(id, name));
+            let opened = opened.inspect_err(|why| {
+                tracing::warn!(webhook = %id, %why, "a header of a webhook does not open");
+            });
+            String::from_utf8(opened.ok()?).ok()
+        }
+    }
+}

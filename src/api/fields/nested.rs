@@ -1,0 +1,174 @@
+//! What did the caller say within a property? Its parts are read one by one, and each fault names
+//! its part: `headers.X-Key`, `eventTypes[1].type`.
+
+use serde_json::{Map, Value};
+
+use super::{Fault, Fields, Wrong};
+
+impl Fields {
+    /// A truth that may be there.
+    pub(in crate::api) fn truth(&mut self, name: &str) -> Option<bool> {
+        let given = self.given.remove(name)?;
+        let truth = given.as_bool();
+        if truth.is_none() {
+            self.wrong_type(name, "true or false");
+        }
+        truth
+    }
+
+    /// An object that may be there, of texts under names that the caller chooses.
+    pub(in crate::api) fn texts_by_name<T, W: Into<Wrong>>(
+        &mut self,
+        name: &str,
+        mut read: impl FnMut(&str, &str) -> Result<T, W>,
+    ) -> Option<Vec<T>> {
+        let Value::Object(properties) = self.given.remove(name)? else {
+            self.wrong_type(name, "an object of strings");
+            return None;
+        };
+        let read = properties.iter().map(|(key, value)| {
+            let text = value.as_str().ok_or_else(|| wrong_type("a string"));
+            let read = text.and_then(|text| read(key, text).map_err(Into::into));
+            self.part(&format!("{name}.{key}"), read)
+        });
+        // Every part is read, whatever is wrong with those before it.
+        read.collect::<Vec<_>>().into_iter().collect()
+    }
+
+    /// A list that may be there, of objects that say one thing each.
+    pub(in crate::api) fn objects<T, W: Into<Wrong>>(
+        &mut self,
+        name: &str,
+        property: &str,
+        mut read: impl FnMut(&str) -> Result<T, W>,
+    ) -> Option<Vec<T>> {
+        let Value::Array(items) = self.given.remove(name)? else {
+            self.wrong_type(name, "an array of objects");
+            return None;
+        };
+        let read = items.into_iter().enumerate().map(|(place, item)| {
+            let place = format!("{name}[{place}]");
+            let Value::Object(item) = item else {
+                self.wrong_type(&place, "an object");
+                return None;
+            };
+            let known = self.known_alone(&place, property, &item);
+            let text = match item.get(property) {
+                None | Some(Value::Null) => Err(Wrong::required("is required")),
+                Some(value) => value.as_str().ok_or_else(|| wrong_type("a string")),
+            };
+            let read = text.and_then(|text| read(text).map_err(Into::into));
+            self.part(&format!("{place}.{property}"), read)
+                .filter(|_| known)
+        });
+        read.collect::<Vec<_>>().into_iter().collect()
+    }
+
+    /// Properties that may be said anew and that nothing removes.
+    pub(in crate::api) fn never_removed(&mut self, names: &[&str]) {
+        for name in names {
+            if self.nulls.remove(*name) {
+                self.wrong_type(name, "given a value: it cannot be removed");
+            }
+        }
+    }
+
+    /// Notes as unknown whatever an item has beside its one property.
+    fn known_alone(&mut self, place: &str, property: &str, item: &Map<String, Value>) -> bool {
+        let others = item.keys().filter(|key| *key != property);
+        let others: Vec<_> = others.map(|key| format!("{place}.{key}")).collect();
+        for other in &others {
+            let message = "is not a property of this body";
+            self.faults
+                .push(Fault::of("UNKNOWN_PROPERTY", other, message));
+        }
+        others.is_empty()
+    }
+
+    fn part<T>(&mut self, place: &str, read: Result<T, Wrong>) -> Option<T> {
+        match read {
+            Ok(value) => Some(value),
+            Err(wrong) => {
+                self.fault(place, wrong);
+                None
+            }
+        }
+    }
+}
+
+fn wrong_type(wanted: &str) -> Wrong {
+    Wrong {
+        code: "WRONG_TYPE",
+        message: format!("must be {wanted}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::fields::label;
+
+    #[test]
+    fn what_is_well_given_is_read_part_by_part() {
+        let mut fields = body(json!({
+            "on": true, "headers": {"b": "2", "a": "1"}, "types": [{"type": "x"}, {"type": "y"}],
+        }));
+        assert_eq!(fields.truth("on"), Some(true));
+        assert_eq!(fields.truth("off"), None);
+        let pair = |name: &str, value: &str| Ok::<_, String>(format!("{name}={value}"));
+        let pairs = fields.texts_by_name("headers", pair).unwrap();
+        assert_eq!(pairs, ["a=1", "b=2"]);
+        let types = fields.objects("types", "type", label).unwrap();
+        assert_eq!(types, ["x".into(), "y".into()]);
+        assert_eq!(fields.objects("others", "type", label), None);
+        assert!(fields.finish(Some(())).is_ok());
+    }
+
+    #[test]
+    fn every_fault_names_its_part() {
+        let mut fields = body(json!({
+            "on": "true", "headers": {"a": 1, "b": " ", "c": "x"}, "off": null,
+            "types": [{"type": "x", "kind": "y"}, {}, "z", {"type": 1}, {"type": null}],
+        }));
+        assert_eq!(fields.truth("on"), None);
+        let read = |_: &str, value: &str| label(value);
+        assert_eq!(fields.texts_by_name("headers", read), None);
+        assert_eq!(fields.objects("types", "type", label), None);
+        fields.never_removed(&["off", "on"]);
+        let failure = fields.finish(Some(())).unwrap_err();
+        let told: Vec<_> = failure
+            .faults()
+            .iter()
+            .map(|fault| (fault.code, fault.field.as_deref().unwrap_or_default()))
+            .collect();
+        let expected = [
+            ("WRONG_TYPE", "on"),
+            ("WRONG_TYPE", "headers.a"),
+            ("INVALID_VALUE", "headers.b"),
+            ("UNKNOWN_PROPERTY", "types[0].kind"),
+            ("REQUIRED", "types[1].type"),
+            ("WRONG_TYPE", "types[2]"),
+            ("WRONG_TYPE", "types[3].type"),
+            ("REQUIRED", "types[4].type"),
+            ("WRONG_TYPE", "off"),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn what_is_of_another_type_is_a_fault_of_the_whole() {
+        let mut fields = body(json!({"headers": [], "types": {}}));
+        let pair = |_: &str, _: &str| Ok::<_, String>(());
+        assert_eq!(fields.texts_by_name("headers", pair), None);
+        assert_eq!(fields.objects("types", "type", label), None);
+        let failure = fields.finish(Some(())).unwrap_err();
+        let told: Vec<_> = failure.faults().iter().map(|fault| fault.code).collect();
+        assert_eq!(told, ["WRONG_TYPE", "WRONG_TYPE"]);
+    }
+
+    fn body(value: Value) -> Fields {
+        Fields::of_json(value.to_string().as_bytes()).unwrap()
+    }
+}

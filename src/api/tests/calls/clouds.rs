@@ -1,0 +1,367 @@
+//! Are webhooks kept as their customer says, and is nothing else taken?
+
+use actix_web::http::StatusCode;
+use serde_json::{Value, json};
+
+use engine::limits::DESTINATIONS_MAX;
+
+use crate::api::tests::world::{Answer, Credentials, World};
+use crate::config::Config;
+
+const WEBHOOKS: &str = "/management-api/v1/integrate/clouds/webhooks";
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+#[actix_web::test]
+async fn a_webhook_that_says_little_is_told_all_but_results() {
+    let (world, acme) = acme().await;
+    let made = create(
+        &world,
+        &acme,
+        json!({"name": "Here", "url": "https://example.com/in"}),
+    );
+    let made = made.await;
+    assert_eq!(made.status, StatusCode::CREATED);
+    let body = made.json();
+    let path = format!("{WEBHOOKS}/{}", body["id"].as_str().unwrap());
+    assert_eq!(made.header("location"), Some(path.as_str()));
+    let usual = ["TELEMETRY_DATA", "LIFECYCLE", "ERROR"].map(|it| json!({"type": it}));
+    assert_eq!(body["eventTypes"], json!(usual));
+    assert_eq!(body["headers"], json!({}));
+    assert_eq!(body["jsonPayloadEnabled"], false);
+    assert_eq!(body["secretSet"], false);
+    assert_eq!(body["state"], "ROLLOUT_DONE");
+    assert_eq!(body["replaying"], false);
+    let mut shown = world.get(&path, &acme.bearer).await.json();
+    let backlog = json!({"waiting": 0, "deadLetters": 0});
+    assert_eq!(
+        shown.as_object_mut().unwrap().remove("backlog"),
+        Some(backlog)
+    );
+    assert_eq!(shown, body);
+}
+
+#[actix_web::test]
+async fn a_webhook_is_shown_as_it_was_given_but_for_its_secret() {
+    let (world, acme) = acme().await;
+    let made = create(&world, &acme, whole()).await.json();
+    let mut expected = whole();
+    expected.as_object_mut().unwrap().remove("secret");
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(made[name], *value, "{name}");
+    }
+    assert_eq!(made["secretSet"], true);
+    let list = world.get(WEBHOOKS, &acme.bearer).await;
+    assert_eq!(list.json()["items"], json!([made]));
+    assert!(!String::from_utf8_lossy(&list.bytes).contains(SECRET));
+}
+
+#[actix_web::test]
+async fn what_is_secret_in_a_webhook_is_kept_sealed() {
+    let (world, acme) = acme().await;
+    create(&world, &acme, whole()).await;
+    let customer = engine::ids::CustomerId::parse("acme").unwrap();
+    let kept = world.store.chosen_by(customer).await.unwrap();
+    assert_eq!(kept.destinations.len(), 1);
+    let engine::delivery::destination::Target::Webhook(webhook) = &kept.destinations[0].target;
+    let sealed = webhook.headers.iter().map(|header| &header.value);
+    let sealed: Vec<_> = sealed.chain(&webhook.secret).collect();
+    assert_eq!(sealed.len(), 3);
+    for sealed in sealed {
+        for plain in ["Bearer 7b0cf", ":deviceId:", SECRET] {
+            let holds = |window: &[u8]| window == plain.as_bytes();
+            assert!(
+                !sealed.as_bytes().windows(plain.len()).any(holds),
+                "{plain}"
+            );
+        }
+    }
+}
+
+#[actix_web::test]
+async fn what_is_not_said_anew_stays() {
+    let (world, acme) = acme().await;
+    let made = create(&world, &acme, whole()).await.json();
+    let path = format!("{WEBHOOKS}/{}", made["id"].as_str().unwrap());
+    let untouched = world.patch(&path, &acme.bearer, json!({})).await;
+    assert_eq!(
+        without_updated(untouched.json()),
+        without_updated(made.clone())
+    );
+    for (name, value) in [
+        ("name", json!("Other")),
+        ("url", json!("https://example.org/:iccid:")),
+        ("headers", json!({"X-Other": "1"})),
+        ("eventTypes", json!([{"type": "ACTION_RESULT"}])),
+        ("jsonPayloadEnabled", json!(false)),
+    ] {
+        let before = world.get(&path, &acme.bearer).await.json();
+        let amended = world.patch(&path, &acme.bearer, json!({name: value})).await;
+        assert_eq!(amended.status, StatusCode::OK, "{name}");
+        let mut expected = before;
+        expected[name] = value;
+        expected.as_object_mut().unwrap().remove("backlog");
+        assert_eq!(
+            without_updated(amended.json()),
+            without_updated(expected),
+            "{name}"
+        );
+    }
+    for (secret, is_set) in [
+        (json!(null), false),
+        (json!(null), false),
+        (json!(SECRET), true),
+    ] {
+        let amended = world
+            .patch(&path, &acme.bearer, json!({"secret": secret}))
+            .await;
+        assert_eq!(amended.json()["secretSet"], is_set);
+    }
+}
+
+#[actix_web::test]
+async fn every_fault_of_a_new_webhook_is_told_at_once() {
+    let (world, acme) = acme().await;
+    let empty = create(&world, &acme, json!({})).await;
+    faulty(&empty, &[("REQUIRED", "name"), ("REQUIRED", "url")]);
+    let body = json!({
+        "name": " ", "url": "ftp://example.com", "secret": "short", "jsonPayloadEnabled": "yes",
+        "headers": {"Host": "x", "X-Fine": "1", "X-Number": 1, "webhook-id": "1"},
+        "eventTypes": [{"type": "TEST"}, {"type": "ERROR", "only": true}, {}], "colour": "red",
+    });
+    let refused = create(&world, &acme, body).await;
+    let expected = [
+        ("INVALID_VALUE", "eventTypes[0].type"),
+        ("INVALID_VALUE", "headers.Host"),
+        ("INVALID_VALUE", "headers.webhook-id"),
+        ("INVALID_VALUE", "name"),
+        ("INVALID_VALUE", "secret"),
+        ("INVALID_VALUE", "url"),
+        ("REQUIRED", "eventTypes[2].type"),
+        ("UNKNOWN_PROPERTY", "colour"),
+        ("UNKNOWN_PROPERTY", "eventTypes[1].only"),
+        ("WRONG_TYPE", "headers.X-Number"),
+        ("WRONG_TYPE", "jsonPayloadEnabled"),
+    ];
+    faulty(&refused, &expected);
+    let none = json!({"name": "x", "url": "https://example.com", "eventTypes": []});
+    let refused = create(&world, &acme, none).await;
+    faulty(&refused, &[("INVALID_VALUE", "eventTypes")]);
+    let list = world.get(WEBHOOKS, &acme.bearer).await.json();
+    assert_eq!(list["items"], json!([]), "nothing was kept");
+}
+
+#[actix_web::test]
+async fn every_fault_of_an_amendment_is_told_at_once_and_nothing_changes() {
+    let (world, acme) = acme().await;
+    let made = create(&world, &acme, whole()).await.json();
+    let path = format!("{WEBHOOKS}/{}", made["id"].as_str().unwrap());
+    let body = json!({
+        "name": null, "url": null, "headers": null, "eventTypes": null, "id": "x",
+        "jsonPayloadEnabled": null, "secret": "x", "state": "INTEGRATION_ACTIVE", "tint": null,
+    });
+    let refused = world.patch(&path, &acme.bearer, body).await;
+    let expected = [
+        ("INVALID_VALUE", "secret"),
+        ("READ_ONLY", "id"),
+        ("READ_ONLY", "state"),
+        ("UNKNOWN_PROPERTY", "tint"),
+        ("WRONG_TYPE", "eventTypes"),
+        ("WRONG_TYPE", "headers"),
+        ("WRONG_TYPE", "jsonPayloadEnabled"),
+        ("WRONG_TYPE", "name"),
+        ("WRONG_TYPE", "url"),
+    ];
+    faulty(&refused, &expected);
+    let kept = world.get(WEBHOOKS, &acme.bearer).await.json();
+    assert_eq!(kept["items"], json!([made]));
+}
+
+#[actix_web::test]
+async fn headers_that_differ_in_case_alone_are_one_header_twice() {
+    let (world, acme) = acme().await;
+    let mut body = whole();
+    body["headers"] = json!({"X-Key": "1", "x-key": "2"});
+    faulty(
+        &create(&world, &acme, body).await,
+        &[("INVALID_VALUE", "headers")],
+    );
+}
+
+#[actix_web::test]
+async fn a_url_that_leads_where_it_must_not_is_refused_unless_the_operator_allows_it() {
+    let (world, acme) = acme().await;
+    let allowing = World::with(Config {
+        allow_private_destinations: true,
+        ..Config::of_defaults()
+    });
+    let allowed = allowing.customer("acme", &["all"]).await;
+    for url in [
+        "http://example.com/",
+        "https://localhost/",
+        "https://127.0.0.1/",
+        "https://[::1]/",
+        "https://[::ffff:127.0.0.1]/",
+        "https://2130706433/",
+        "https://10.0.0.7/",
+        "https://169.254.169.254/latest/meta-data",
+    ] {
+        let body = json!({"name": "x", "url": url});
+        let refused = create(&world, &acme, body.clone()).await;
+        faulty(&refused, &[("INVALID_VALUE", "url")]);
+        let taken = create(&allowing, &allowed, body).await;
+        assert_eq!(taken.status, StatusCode::CREATED, "{url}");
+    }
+    for url in [
+        "https://me:secret@example.com/",
+        "ftp://example.com/",
+        "/in",
+        "https://",
+    ] {
+        let body = json!({"name": "x", "url": url});
+        let refused = create(&allowing, &allowed, body).await;
+        faulty(&refused, &[("INVALID_VALUE", "url")]);
+    }
+}
+
+#[actix_web::test]
+async fn a_customer_has_no_more_webhooks_than_one_may_have() {
+    let (world, acme) = acme().await;
+    let umbrella = world.customer("umbrella", &["all"]).await;
+    for number in 0..DESTINATIONS_MAX {
+        let made = create(&world, &acme, named(&number.to_string())).await;
+        assert_eq!(made.status, StatusCode::CREATED);
+    }
+    let refused = create(&world, &acme, named("one more")).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT);
+    assert_eq!(refused.faults()[0].0, "TOO_MANY_DESTINATIONS");
+    let others = create(&world, &umbrella, named("first")).await;
+    assert_eq!(others.status, StatusCode::CREATED);
+    let second = format!("{WEBHOOKS}?page=2&pageSize=15");
+    let second = world.get(&second, &acme.bearer).await.json();
+    let names = second["items"].as_array().unwrap().iter();
+    let names: Vec<_> = names.map(|item| item["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["15", "16", "17", "18", "19"]);
+    assert_eq!(second["pageAmount"], 2);
+    let last = &second["items"][4]["id"];
+    let last = format!("{WEBHOOKS}/{}", last.as_str().unwrap());
+    let removed = world.delete(&last, &acme.bearer);
+    assert_eq!(removed.await.status, StatusCode::NO_CONTENT);
+    let made = create(&world, &acme, named("one more")).await;
+    assert_eq!(made.status, StatusCode::CREATED);
+}
+
+#[actix_web::test]
+async fn a_webhook_that_is_removed_is_not_found_any_more() {
+    let (world, acme) = acme().await;
+    let made = create(&world, &acme, whole()).await.json();
+    let path = format!("{WEBHOOKS}/{}", made["id"].as_str().unwrap());
+    let removed = world.delete(&path, &acme.bearer).await;
+    assert_eq!(removed.status, StatusCode::NO_CONTENT);
+    for answer in [
+        world.get(&path, &acme.bearer).await,
+        world.delete(&path, &acme.bearer).await,
+        world.patch(&path, &acme.bearer, json!({})).await,
+        world
+            .post(&format!("{path}/restart"), &acme.bearer, json!({}))
+            .await,
+        world
+            .post(&format!("{path}/test"), &acme.bearer, json!({}))
+            .await,
+        world
+            .get(&format!("{path}/deadletters"), &acme.bearer)
+            .await,
+        world
+            .post(
+                &format!("{path}/deadletters/replay"),
+                &acme.bearer,
+                json!({}),
+            )
+            .await,
+    ] {
+        assert_eq!(answer.status, StatusCode::NOT_FOUND);
+        assert_eq!(answer.faults()[0].0, "NOT_FOUND");
+    }
+    let list = world.get(WEBHOOKS, &acme.bearer).await.json();
+    assert_eq!(list["items"], json!([]));
+}
+
+#[actix_web::test]
+async fn a_webhook_that_has_not_failed_goes_on_when_it_is_restarted_or_replayed() {
+    let (world, acme) = acme().await;
+    let made = create(&world, &acme, whole()).await.json();
+    let path = format!("{WEBHOOKS}/{}", made["id"].as_str().unwrap());
+    let restarted = world
+        .post(&format!("{path}/restart"), &acme.bearer, json!({}))
+        .await;
+    assert_eq!(restarted.status, StatusCode::OK);
+    assert_eq!(restarted.json(), made);
+    let letters = world
+        .get(&format!("{path}/deadletters"), &acme.bearer)
+        .await;
+    assert_eq!(letters.json(), json!({"items": []}));
+    let replay = format!("{path}/deadletters/replay");
+    let replayed = world.post(&replay, &acme.bearer, json!({}));
+    let replayed = replayed.await;
+    assert_eq!(replayed.status, StatusCode::ACCEPTED);
+    assert_eq!(
+        replayed.json()["backlog"],
+        json!({"waiting": 0, "deadLetters": 0})
+    );
+}
+
+#[actix_web::test]
+async fn a_cursor_that_none_was_given_as_is_refused() {
+    let (world, acme) = acme().await;
+    let made = create(&world, &acme, whole()).await.json();
+    let path = format!("{WEBHOOKS}/{}/deadletters", made["id"].as_str().unwrap());
+    for cursor in ["x", "-1", "1.5", "99999999999999999999"] {
+        let refused = world
+            .get(&format!("{path}?cursor={cursor}"), &acme.bearer)
+            .await;
+        faulty(&refused, &[("INVALID_VALUE", "cursor")]);
+    }
+    let behind = world
+        .get(&format!("{path}?cursor=7&pageSize=1"), &acme.bearer)
+        .await;
+    assert_eq!(behind.json(), json!({"items": []}));
+}
+
+async fn acme() -> (World, Credentials) {
+    let world = World::new();
+    let acme = world.customer("acme", &["all"]).await;
+    (world, acme)
+}
+
+async fn create(world: &World, by: &Credentials, body: Value) -> Answer {
+    world.post(WEBHOOKS, &by.bearer, body).await
+}
+
+fn named(name: &str) -> Value {
+    json!({"name": name, "url": "https://example.com/"})
+}
+
+/// A webhook that says everything.
+fn whole() -> Value {
+    json!({
+        "name": "Warehouse",
+        "url": "https://example.com/in/:deviceId:?sim=:iccid:",
+        "headers": {"Authorization": "Bearer 7b0cf", "X-Device": ":deviceId:"},
+        "eventTypes": [{"type": "TELEMETRY_DATA"}, {"type": "ACTION_RESULT"}],
+        "jsonPayloadEnabled": true,
+        "secret": SECRET,
+    })
+}
+
+fn without_updated(mut body: Value) -> Value {
+    body.as_object_mut().unwrap().remove("updated");
+    body
+}
+
+/// Holds a refusal to exactly these faults.
+fn faulty(answer: &Answer, expected: &[(&str, &str)]) {
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+    let mut told = answer.faults();
+    told.sort();
+    let owned = |(code, field): &(&str, &str)| ((*code).to_owned(), (*field).to_owned());
+    assert_eq!(told, expected.iter().map(owned).collect::<Vec<_>>());
+}

@@ -1,0 +1,213 @@
+//! Is what is shown of webhooks, and what is posted to them, as the document says?
+
+use serde_json::{Value, json};
+
+use actors::post::Tested;
+use engine::action::{Outcome, Payload, Protocol, Status};
+use engine::delivery::body::{render, render_test};
+use engine::delivery::destination::{
+    Destination, DestinationState, EventTypes, Header, JsonPayload, Replay, Target, Webhook,
+};
+use engine::delivery::letter::{Backlog, DeadLetter, Sequence, Waiting};
+use engine::event::{
+    Cause, Conclusion, Event, EventType, Failure, Happening, Lifecycle, PayloadKept, Speaker,
+    Telemetry,
+};
+use engine::ids::{
+    ActionId, CustomerId, DestinationId, DeviceId, DeviceKey, EntryId, EventId, Iccid, Imsi,
+};
+use engine::moment::Timestamp;
+use engine::sealed::Sealed;
+
+use super::document::judge::faults;
+use super::document::shown;
+use super::golden;
+use crate::api::clouds::letters::{LetterBody, LettersBody};
+use crate::api::clouds::{FollowedBody, TestedBody, WebhookBody};
+
+const NOON: Timestamp = Timestamp::from_ms(1_795_521_600_000);
+
+#[test]
+fn a_webhook() {
+    let body = WebhookBody::of(&warehouse(), |_, _, sealed| opened(sealed));
+    golden::check("webhook", &body);
+}
+
+#[test]
+fn a_webhook_in_failure_whose_headers_do_not_open() {
+    let failed = Destination {
+        state: DestinationState::Failed,
+        replay: Replay::UnderWay,
+        updated_at: NOON.plus_s(7),
+        ..warehouse()
+    };
+    let backlog = Backlog {
+        waiting: 12,
+        dead: 1_000_000,
+    };
+    let body = FollowedBody::of(&failed, backlog, |_, _, _| None);
+    golden::check("webhook_followed", &body);
+}
+
+#[test]
+fn what_came_of_a_test() {
+    let taken = Tested {
+        accepted: true,
+        status: Some(204),
+        message: "the endpoint answered 204".to_owned(),
+    };
+    golden::check("webhook_tested", &TestedBody::of(taken));
+    let unheard = Tested {
+        accepted: false,
+        status: None,
+        message: "there was no answer in time".to_owned(),
+    };
+    golden::check("webhook_unreachable", &TestedBody::of(unheard));
+}
+
+#[test]
+fn dead_letters() {
+    let event = registered();
+    let letter = DeadLetter {
+        waiting: Waiting {
+            sequence: Sequence(4_711),
+            device: event.device,
+            event: event.id,
+            event_type: EventType::Lifecycle,
+        },
+        tries: 5,
+        at: NOON.plus_s(1_770),
+        why: "the endpoint answered 503".into(),
+    };
+    let items = vec![
+        LetterBody::of(&letter, Some(&event)),
+        LetterBody::of(&letter, None),
+    ];
+    let body = LettersBody::of(items, Some(Sequence(4_711)));
+    golden::check("dead_letters", &body);
+}
+
+#[test]
+fn every_event_is_as_described_and_no_more() {
+    let document = shown();
+    let failed = Failure {
+        entry: EntryId::from_bytes([1; 16]),
+        message: "Translator[UserPayloadError]".into(),
+        description: "A payload cannot be decoded: it is no SenML.".into(),
+        payload: PayloadKept::Yes,
+    };
+    let outcome = Outcome {
+        code: Some("205".into()),
+        payload: Some(Payload::Text("21.5".into())),
+        ..Outcome::default()
+    };
+    let concluded = Conclusion {
+        action: ActionId::from_bytes([2; 16]),
+        protocol: Protocol::Lwm2m,
+        status: Status::Succeeded,
+        outcome: Some(outcome),
+    };
+    let told = [
+        ("telemetryData", render(&event(telemetry()))),
+        ("lifecycle", render(&registered())),
+        (
+            "error",
+            render(&event(Happening::Failure(Box::new(failed)))),
+        ),
+        (
+            "actionResult",
+            render(&event(Happening::Concluded(Box::new(concluded)))),
+        ),
+        (
+            "testMessage",
+            render_test(&EventId::from_bytes([4; 16]), NOON),
+        ),
+    ];
+    let described = document["webhooks"].as_object().unwrap();
+    assert_eq!(described.len(), told.len());
+    for (name, body) in told {
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        let content = &described[name]["post"]["requestBody"]["content"];
+        let schema = &content["application/json"]["schema"];
+        assert!(schema["$ref"].is_string(), "{name}");
+        assert_eq!(faults(&document, schema, &body), [""; 0], "{name}: {body}");
+    }
+}
+
+#[test]
+fn an_event_of_another_type_is_not_as_described() {
+    let document = shown();
+    let schema = json!({ "$ref": "#/components/schemas/WebhookTelemetryData" });
+    let body: Value = serde_json::from_slice(&render(&registered())).unwrap();
+    assert!(!faults(&document, &schema, &body).is_empty());
+}
+
+fn warehouse() -> Destination {
+    let header = |name: &str, value: &str| Header {
+        name: name.into(),
+        value: sealed(value),
+    };
+    let webhook = Webhook {
+        url: "https://example.com/in/:deviceId:".into(),
+        headers: Box::new([
+            header("X-Device", ":deviceId:"),
+            header("Authorization", "Bearer 7b0cf"),
+        ]),
+        secret: Some(sealed("whsec_secret")),
+        json: JsonPayload::Parsed,
+    };
+    Destination {
+        id: DestinationId::parse("01935c5a-0000-7000-8000-000000000001").unwrap(),
+        customer: acme(),
+        name: "Warehouse".into(),
+        target: Target::Webhook(webhook),
+        wants: EventTypes::usual(),
+        state: DestinationState::RolledOut,
+        replay: Replay::None,
+        created_at: NOON,
+        updated_at: NOON,
+    }
+}
+
+fn telemetry() -> Happening {
+    let path = engine::Path::resource(3303, 0, 5700);
+    Happening::Telemetry(Telemetry {
+        source: Protocol::Lwm2m,
+        cause: Cause::Send,
+        measured_at: Some(NOON.plus_s(-60)),
+        values: [(path, engine::Value::Float(21.5))].into(),
+    })
+}
+
+fn registered() -> Event {
+    event(Happening::Lifecycle(Lifecycle::Registered))
+}
+
+fn event(happening: Happening) -> Event {
+    let device = DeviceId::parse("meter-7").unwrap();
+    Event {
+        id: EventId::parse("01935c5a-0000-7000-8000-000000000003").unwrap(),
+        customer: acme(),
+        device: DeviceKey::of(&acme(), &device),
+        speaker: Speaker {
+            device,
+            iccid: Iccid::parse("8988280666000000001").unwrap(),
+            imsi: Some(Imsi::parse("901405100000001").unwrap()),
+            ip: Some("10.0.0.7".parse().unwrap()),
+        },
+        at: NOON,
+        happening,
+    }
+}
+
+fn acme() -> CustomerId {
+    CustomerId::parse("acme").unwrap()
+}
+
+fn sealed(text: &str) -> Sealed {
+    Sealed::from_bytes(text.as_bytes().into())
+}
+
+fn opened(sealed: &Sealed) -> Option<String> {
+    String::from_utf8(sealed.as_bytes().to_vec()).ok()
+}
