@@ -14,6 +14,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
+use engine::delivery::address::policy::Policy;
+use engine::delivery::forwarding::DeliveryRules;
 use engine::limits::Limits;
 
 use crate::telemetry::{Filter, LogFormat};
@@ -173,6 +175,20 @@ settings! {
     log_retention_days: u32 = "30", Number, parse::number(1..=3_650);
     /// What devices said is removed after this.
     history_retention_days: u32 = "7", Number, parse::number(1..=3_650);
+    /// Whether events may be delivered to private addresses and over plain HTTP.
+    allow_private_destinations: bool = "false", Switch, parse::switch;
+    /// Waits between the tries of a delivery, at most 16; there is one try more than waits.
+    delivery_retry_ms: Vec<u32> = "150000,180000,420000,1020000", List, parse::delivery_waits;
+    /// How long a destination may take to answer a delivery.
+    delivery_timeout_ms: u32 = "20000", Number, parse::number(1..=600_000);
+    /// Deliveries that may be under way to one destination.
+    delivery_parallel_max: u32 = "64", Number, parse::number(1..=1_024);
+    /// Events that may wait for one destination; beyond them its oldest go to its dead letters.
+    delivery_backlog_max: u64 = "5000000", Number, parse::number(1..=1_000_000_000);
+    /// Dead letters are removed after this.
+    dead_letter_retention_days: u32 = "7", Number, parse::number(1..=3_650);
+    /// Certificates that destinations may show beside those of public authorities, a PEM file.
+    delivery_ca_file: Option<PathBuf> = "", Text, parse::optional(parse::path);
     /// Memory the store may use for its cache, in MiB.
     store_cache_mib: u32 = "256", Number, parse::number(16..=1_048_576);
     /// Batches that may wait for the disk; beyond them callers get 503 and devices 5.03.
@@ -199,20 +215,6 @@ const NOT_YET: &[Row] = &[
         Kind::Text,
         "Where bare UDP devices are heard.",
         |text| parse::address(text).map(drop),
-    ),
-    Row::later(
-        "allow_private_destinations",
-        "false",
-        Kind::Switch,
-        "Whether events may be delivered to private addresses.",
-        |text| parse::switch(text).map(drop),
-    ),
-    Row::later(
-        "delivery_retry_ms",
-        "150000,180000,420000,1020000",
-        Kind::List,
-        "Waits between the tries of a delivery.",
-        |text| parse::waits(text).map(drop),
     ),
     Row::later(
         "sms_retry_ms",
@@ -284,6 +286,28 @@ impl Config {
             waiting_max: self.waiting_max,
             action_expiry_ms: i64::from(self.action_expiry_s) * 1_000,
             awake_window_ms: i64::from(self.awake_window_ms),
+        }
+    }
+
+    /// Where events may be delivered to.
+    pub fn policy(&self) -> Policy {
+        match self.allow_private_destinations {
+            true => Policy::PrivateAllowed,
+            false => Policy::PublicOnly,
+        }
+    }
+
+    /// How events are delivered.
+    pub fn delivery_rules(&self) -> DeliveryRules {
+        DeliveryRules {
+            waits_ms: self
+                .delivery_retry_ms
+                .iter()
+                .copied()
+                .map(i64::from)
+                .collect(),
+            parallel_max: self.delivery_parallel_max as usize,
+            backlog_max: self.delivery_backlog_max,
         }
     }
 

@@ -3,6 +3,7 @@
 pub mod api;
 pub mod cli;
 pub mod config;
+pub mod deliveries;
 pub mod demo;
 pub mod load;
 pub mod operator;

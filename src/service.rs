@@ -15,7 +15,9 @@ use actors::arbiters::Arbiters;
 use actors::clock::Clock;
 use actors::home::HomeParts;
 use actors::logging::{KeptFor, Logging};
+use actors::post::Post;
 use actors::socket;
+use actors::terms::Book;
 use actors::web::{self, Drain, Listening, Web};
 use engine::device::{NameTrust, Patience, Rules};
 use store::sealed::{KeyError, MasterKey};
@@ -25,6 +27,7 @@ use tracing::{info, warn};
 
 use crate::api::{self, State};
 use crate::config::{Config, cores};
+use crate::deliveries::{self, DeliveryError};
 use crate::operator::OperatorToken;
 use crate::tls::{self, TlsError};
 
@@ -51,6 +54,9 @@ pub enum StartError {
     /// The operator's token cannot be had.
     #[error("the operator token: {0}")]
     OperatorToken(io::Error),
+    /// Nothing could be delivered.
+    #[error(transparent)]
+    Delivery(#[from] DeliveryError),
     /// The certificate or its key cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -87,22 +93,27 @@ impl Service {
             source,
         })?;
         let store: Arc<dyn Store> = Arc::new(SledStore::open(store_options(config))?);
-        let master_key = master_key(config)?;
+        let master_key = Arc::new(master_key(config)?);
         let operator = OperatorToken::load_or_make(config).map_err(StartError::OperatorToken)?;
         let clock = Clock::new();
+        let shared = (Arc::clone(&store), Arc::clone(&master_key));
+        let delivering = deliveries::parts(config, clock.clone(), shared.0, shared.1)?;
         let epoch = store.take_over().await?;
         let doors = Doors::open(config)?;
         let logging = Logging::new(clock.clone(), Arc::clone(&store), kept_for(config)).start();
+        let chosen = store.all_chosen().await?;
         let parts = HomeParts {
             clock: clock.clone(),
             store: Arc::clone(&store),
-            rules: Arc::new(rules(config)),
+            terms: Book::of(&Arc::new(rules(config)), &chosen),
             epoch,
         };
         let arbiters = Arbiters::start(parts, doors.sockets, &logging);
-        let devices = arbiters.devices();
+        let destinations = chosen.into_iter().flat_map(|it| it.destinations);
+        let post = Post::start(delivering, destinations.collect());
+        let doors_within = (arbiters.devices(), post);
         let operator_token_path = operator.path.clone();
-        let state = State::new(config, store, devices, clock, master_key, operator);
+        let state = State::new(config, store, doors_within, clock, master_key, operator);
         let web = start_web(doors.listening, &state).map_err(refused("HTTP", doors.http))?;
         state.set_ready();
         Ok(Self {
@@ -252,10 +263,12 @@ fn kept_for(config: &Config) -> KeptFor {
         actions_ms: days(config.action_retention_days),
         entries_ms: days(config.log_retention_days),
         events_ms: days(config.history_retention_days),
+        letters_ms: days(config.dead_letter_retention_days),
     }
 }
 
-fn rules(config: &Config) -> Rules {
+/// What holds for every device, as it is configured.
+pub(crate) fn rules(config: &Config) -> Rules {
     let patience = Patience {
         ack_timeout_ms: config.coap_ack_timeout_ms,
         max_retransmit: config.coap_max_retransmit,

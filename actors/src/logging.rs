@@ -48,6 +48,8 @@ pub struct KeptFor {
     pub entries_ms: i64,
     /// What devices said, in milliseconds.
     pub events_ms: i64,
+    /// What destinations did not take, in milliseconds.
+    pub letters_ms: i64,
 }
 
 /// The keeper of the log.
@@ -208,6 +210,7 @@ fn retention(kept_for: &KeptFor, now: Timestamp) -> Retention {
         events_before: now.plus_ms(-kept_for.events_ms),
         tokens_before: now,
         promises_before: now.plus_ms(-PROMISE_RETENTION_MS),
+        letters_before: now.plus_ms(-kept_for.letters_ms),
     }
 }
 
@@ -229,6 +232,7 @@ mod tests {
             actions_ms: 1,
             entries_ms: 20,
             events_ms: 300,
+            letters_ms: 4_000,
         };
         let day_ms = 86_400_000;
         let now = Timestamp::from_ms(100 * day_ms);
@@ -236,6 +240,7 @@ mod tests {
         assert_eq!(retention.actions_before, now.plus_ms(-1));
         assert_eq!(retention.entries_before, now.plus_ms(-20));
         assert_eq!(retention.events_before, now.plus_ms(-300));
+        assert_eq!(retention.letters_before, now.plus_ms(-4_000));
         assert_eq!(retention.tokens_before, now);
         let a_day_ago = Timestamp::from_ms(99 * day_ms);
         assert_eq!(retention.promises_before, a_day_ago);

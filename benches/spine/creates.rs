@@ -8,6 +8,7 @@ use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use actix_web::web::ServiceConfig;
+use actors::post::Post;
 use actors::web::{self, Listening, Web};
 use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
 use engine::change::{Batch, Change, Owner};
@@ -19,6 +20,7 @@ use engine::ids::{ClientId, TraceId};
 use engine::terms::Terms;
 use signalbox::api::{self, State};
 use signalbox::config::{self, Config};
+use signalbox::deliveries;
 use signalbox::operator::OperatorToken;
 use signalbox::telemetry;
 use store::Store;
@@ -138,9 +140,12 @@ pub(crate) fn serve(config: &Config, shelf: &Shelf, store: Arc<dyn Store>, line:
         digest: SecretDigest::of(TOKEN),
         path: None,
     };
-    let key = MasterKey::from_bytes(&[7; 32]);
-    let devices = line.devices.clone();
-    let state = State::new(config, store, devices, shelf.clock.clone(), key, operator);
+    let key = Arc::new(MasterKey::from_bytes(&[7; 32]));
+    let clock = shelf.clock.clone();
+    let delivering = deliveries::parts(config, clock.clone(), Arc::clone(&store), Arc::clone(&key));
+    let delivering = delivering.expect("the defaults can be delivered with");
+    let doors = (line.devices.clone(), Post::start(delivering, Vec::new()));
+    let state = State::new(config, store, doors, clock, key, operator);
     state.set_ready();
     let listener = web::open(config.http).expect("a port is free");
     let address = listener.local_addr().expect("a listener has an address");

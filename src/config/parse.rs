@@ -71,6 +71,28 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
     text.parse().map_err(|_| "must be true or false".to_owned())
 }
 
+/// The most waits between the tries of a delivery: many small ones are an outage of a destination
+/// that is knocked at all the time.
+const DELIVERY_WAITS_MAX: usize = 16;
+
+/// The longest wait between two tries of a delivery: by then its dead letters are removed.
+const DELIVERY_WAIT_MS_MAX: u32 = 7 * 86_400_000;
+
+/// Waits between the tries of a delivery; none where the text is empty.
+pub(super) fn delivery_waits(text: &str) -> Result<Vec<u32>, String> {
+    let is_wait = |wait: &u32| *wait <= DELIVERY_WAIT_MS_MAX;
+    let wait = |wait: &str| wait.trim().parse().ok().filter(is_wait);
+    let waits = text.split(',').filter(|_| !text.trim().is_empty());
+    let waits: Option<Vec<u32>> = waits.map(wait).collect();
+    let waits = waits.filter(|waits| waits.len() <= DELIVERY_WAITS_MAX);
+    waits.ok_or_else(|| {
+        format!(
+            "must be at most {DELIVERY_WAITS_MAX} whole numbers from 0 to {DELIVERY_WAIT_MS_MAX} \
+             with commas between them"
+        )
+    })
+}
+
 /// Milliseconds with commas between them.
 pub(super) fn waits(text: &str) -> Result<Vec<u64>, String> {
     let wait = |wait: &str| wait.trim().parse().ok();

@@ -182,6 +182,24 @@ fn what_is_shown_can_be_read_again() {
 }
 
 #[test]
+fn the_waits_between_tries_are_few_and_bounded_and_may_be_none() {
+    let waits = |text: &str| {
+        let mut layers = Layers::of_defaults();
+        layers.add_flags(vec![("delivery_retry_ms", text.to_owned())]);
+        let config = Config::of(&layers, Faults::default());
+        config.ok().map(|config| config.delivery_retry_ms)
+    };
+    assert_eq!(waits(""), Some(vec![]));
+    assert_eq!(waits("100, 0,604800000"), Some(vec![100, 0, 604_800_000]));
+    assert_eq!(waits(&["1"; 16].join(",")), Some(vec![1; 16]));
+    for refused in ["x", "1,", "-1", "604800001", "1.5", &["1"; 17].join(",")] {
+        assert_eq!(waits(refused), None, "{refused}");
+    }
+    let usual = Config::of_defaults().delivery_retry_ms;
+    assert_eq!(usual, [150_000, 180_000, 420_000, 1_020_000]);
+}
+
+#[test]
 fn a_variable_with_our_prefix_that_is_no_setting_is_shown_and_not_refused() {
     let mut layers = Layers::of_defaults();
     let faults = layers.add_environment(variables(&[("SIGNALBOX_SERVICE_HOST", "10.0.0.1")]));

@@ -1,0 +1,103 @@
+//! With what are events delivered? What the configuration says, read and checked before anything
+//! starts.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actors::clock::Clock;
+use actors::http::{Http, HttpError, Outbound};
+use actors::post::PostParts;
+use store::Store;
+use store::sealed::MasterKey;
+
+use crate::config::Config;
+
+/// Why nothing could be delivered.
+#[derive(Debug, thiserror::Error)]
+pub enum DeliveryError {
+    /// The file of certificates cannot be read.
+    #[error("the certificates of destinations, {path}: {source}")]
+    CaFile {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Calls cannot be made.
+    #[error("deliveries: {0}")]
+    Http(#[from] HttpError),
+}
+
+/// All that is delivered with.
+pub fn parts(
+    config: &Config,
+    clock: Clock,
+    store: Arc<dyn Store>,
+    master_key: Arc<MasterKey>,
+) -> Result<PostParts, DeliveryError> {
+    let policy = config.policy();
+    Ok(PostParts {
+        clock,
+        store,
+        http: Http::new(outbound(config)?)?,
+        policy,
+        master_key,
+        rules: Arc::new(config.delivery_rules()),
+    })
+}
+
+fn outbound(config: &Config) -> Result<Outbound, DeliveryError> {
+    let authorities = config.delivery_ca_file.as_ref().map(|path| {
+        std::fs::read(path).map_err(|source| DeliveryError::CaFile {
+            path: path.clone(),
+            source,
+        })
+    });
+    let usual = Outbound::under(config.policy());
+    let timeout = Duration::from_millis(u64::from(config.delivery_timeout_ms));
+    Ok(Outbound {
+        timeout,
+        connect_timeout: usual.connect_timeout.min(timeout),
+        authorities: authorities.transpose()?,
+        ..usual
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::delivery::address::policy::Policy;
+
+    use super::*;
+
+    #[test]
+    fn private_addresses_are_called_only_where_the_operator_allows_it() {
+        let usual = outbound(&Config::of_defaults()).unwrap();
+        assert_eq!(usual.policy, Policy::PublicOnly);
+        assert_eq!(usual.timeout, Duration::from_secs(20));
+        assert!(usual.authorities.is_none());
+        let allowed = Config {
+            allow_private_destinations: true,
+            delivery_timeout_ms: 50,
+            ..Config::of_defaults()
+        };
+        let allowed = outbound(&allowed).unwrap();
+        assert_eq!(allowed.policy, Policy::PrivateAllowed);
+        let timeouts = (allowed.timeout, allowed.connect_timeout);
+        assert_eq!(
+            timeouts,
+            (Duration::from_millis(50), Duration::from_millis(50))
+        );
+    }
+
+    #[test]
+    fn a_file_of_certificates_that_is_not_there_is_named() {
+        let config = Config {
+            delivery_ca_file: Some("/nowhere/authorities.pem".into()),
+            ..Config::of_defaults()
+        };
+        let told = outbound(&config).unwrap_err().to_string();
+        assert!(told.contains("/nowhere/authorities.pem"), "{told}");
+    }
+}
