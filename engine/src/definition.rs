@@ -3,17 +3,10 @@
 use protocol::lwm2m::model::Object;
 use protocol::lwm2m::model::catalog::Catalog;
 use protocol::lwm2m::model::definition::{self, Fault};
-use protocol::lwm2m::value::DataType;
 use protocol::lwm2m::version::Version;
 
 use crate::ids::CustomerId;
 use crate::moment::Timestamp;
-
-/// Bounds the XML of one definition, in bytes.
-pub const XML_BYTES_MAX: usize = definition::BYTES_MAX;
-
-/// Bounds the resources of one object.
-pub const RESOURCES_MAX: usize = definition::RESOURCES_MAX;
 
 /// Names a customer's definition of a version of an object.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -94,9 +87,4 @@ pub(crate) fn catalog_of(definitions: &[Definition]) -> (Catalog, Vec<Definition
     });
     let catalog = Catalog::with(read);
     (catalog, unreadable)
-}
-
-/// The words for the types of values.
-pub fn data_type_words() -> Vec<&'static str> {
-    DataType::ALL.map(DataType::as_str).to_vec()
 }

@@ -30,6 +30,7 @@ pub mod setting;
 pub mod terms;
 
 pub use protocol::coap::code::Code;
+pub use protocol::lwm2m::model;
 pub use protocol::lwm2m::path::Path;
-pub use protocol::lwm2m::value::{ObjectLink, Value};
+pub use protocol::lwm2m::value::{DataType, ObjectLink, Value};
 pub use protocol::lwm2m::version::Version;

@@ -1,0 +1,261 @@
+//! The objects a customer defines: OMA XML, beside what the registry of OMA has.
+
+pub(super) mod described;
+
+use actix_web::http::header::{ACCEPT, HeaderMap, LOCATION, VARY};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, web};
+use serde::Serialize;
+
+use engine::Version;
+use engine::definition::{Definition, DefinitionId, Read};
+use engine::directory::Refusal;
+use engine::directory::definition::{Put, put_definition, remove_definition};
+use engine::model::definition::{BYTES_MAX, Fault as XmlFault, Kind};
+use engine::model::{Instances, Object, Operations, Resource};
+
+use super::Api;
+use super::access::Caller;
+use super::body::{Raw, essence};
+use super::error::{Failure, Fault};
+use super::page::PageBody;
+use super::records::settle;
+use super::segment::{At, ObjectNumber};
+
+/// The media type of a definition.
+const XML: &str = "application/xml";
+
+/// What else XML is called.
+const XML_TOO: &str = "text/xml";
+
+/// A definition in a list, and as it answers whoever puts it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DefinitionBody {
+    object_id: u16,
+    version: String,
+    /// None if the XML cannot be read any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_count: Option<usize>,
+    updated: String,
+}
+
+/// All that a definition says.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WholeDefinitionBody {
+    #[serde(flatten)]
+    definition: DefinitionBody,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    multiple_instances: Option<bool>,
+    resources: Vec<ResourceBody>,
+}
+
+/// A resource that a definition describes.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ResourceBody {
+    resource_id: u16,
+    name: String,
+    operations: Vec<&'static str>,
+    multiple_instances: bool,
+    mandatory: bool,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    data_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    units: Option<String>,
+}
+
+/// PUT: puts a definition of one version of an object.
+pub(super) async fn put(
+    caller: Caller,
+    raw: Raw,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    if ![XML, XML_TOO].contains(&raw.media_type.as_str()) {
+        return Err(Failure::unsupported_media(XML));
+    }
+    if raw.bytes.len() > BYTES_MAX {
+        return Err(Failure::body_too_large());
+    }
+    let read = Read::of(&raw.bytes);
+    let read = read.map_err(|faults| Failure::invalid(faults.into_iter().map(told).collect()))?;
+    // One after the other, so that no two callers find the last place free.
+    let turn = api.changing_definitions.lock().await;
+    let (definition, put) = settle(&*api.store, async || {
+        let customer = caller.customer.clone();
+        let others = api.store.chosen_by(customer.clone()).await?.definitions;
+        let moment = api.clock.moment();
+        Ok(put_definition(&moment, customer, &others, &read)?)
+    })
+    .await?;
+    drop(turn);
+    api.devices.take_terms(caller.customer).await?;
+    let mut answer = match put {
+        Put::Made => HttpResponse::Created(),
+        Put::Replaced | Put::Unchanged => HttpResponse::Ok(),
+    };
+    let DefinitionId {
+        object, version, ..
+    } = &definition.id;
+    let at = format!("/management-api/v1/lwm2m/objects/{object}/{version}");
+    Ok(answer
+        .insert_header((LOCATION, at))
+        .json(DefinitionBody::of(&definition, Some(read.object()))))
+}
+
+/// GET: lists the definitions of the caller by object and version.
+pub(super) async fn list(caller: Caller, api: web::Data<Api>) -> Result<HttpResponse, Failure> {
+    let mut definitions = api.store.chosen_by(caller.customer).await?.definitions;
+    definitions.sort_by_key(|it| (it.id.object, it.id.version));
+    let shown = |definition: &Definition| {
+        let read = definition.read().ok();
+        DefinitionBody::of(definition, read.as_ref().map(Read::object))
+    };
+    let items = definitions.iter().map(shown).collect();
+    Ok(HttpResponse::Ok().json(PageBody::whole(items)))
+}
+
+/// GET one: what it says, or the XML as it was put.
+pub(super) async fn show(
+    caller: Caller,
+    At(object): At<ObjectNumber>,
+    At(version): At<Version>,
+    request: HttpRequest,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let found = api.store.definition(id(caller, object, version)).await?;
+    let definition = found.ok_or(Refusal::DefinitionUnknown)?;
+    if wants_xml(request.headers()) {
+        let text = String::from(definition.xml);
+        return Ok(varying().content_type(XML).body(text));
+    }
+    Ok(varying().json(WholeDefinitionBody::of(&definition)))
+}
+
+/// DELETE: removes a definition.
+pub(super) async fn delete(
+    caller: Caller,
+    At(object): At<ObjectNumber>,
+    At(version): At<Version>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    let customer = caller.customer.clone();
+    let id = id(caller, object, version);
+    settle(&*api.store, async || {
+        let found = api.store.definition(id.clone()).await?;
+        Ok(remove_definition(found)?)
+    })
+    .await?;
+    api.devices.take_terms(customer).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+fn id(caller: Caller, ObjectNumber(object): ObjectNumber, version: Version) -> DefinitionId {
+    DefinitionId {
+        customer: caller.customer,
+        object,
+        version,
+    }
+}
+
+/// An answer that depends on what the caller accepts.
+fn varying() -> HttpResponseBuilder {
+    let mut answer = HttpResponse::Ok();
+    answer.insert_header((VARY, "Accept"));
+    answer
+}
+
+/// Whether the caller asks for XML and not for JSON.
+fn wants_xml(headers: &HeaderMap) -> bool {
+    let accepted = headers
+        .get_all(ACCEPT)
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(essence);
+    let accepted: Vec<_> = accepted.collect();
+    let names = |media_type: &str| accepted.iter().any(|accepted| accepted == media_type);
+    (names(XML) || names(XML_TOO)) && !names("application/json")
+}
+
+fn told(fault: XmlFault) -> Fault {
+    let code = match fault.kind {
+        Kind::NotXml => "MALFORMED_BODY",
+        Kind::Missing => "REQUIRED",
+        Kind::Repeated => "REPEATED",
+        Kind::Unknown => "UNKNOWN_PROPERTY",
+        Kind::Invalid => "INVALID_VALUE",
+        Kind::TooMuch => "OUT_OF_RANGE",
+    };
+    match fault.element.as_str() {
+        "" => Fault::new(code, &fault),
+        element => Fault::of(code, element, &fault),
+    }
+}
+
+impl DefinitionBody {
+    /// The definition as a list shows it, with what it says where that can be read.
+    pub(super) fn of(definition: &Definition, object: Option<Object<'_>>) -> Self {
+        Self {
+            object_id: definition.id.object,
+            version: definition.id.version.to_string(),
+            name: object.map(|object| object.name().to_owned()),
+            resource_count: object.map(|object| object.resources().len()),
+            updated: definition.at.iso().to_string(),
+        }
+    }
+}
+
+impl WholeDefinitionBody {
+    /// The definition with all that it says.
+    pub(super) fn of(definition: &Definition) -> Self {
+        let read = definition.read().ok();
+        let object = read.as_ref().map(Read::object);
+        let resources = object.iter().flat_map(|object| {
+            let resources = object.resources().iter();
+            resources.map(|resource| ResourceBody::of(object, resource))
+        });
+        Self {
+            definition: DefinitionBody::of(definition, object),
+            multiple_instances: object.map(|object| are_many(object.instances())),
+            resources: resources.collect(),
+        }
+    }
+}
+
+impl ResourceBody {
+    fn of(object: &Object<'_>, resource: &Resource) -> Self {
+        let name = object.name_of(resource.id()).unwrap_or_default();
+        Self {
+            resource_id: resource.id(),
+            name: name.to_owned(),
+            operations: words(resource.operations()),
+            multiple_instances: are_many(resource.instances()),
+            mandatory: resource.is_mandatory(),
+            data_type: resource.data_type().map(engine::DataType::as_str),
+            units: object.units_of(resource.id()).map(str::to_owned),
+        }
+    }
+}
+
+fn words(operations: Operations) -> Vec<&'static str> {
+    match operations {
+        Operations::None => vec![],
+        Operations::Read => vec![READ],
+        Operations::Write => vec![WRITE],
+        Operations::ReadWrite => vec![READ, WRITE],
+        Operations::Execute => vec![EXECUTE],
+    }
+}
+
+fn are_many(instances: Instances) -> bool {
+    match instances {
+        Instances::Single => false,
+        Instances::Multiple => true,
+    }
+}
+
+const READ: &str = "READ";
+const WRITE: &str = "WRITE";
+const EXECUTE: &str = "EXECUTE";
