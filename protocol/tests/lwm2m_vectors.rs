@@ -358,7 +358,8 @@ fn instance_in(file: &str, format: ContentFormat) -> Reading {
     let token = request.expect("the instance is read in each format").token;
     let is_answer = |message: &&Message| message.code == Code::CONTENT && message.token == token;
     let answer = messages.clone().find(is_answer).expect("each is answered");
-    payload::decode(answer.content_format(), device, &answer.payload, type_of).expect("a recorded answer can be read")
+    payload::decode(answer.content_format(), device, &answer.payload, type_of)
+        .expect("a recorded answer can be read")
 }
 
 fn type_of(path: Path) -> Option<DataType> {

@@ -158,8 +158,8 @@ impl Decoder<'_> {
     }
 }
 
-/// Writes a map from the numbers of one level to what lies there. The values are in the order of the
-/// tree, and lie at the same place above that level.
+/// Writes a map from the numbers of one level to what lies there. The values are in the order of
+/// the tree, and lie at the same place above that level.
 fn write_map(values: &[(Path, &Value)], level: Level, writer: &mut Writer) {
     let number = |path: &Path| path.segments().nth(level as usize);
     let groups = || values.chunk_by(|(one, _), (next, _)| number(one) == number(next));

@@ -251,7 +251,11 @@ fn values_are_written_as_real_devices_write_them() {
         let payload = encode(Scope::Within(path), &values).unwrap();
         String::from_utf8(payload).unwrap()
     };
-    let device = r#"{"bn":"/3/0/","e":[{"n":"0","sv":"a\"b"},{"n":"6/0","v":1},{"n":"9","v":95.0},{"n":"13","v":9},{"bv":true,"n":"22"},{"n":"23","sv":"AQI="}]}"#;
+    let device = [
+        r#"{"bn":"/3/0/","e":[{"n":"0","sv":"a\"b"},{"n":"6/0","v":1},{"n":"9","v":95.0},"#,
+        r#"{"n":"13","v":9},{"bv":true,"n":"22"},{"n":"23","sv":"AQI="}]}"#,
+    ]
+    .concat();
     assert_eq!(written(Path::instance(3, 0)), device);
     let other = r#"{"bn":"/3/1/","e":[{"n":"0","ov":"3:0"}]}"#;
     assert_eq!(written(Path::instance(3, 1)), other);
