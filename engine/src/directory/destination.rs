@@ -250,6 +250,6 @@ mod tests {
     }
 
     fn moment(seed: u128) -> Moment {
-        Moment::new(NOON, 7 + seed)
+        Moment::new(NOON, 7 + (seed << 32))
     }
 }
