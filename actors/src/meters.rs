@@ -49,7 +49,7 @@ pub(crate) struct Meters {
     pub(crate) census: Census,
     turned_away: Family<{ words::FATES.len() }>,
     heard: Family<{ Heard::ALL.len() }>,
-    begun: Family<2>,
+    begun: Family<{ words::PURPOSES.len() }>,
     repeated: Count,
     acknowledged: Count,
     ended: Family<{ words::ENDINGS.len() }>,

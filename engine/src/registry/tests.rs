@@ -144,6 +144,13 @@ fn options_a_device_may_use_are_known() {
 }
 
 #[test]
+fn what_a_device_sends_goes_to_the_device_behind_the_peer() {
+    let send = request(Code::POST, &["dp"]);
+    assert_eq!(sorted(&send), "to peer: CON 0.02");
+    assert_eq!(sorted(&non(send)), "to peer: NON 0.02");
+}
+
+#[test]
 fn an_answer_with_an_unknown_critical_option_still_reaches_its_device() {
     let token = Token::new(&[1]).unwrap();
     let answer = Message::separate(Kind::Confirmable, Code::CONTENT, ID, token).with_option(9, &[]);
@@ -154,7 +161,7 @@ fn an_answer_with_an_unknown_critical_option_still_reaches_its_device() {
 fn those_who_belong_to_nobody_are_told_so() {
     let token = Token::new(&[1]).unwrap();
     let notification = Message::separate(Kind::NonConfirmable, Code::CONTENT, ID, token);
-    let cases: [(Tell, Message, &str); 14] = [
+    let cases: [(Tell, Message, &str); 15] = [
         (
             unknown_endpoint,
             request(Code::POST, &["rd"]),
@@ -202,6 +209,11 @@ fn those_who_belong_to_nobody_are_told_so() {
         (
             stranger,
             non(request(Code::POST, &["dp"])),
+            "ignored, UnknownPeer",
+        ),
+        (
+            not_known_yet,
+            request(Code::POST, &["dp"]),
             "ignored, UnknownPeer",
         ),
         (overloaded, notification, "ignored, Overloaded"),

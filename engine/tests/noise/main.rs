@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod inputs;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -21,11 +23,10 @@ use engine::occurrence::{Occurrence, What};
 use engine::peer::Peer;
 use engine::profile::Profile;
 use engine::registry::{self, Sorted};
+use engine::setting::SettingState;
 use engine::terms::Terms;
 use proptest::collection::vec;
-use proptest::option;
-use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
-use proptest::sample::{Index, select};
+use proptest::prelude::proptest;
 use protocol::coap::block::Block;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
@@ -34,57 +35,7 @@ use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::token::Token;
 use protocol::lwm2m::path::Path;
 
-/// One thing that happens to the machine.
-#[derive(Clone, Debug)]
-enum Input {
-    /// Bytes without any sense.
-    Noise(Vec<u8>),
-    /// A message that makes sense, but for one byte.
-    Garbled(Sense, Index, u8),
-    /// A message that makes sense.
-    Clear(Sense),
-    /// A response of any kind to anything the device may know of.
-    Told(Telling),
-    /// Somebody wants the device to do something.
-    Submit(Operation, &'static str),
-    /// The next deadline comes.
-    Due,
-}
-
-/// What a device may mean to say.
-#[derive(Clone, Copy, Debug)]
-enum Sense {
-    Register,
-    Update,
-    Deregister,
-    Answer,
-    /// The answer to a request to observe.
-    Agreement,
-    Acknowledgement,
-    Reset,
-}
-
-/// A response, in all that makes a difference.
-#[derive(Clone, Debug)]
-struct Telling {
-    to: To,
-    kind: Kind,
-    code: Code,
-    observe: Option<u32>,
-    format: Option<u16>,
-    block: Option<u32>,
-    option: Option<u16>,
-    payload: Vec<u8>,
-}
-
-/// What a response belongs to.
-#[derive(Clone, Debug)]
-enum To {
-    /// The request that was sent last.
-    Asked,
-    /// Something that is observed.
-    Observed(Index),
-}
+use inputs::{Input, PATHS, Sending, Sense, Telling, To, input, sending, telling};
 
 proptest! {
     #[test]
@@ -108,87 +59,36 @@ proptest! {
             scene.play(Input::Told(telling));
         }
     }
+
+    #[test]
+    fn whatever_is_told_of_what_is_reported_is_taken_well(tellings in vec(telling(), 0..60)) {
+        let mut scene = Scene::reporting();
+        for (turn, telling) in tellings.into_iter().enumerate() {
+            // What a device refused counts until it registers anew.
+            let sense = if turn % 5 == 0 { Sense::Register } else { Sense::Update };
+            scene.play(Input::Clear(sense));
+            scene.play(Input::Told(Telling { to: To::Asked, ..telling }));
+            scene.play(Input::Due);
+        }
+    }
 }
 
-/// What is asked for: single and multiple resources, several values, and what nobody knows.
-const PATHS: [&str; 6] = ["/1/0/1", "/3/0", "/3303", "/3/0/6", "/5/0/0", "/32769/0/1"];
-
-fn input() -> impl Strategy<Value = Input> {
-    let operations = [
-        Operation::Read,
-        Operation::Write,
-        Operation::Execute,
-        Operation::ObserveStart,
-        Operation::ObserveEnd,
-    ];
-    prop_oneof![
-        vec(any::<u8>(), 0..60).prop_map(Input::Noise),
-        (sense(), any::<Index>(), any::<u8>())
-            .prop_map(|(sense, at, byte)| Input::Garbled(sense, at, byte)),
-        sense().prop_map(Input::Clear),
-        telling().prop_map(Input::Told),
-        (select(operations.to_vec()), select(PATHS.to_vec()))
-            .prop_map(|(operation, path)| Input::Submit(operation, path)),
-        Just(Input::Due),
-    ]
+proptest! {
+    #[test]
+    fn whatever_is_sent_is_told_before_it_is_thanked(sendings in vec(sending(), 0..60)) {
+        let mut scene = Scene::new();
+        scene.play(Input::Clear(Sense::Register));
+        for sending in sendings {
+            scene.play(Input::Sent(sending.clone()));
+            // Nothing was heard in between, so that it is taken for the same.
+            scene.repeat(sending);
+        }
+    }
 }
 
-fn telling() -> impl Strategy<Value = Telling> {
-    let to = prop_oneof![Just(To::Asked), any::<Index>().prop_map(To::Observed)];
-    let kinds = [
-        Kind::Confirmable,
-        Kind::NonConfirmable,
-        Kind::Acknowledgement,
-    ];
-    let codes = [
-        Code::CONTENT,
-        Code::CONTENT,
-        Code::CHANGED,
-        Code::NOT_FOUND,
-        Code::SERVICE_UNAVAILABLE,
-    ];
-    let formats = vec![0, 42, 1542, 11542, 110, 60_000];
-    let payload = prop_oneof![
-        vec(any::<u8>(), 0..40),
-        Just(b"87".to_vec()),
-        Just(vec![0xc1, 9, 87]),
-        Just(vec![0x08, 0, 3, 0xc1, 9, 87]),
-    ];
-    (
-        to,
-        select(kinds.to_vec()),
-        select(codes.to_vec()),
-        option::weighted(0.9, any::<u32>()),
-        option::of(select(formats)),
-        option::weighted(0.1, any::<u32>()),
-        option::weighted(0.1, any::<u16>()),
-        payload,
-    )
-        .prop_map(
-            |(to, kind, code, observe, format, block, option, payload)| Telling {
-                to,
-                kind,
-                code,
-                observe,
-                format,
-                block,
-                option,
-                payload,
-            },
-        )
-}
-
-fn sense() -> impl Strategy<Value = Sense> {
-    prop_oneof![
-        Just(Sense::Register),
-        Just(Sense::Update),
-        Just(Sense::Deregister),
-        Just(Sense::Answer),
-        Just(Sense::Agreement),
-        Just(Sense::Acknowledgement),
-        Just(Sense::Reset),
-    ]
-}
+/// What the device offers: of it, 6, 7, and what nobody knows are data of the customer.
+const OBJECTS: &str =
+    "</>;rt=\"oma.lwm2m\";ct=\"110 11542\",</1/0>,</3/0>,</6/0>,</7/0>,</32769/0>";
 
 /// Whether a step said something already.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -208,6 +108,8 @@ struct Scene {
     exchanges: u32,
     /// Requests that were created and are not final.
     requests: u32,
+    /// What was told of it so far.
+    told: u32,
 }
 
 impl Scene {
@@ -232,7 +134,19 @@ impl Scene {
             asked: Message::request(Kind::Confirmable, Code::GET, MessageId(0), Token::EMPTY),
             exchanges: 0,
             requests: 0,
+            told: 0,
         }
+    }
+
+    /// With a device that is read whenever it registers or updates its registration.
+    fn reporting() -> Self {
+        let mut scene = Self::new();
+        let terms = (**scene.device.terms()).clone();
+        scene.device.take_terms(Arc::new(Terms {
+            passive_reporting: SettingState::Enabled,
+            ..terms
+        }));
+        scene
     }
 
     fn play(&mut self, input: Input) {
@@ -248,6 +162,7 @@ impl Scene {
                 self.hear(&bytes);
             }
             Input::Told(telling) => self.hear(&self.tell(telling).encode()),
+            Input::Sent(sending) => self.hear(&self.send(sending).encode()),
             Input::Submit(operation, path) => {
                 // What a full queue refuses is refused well, too.
                 let new = request(operation, path);
@@ -258,6 +173,13 @@ impl Scene {
             }
             Input::Due => self.due(),
         }
+    }
+
+    /// The last thing that was sent comes once more.
+    fn repeat(&mut self, sending: Sending) {
+        let before = self.told;
+        self.hear(&self.send(sending).encode());
+        assert_eq!(self.told, before, "it is told once");
     }
 
     fn due(&mut self) {
@@ -300,12 +222,7 @@ impl Scene {
                     self.take_note(datagram);
                 }
                 Effect::Save(Change::AppendEvent(event)) => {
-                    assert_eq!(
-                        spoken,
-                        Spoken::Nothing,
-                        "what is heard is told before the answer"
-                    );
-                    assert_lies_below(event);
+                    self.take_note_of(event, spoken);
                 }
                 Effect::Save(_)
                 | Effect::Expect(_)
@@ -316,6 +233,19 @@ impl Scene {
         }
         self.assert_observes_well();
         self.assert_counts_well(&out.take_occurred());
+    }
+
+    fn take_note_of(&mut self, event: &Event, spoken: Spoken) {
+        match event.happening {
+            Happening::Telemetry(_) | Happening::Lifecycle(_) => {
+                let what = "what is heard is told before the answer";
+                assert_eq!(spoken, Spoken::Nothing, "{what}");
+                self.told += 1;
+            }
+            // A request may fail behind the answer, when its turn comes.
+            Happening::Failure(_) | Happening::Concluded(_) => {}
+        }
+        assert_lies_below(event);
     }
 
     /// What begins ends once, and what has not ended is there.
@@ -385,6 +315,17 @@ impl Scene {
         message.with_payload(telling.payload)
     }
 
+    fn send(&self, sending: Sending) -> Message {
+        let id = MessageId(self.messages);
+        let message = Message::request(sending.kind, Code::POST, id, Token::EMPTY)
+            .with_uri_path(["dp"])
+            .with_payload(sending.payload);
+        match sending.format {
+            Some(format) => message.with_content_format(ContentFormat(format)),
+            None => message,
+        }
+    }
+
     fn say(&self, sense: Sense) -> Message {
         let id = MessageId(self.messages);
         let request = |code| Message::request(Kind::Confirmable, code, id, Token::EMPTY);
@@ -392,7 +333,7 @@ impl Scene {
             Sense::Register => request(Code::POST)
                 .with_uri_path(["rd"])
                 .with_uri_query(["lwm2m=1.1", "ep=meter", "lt=60", "b=U", "Q"])
-                .with_payload("</1/0>,</3/0>"),
+                .with_payload(OBJECTS),
             Sense::Update => request(Code::POST)
                 .with_uri_path(&self.location)
                 .with_uri_query(["lt=61"]),
@@ -418,6 +359,10 @@ fn assert_lies_below(event: &Event) {
     if let Cause::Observation(observed) = told.cause {
         let lies_below = |(path, _): &(Path, _)| observed.contains(*path);
         assert!(told.values.iter().all(lies_below), "{told:?}");
+    }
+    if told.cause == Cause::PassiveReport {
+        let is_reported = |(path, _): &(Path, _)| [6, 7, 32_769].contains(&path.object_id());
+        assert!(told.values.iter().all(is_reported), "{told:?}");
     }
 }
 
