@@ -10,7 +10,7 @@ impl Entry {
     pub fn integration_disabled(m: &mut Moment, to: &Destination, why: &str) -> Self {
         let description = format!(
             "The integration {} ({}) is in failure: an event was not accepted in any of its tries, \
-             the last time because {why}. Events are kept as dead letters until it is restarted.",
+             the last of which {why}. Events are kept as dead letters until it is restarted.",
             to.name, to.id
         );
         let message = "CloudIntegrator[IntegrationDisabled]";
