@@ -1,5 +1,7 @@
 //! Which URLs may a customer have called, and what becomes of those that may not?
 
+use proptest::{prop_assert, prop_assert_eq, proptest};
+
 use super::*;
 use crate::ids::{DeviceId, Iccid, Imsi};
 
@@ -183,6 +185,45 @@ fn no_device_changes_where_a_url_leads() {
         assert!(!segments.any(|segment| segment.contains(['@', ':', '+', '='])));
         let pairs: Vec<_> = filled.query_pairs().collect();
         assert_eq!(pairs, [("x".into(), device.into())]);
+    }
+}
+
+/// Names, addresses in odd spellings, and neither.
+const HOSTS: &str = "[a-z]{1,9}(\\.[a-z]{1,5}){0,2}|[a-z0-9.:@%x\\[\\]-]{0,20}|\
+    127\\.[0-9.x]{1,10}|[0-9]{1,11}|0x[0-9a-f]{1,9}|\\[[0-9a-f:.]{2,30}\\]";
+
+proptest! {
+    #[test]
+    fn a_url_that_is_taken_reads_as_itself_and_leads_to_one_public_place(
+        scheme in "https://|HTTPS://|http://|https:/?",
+        host in HOSTS,
+        rest in "(/|\\?|#|@|:|\\\\)?(:deviceId:)?[!-~]{0,20}",
+        device in "[A-Za-z0-9:@+=._-]{1,20}",
+    ) {
+        let text = format!("{scheme}{host}{rest}");
+        let Ok(url) = WebhookUrl::parse(&text, Policy::PublicOnly) else {
+            return Ok(());
+        };
+        prop_assert_eq!(WebhookUrl::parse(url.as_str(), Policy::PublicOnly), Ok(url.clone()));
+        let read = Url::parse(url.as_str()).unwrap();
+        prop_assert_eq!(read.scheme(), "https");
+        if let Some(ip) = ip_of(&read) {
+            prop_assert!(Policy::PublicOnly.may_reach(ip), "{}", ip);
+        }
+        let Ok(device) = DeviceId::parse(&device) else {
+            return Ok(());
+        };
+        let speaker = Speaker { device, ..full() };
+        let filled = Url::parse(&url.of(Some(&speaker))).unwrap();
+        prop_assert_eq!(filled.origin(), read.origin());
+    }
+}
+
+fn ip_of(url: &Url) -> Option<IpAddr> {
+    match url.host()? {
+        Host::Domain(_) => None,
+        Host::Ipv4(ip) => Some(ip.into()),
+        Host::Ipv6(ip) => Some(ip.into()),
     }
 }
 

@@ -185,6 +185,49 @@ fn every_type_of_event_is_said_by_its_word() {
     );
 }
 
+#[test]
+fn the_events_of_the_documentation_are_as_they_are_sent() {
+    let values = [
+        (Path::resource(3303, 0, 5700), Value::Float(21.5)),
+        (Path::resource(3303, 0, 5701), Value::String("Cel".into())),
+    ];
+    let measured_at = Some(Timestamp::from_ms(1_763_700_000_000));
+    let battery = [(Path::resource(3, 0, 9), Value::Integer(87))];
+    let happened = [
+        Happening::Telemetry(telemetry(&values, measured_at)),
+        Happening::Lifecycle(Lifecycle::Registered),
+        Happening::Failure(Box::new(Failure {
+            entry: EntryId::parse(ABOUT).unwrap(),
+            message: "Translator[UserPayloadError]".into(),
+            description: "The payload cannot be read: it ends early.".into(),
+            payload: PayloadKept::Yes,
+        })),
+        Happening::Concluded(Box::new(Conclusion {
+            action: ActionId::parse(ABOUT).unwrap(),
+            protocol: Protocol::Lwm2m,
+            status: Status::Succeeded,
+            outcome: Some(Outcome {
+                code: Some("205".into()),
+                payload: Some(Payload::Values(battery.into())),
+                ..Outcome::default()
+            }),
+        })),
+    ];
+    let mut sent: Vec<Json> = happened
+        .into_iter()
+        .map(|happening| said(&event(happening)))
+        .collect();
+    let at = Timestamp::from_ms(1_763_726_400_999);
+    let test = render_test(&EventId::parse(ID).unwrap(), at);
+    sent.push(serde_json::from_slice(&test).unwrap());
+    let document = include_str!("../../../../docs/events.md");
+    let blocks = document.split("```json\n").skip(1);
+    let documented: Vec<Json> = blocks
+        .map(|block| serde_json::from_str(block.split("```").next().unwrap()).unwrap())
+        .collect();
+    assert_eq!(documented, sent);
+}
+
 fn check(happening: Happening, expected: &str) {
     let event = event(happening);
     let written = String::from_utf8(render(&event)).unwrap();
