@@ -6,7 +6,9 @@ mod shell;
 use std::io;
 use std::net::SocketAddr;
 
+use protocol::coap::content::ContentFormat;
 use protocol::lwm2m::path::Path;
+use protocol::lwm2m::payload::Sample;
 use protocol::lwm2m::value::Value;
 use thiserror::Error;
 use tokio::net::UdpSocket;
@@ -17,6 +19,7 @@ use self::shell::{Order, Shell};
 use crate::device::SimulatedDevice;
 use crate::device::configuration::Configuration;
 use crate::device::event::{Event, Output};
+use crate::device::sending::Unsent;
 
 /// How many events wait for a reader. At the bound the device goes on and the news is dropped:
 /// whoever does not listen must not be able to stop a device.
@@ -115,6 +118,16 @@ impl RunningDevice {
     /// See [`SimulatedDevice::set`].
     pub async fn set(&self, path: Path, value: Value) -> Result<Option<Value>, Stopped> {
         self.with(move |device| device.set(path, value)).await
+    }
+
+    /// See [`SimulatedDevice::send`].
+    pub async fn send(
+        &self,
+        format: ContentFormat,
+        samples: Vec<Sample>,
+    ) -> Result<Result<(), Unsent>, Stopped> {
+        self.order(move |device, now_ms, out| device.send(now_ms, format, &samples, out))
+            .await
     }
 
     /// Looks at the device, or changes what needs no clock, and returns what was found.

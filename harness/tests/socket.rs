@@ -9,9 +9,11 @@ use harness::device::configuration::Configuration;
 use harness::device::event::{Event, Operation, Uplink};
 use harness::socket::{EVENTS_MAX, Link, Loss, RunningDevice, Stopped, run};
 use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
 use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::token::Token;
 use protocol::lwm2m::path::Path;
+use protocol::lwm2m::payload::{Measured, Sample};
 use protocol::lwm2m::value::Value;
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc::Receiver;
@@ -95,6 +97,26 @@ async fn orders_reach_a_running_device() {
     assert_eq!(leave.code, Code::DELETE);
     server.say(&answer(&leave, Code::DELETED), from).await;
     assert_eq!(next(&mut events).await, Event::Deregistered);
+}
+
+#[tokio::test]
+async fn a_running_device_sends_what_it_is_given() {
+    let server = Server::start().await;
+    let (device, mut events) = server.registered("127.0.1.19:0").await;
+    let warm = Sample {
+        path: TEMPERATURE,
+        value: Value::Float(30.5),
+        measured: Some(Measured::Relative(-2_000)),
+    };
+    let sent = device.send(ContentFormat::SENML_JSON, vec![warm]).await;
+    assert_eq!(sent, Ok(Ok(())));
+    let (message, from) = server.hear().await;
+    assert_eq!(
+        message.payload,
+        br#"[{"n":"/3303/0/5700","t":-2.000,"v":30.5}]"#
+    );
+    server.say(&answer(&message, Code::CHANGED), from).await;
+    assert_eq!(next(&mut events).await, Event::Sent);
 }
 
 #[tokio::test]
