@@ -103,12 +103,13 @@ pub const OVERLOAD_MAX_AGE_S: u32 = 10;
 /// API clients a customer may have: they are listed on one page; one more is refused with 409.
 pub const CLIENTS_MAX: usize = 100;
 
-/// Destinations a customer may have: each reads and keeps for itself what waits, so that none delays
-/// another, and a customer tells few systems, which tell the others. One more is refused with 409.
+/// Destinations a customer may have: each reads and keeps for itself what waits, so that none
+/// delays another, and a customer tells few systems, which tell the others. One more is refused
+/// with 409.
 pub const DESTINATIONS_MAX: usize = 20;
 
-/// The bytes of the URL of a webhook: more than any is known to have, and less than servers are known
-/// to refuse. A longer one is refused.
+/// The bytes of the URL of a webhook: more than any is known to have, and less than servers are
+/// known to refuse. A longer one is refused.
 pub const WEBHOOK_URL_BYTES_MAX: usize = 2_048;
 
 /// Headers a customer may have sent with each event; one more is refused.
