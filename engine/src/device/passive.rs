@@ -156,8 +156,8 @@ impl Device {
     }
 
     /// Takes the device's refusal of a part of a round. That an object is not there, or not to be
-    /// read, is nothing to tell anybody. What is not to be read, in no format at least, is not asked
-    /// for again.
+    /// read, is nothing to tell anybody. What is not to be read, or in no format, is not asked for
+    /// again.
     pub(super) fn part_refused(
         &mut self,
         m: &mut Moment,

@@ -15,8 +15,18 @@ pub(in crate::api) fn list() -> Operation {
 /// PATCH.
 pub(in crate::api) fn change() -> Operation {
     let text = "`LWM2M_PASSIVE_REPORTING`: whether the service is to read a device whenever it \
-                registers or updates its registration. Off until it is switched on. This version \
-                keeps the setting and does not read yet; to be told values, observe them.";
+                registers or updates its registration. Off until it is switched on, and in force \
+                at once: a device is read with its next update.\n\nOf the objects a device \
+                registers, those are read that have an instance and a resource to read, and those \
+                that neither OMA nor you define; never 0, 1, 2, 3 and 21. A device is asked after \
+                your requests, for one object after the other, or for all at once where it \
+                announces a format for that (LwM2M 1.1); what it refuses as not readable is not \
+                asked for again until it registers anew. At most 64 objects are read, and only \
+                answers that fit one datagram. The values are messages of the device with the \
+                cause `PASSIVE_REPORT`. An object that is not there is passed over; of others that \
+                cannot be read the log says so, once a day for a device: \
+                `LwM2M[PassiveReportingFailed]`. A device that falls silent or asleep is read on \
+                with its next update, from the first object.";
     let body = Schema::closed().must(
         "state",
         Schema::word::<SettingState>(),

@@ -1,0 +1,154 @@
+//! Is a device read without being asked by anybody, if its customer wants that?
+
+use harness::device::configuration::Configuration;
+use harness::device::resource::{Answer, Resource};
+use protocol::coap::code::Code;
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::value::Value;
+use serde_json::{Value as Json, json};
+
+use crate::scene::{ID, Scene, start};
+use crate::vocabulary::caller::{API, Caller};
+use crate::vocabulary::device::{DEVICE_IP, Device};
+use crate::vocabulary::lwm2m::{outcome, read};
+use crate::vocabulary::poll::until;
+
+const LATITUDE: Path = Path::resource(6, 0, 0);
+const SENT: Path = Path::resource(7, 0, 2);
+
+#[test]
+fn a_device_is_read_when_it_registers_and_when_it_updates() {
+    let (service, caller) = start(&[]);
+    switch(&caller, "ENABLED");
+    caller.create_device(ID, DEVICE_IP);
+    let mut device = Device::registered(&service, tracker());
+    let expected = [
+        json!({ "/6/0/0": 52.5, "/6/0/1": 13.25 }),
+        json!({ "/7/0/2": 5, "/7/0/3": 7 }),
+    ];
+    assert_eq!(once_reported(&caller, 2), expected);
+    device.set(LATITUDE, Value::Float(-33.5));
+    device.update();
+    let told = once_reported(&caller, 4);
+    let moved = json!({ "/6/0/0": -33.5, "/6/0/1": 13.25 });
+    assert_eq!(told[2..], [moved, expected[1].clone()]);
+    let known = caller.known_value(ID, "/6/0/0").unwrap();
+    assert_eq!(
+        (&known["value"], &known["type"]),
+        (&json!(-33.5), &json!("FLOAT"))
+    );
+    let asked = asked(&device);
+    assert_eq!(asked, ["/6", "/7", "/6", "/7"], "neither 1 nor 3");
+}
+
+#[test]
+fn a_device_is_not_read_unless_its_customer_wants_it() {
+    let mut scene = Scene::with(&[], tracker());
+    scene.device.update();
+    let action = scene.caller.perform(ID, &read("/7/0/2"));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+    assert_eq!(asked(&scene.device), ["/7/0/2"]);
+    switch(&scene.caller, "ENABLED");
+    scene.device.update();
+    assert_eq!(once_reported(&scene.caller, 2).len(), 2);
+    switch(&scene.caller, "DISABLED");
+    scene.device.update();
+    let action = scene.caller.perform(ID, &read("/7/0/3"));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+    assert_eq!(asked(&scene.device), ["/7/0/2", "/6", "/7", "/7/0/3"]);
+    assert_eq!(reported(&scene.caller).len(), 2);
+}
+
+#[test]
+fn what_a_customer_wants_is_nothing_to_another() {
+    let (service, caller) = start(&[]);
+    let other = Caller::of_new_customer(&service, "Umbrella");
+    switch(&other, "ENABLED");
+    caller.create_device(ID, DEVICE_IP);
+    let mut device = Device::registered(&service, tracker());
+    device.update();
+    caller.perform(ID, &read("/7/0/2"));
+    assert_eq!(asked(&device), ["/7/0/2"]);
+}
+
+#[test]
+fn a_crash_does_not_end_it() {
+    let mut scene = Scene::with(&[], tracker());
+    switch(&scene.caller, "ENABLED");
+    scene.crash();
+    scene.device.update();
+    let told = once_reported(&scene.caller, 2);
+    assert_eq!(told[1], json!({ "/7/0/2": 5, "/7/0/3": 7 }));
+}
+
+#[test]
+fn one_object_that_cannot_be_read_does_not_keep_the_next_from_it() {
+    let (service, caller) = start(&[]);
+    switch(&caller, "ENABLED");
+    caller.create_device(ID, DEVICE_IP);
+    let mut configuration = tracker();
+    let whole = Resource::executable(Path::object(6));
+    let refusing = whole.answering(Answer::Code(Code::INTERNAL_SERVER_ERROR));
+    configuration.resources.push(refusing);
+    let mut device = Device::registered(&service, configuration);
+    assert_eq!(
+        once_reported(&caller, 1),
+        [json!({ "/7/0/2": 5, "/7/0/3": 7 })]
+    );
+    device.update();
+    assert_eq!(once_reported(&caller, 2).len(), 2);
+    let entries = caller.log_entries();
+    let told = entries
+        .iter()
+        .filter(|entry| entry["message"] == "LwM2M[PassiveReportingFailed]");
+    let told: Vec<&Json> = told.collect();
+    assert_eq!(told.len(), 1, "not with each update: {told:?}");
+    assert_eq!(told[0]["category"], "error", "{}", told[0]);
+    let description = "/6 cannot be read for passive reporting: the device answered 5.00.";
+    assert_eq!(told[0]["description"], description);
+}
+
+/// A device with a place, statistics, and what every device has.
+fn tracker() -> Configuration {
+    let mut configuration = Configuration::new(ID);
+    let is_of_all = |resource: &Resource| matches!(resource.path.object_id(), 1 | 3);
+    configuration.resources.retain(is_of_all);
+    let more = [
+        (LATITUDE, Value::Float(52.5)),
+        (Path::resource(6, 0, 1), Value::Float(13.25)),
+        (SENT, Value::Integer(5)),
+        (Path::resource(7, 0, 3), Value::Integer(7)),
+    ];
+    let more = more.map(|(path, value)| Resource::holding(path, value));
+    configuration.resources.extend(more);
+    configuration
+}
+
+fn switch(caller: &Caller, state: &str) {
+    let path = format!("{API}/settings/signalbox/LWM2M_PASSIVE_REPORTING");
+    let answer = caller.try_send("PATCH", &path, &json!({ "state": state }));
+    assert_eq!(answer.unwrap().expect(200)["state"], state);
+}
+
+/// What the device told because it registered or updated its registration, the oldest first.
+fn reported(caller: &Caller) -> Vec<Json> {
+    let mut messages = caller.messages(ID);
+    messages.reverse();
+    let is_it = |message: &&Json| message["cause"]["type"] == "PASSIVE_REPORT";
+    let told = messages.iter().filter(is_it);
+    told.map(|message| message["payload"]["value"].clone())
+        .collect()
+}
+
+fn once_reported(caller: &Caller, times: usize) -> Vec<Json> {
+    until(&format!("{times} reports"), || {
+        let told = reported(caller);
+        (told.len() >= times).then_some(told)
+    })
+}
+
+/// The paths the device was asked for, the oldest first.
+fn asked(device: &Device) -> Vec<String> {
+    let performed = device.performed().into_iter();
+    performed.map(|done| done.path.to_string()).collect()
+}
