@@ -223,7 +223,8 @@ proptest! {
     #[test]
     fn no_payload_is_too_strange((format, bytes) in payloads(), salt in any::<u16>()) {
         let type_of = |at: Path| type_by_number(at, salt);
-        for scope in [Scope::All, Scope::Within(Path::object(3)), Scope::Within(Path::instance(3, 0))] {
+        let paths = [Path::object(3), Path::instance(3, 0)].map(Scope::Within);
+        for scope in paths.into_iter().chain([Scope::All]) {
             let Ok(samples) = decode_samples(Some(format), scope, &bytes, &type_of) else {
                 continue;
             };

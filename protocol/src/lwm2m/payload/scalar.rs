@@ -1,7 +1,7 @@
 //! Which value is it that a self-describing payload gives a resource? (LwM2M Core 1.1 appendix C)
 //!
-//! JSON and CBOR tell numbers, texts, bytes and booleans apart, but not all types of LwM2M. What was
-//! read becomes a value once the model says what the resource is.
+//! JSON and CBOR tell numbers, texts, bytes and booleans apart, but not all types of LwM2M. What
+//! was read becomes a value once the model says what the resource is.
 
 use crate::lwm2m::value::{DataType, Value};
 

@@ -142,7 +142,7 @@ impl Base {
     }
 }
 
-fn measured_at(sum_ns: i128) -> Option<Measured> {
+pub(super) fn measured_at(sum_ns: i128) -> Option<Measured> {
     let nearest_ms = sum_ns.checked_add(500_000)?.div_euclid(1_000_000);
     let time_ms = i64::try_from(nearest_ms).ok()?;
     if time_ms.checked_abs()? > TIME_MAX_MS {
@@ -281,8 +281,8 @@ fn name_below(base: Option<Path>, path: Path) -> String {
     names.join("/")
 }
 
-/// Returns the deepest path that all values lie below, if there is one: sorted as they are, what the
-/// first and the last share.
+/// Returns the deepest path that all values lie below, if there is one: sorted as they are, what
+/// the first and the last share.
 fn above(values: &[(Path, &Value)]) -> Option<Path> {
     let (first, _) = values.first()?;
     let (last, _) = values.last()?;

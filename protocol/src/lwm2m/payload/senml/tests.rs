@@ -12,6 +12,76 @@ use crate::lwm2m::value::{DataType, Value};
 const BATTERY_LEVEL: Path = Path::resource(3, 0, 9);
 const SENSOR_VALUE: Path = Path::resource(3303, 0, 5700);
 
+/// Packs that are not read, and what is told of each.
+const FAULTS: &[(&str, Malformed)] = &[
+    (r#"[{"n":"/3/0/9"}]"#, Malformed::NoValue(1)),
+    (r#"[{"bn":"/3/0/9"}]"#, Malformed::NoValue(1)),
+    (
+        r#"[{"n":"/3/0/9","v":1},{"n":"/3/0/20"}]"#,
+        Malformed::NoValue(2),
+    ),
+    (
+        r#"[{"n":"/3/0/9","v":1,"vs":"1"}]"#,
+        Malformed::SeveralValues(1),
+    ),
+    (r#"[{"n":"/3/0/9","v":1,"v":1}]"#, Malformed::Repeated(1)),
+    (
+        r#"[{"n":"/3/0/9","v":1,"n":"/3/0/9"}]"#,
+        Malformed::Repeated(1),
+    ),
+    (
+        r#"[{"n":"/3/0/9","v":1,"u":"a","u":"a"}]"#,
+        Malformed::Repeated(1),
+    ),
+    (
+        r#"[{"n":"/3/0/9","v":1,"x_":1}]"#,
+        Malformed::NotUnderstood(1),
+    ),
+    (r#"[{"bver":11,"n":"/3/0/9","v":1}]"#, Malformed::Version(1)),
+    (r#"[{"v":1}]"#, Malformed::Name(1)),
+    (r#"[{}]"#, Malformed::Name(1)),
+    (r#"[{"n":"3/0/9","v":1}]"#, Malformed::Name(1)),
+    (r#"[{"n":"/3/0","v":1}]"#, Malformed::Name(1)),
+    (r#"[{"n":"/3","v":1}]"#, Malformed::Name(1)),
+    (r#"[{"n":"/","v":1}]"#, Malformed::Name(1)),
+    (r#"[{"n":"/3/0/9/0/1","v":1}]"#, Malformed::Name(1)),
+    (r#"[{"n":"/3/0/9/","v":1}]"#, Malformed::Name(1)),
+    (r#"[{"n":"/3//9","v":1}]"#, Malformed::Name(1)),
+    (r#"[{"n":"/3/0/65536","v":1}]"#, Malformed::Name(1)),
+    (r#"[{"n":"/lwm2m/3/0/9","v":1}]"#, Malformed::Name(1)),
+    (
+        r#"[{"bn":"/0000000000000000000000000/","n":"9","v":1}]"#,
+        Malformed::Name(1),
+    ),
+    (r#"[{"n":"/3/0/9","v":"1"}]"#, Malformed::Field(1)),
+    (r#"[{"n":"/3/0/9","vb":1}]"#, Malformed::Field(1)),
+    (r#"[{"n":"/3/0/9","vs":1}]"#, Malformed::Field(1)),
+    (r#"[{"n":"/3/0/9","vlo":1}]"#, Malformed::Field(1)),
+    (r#"[{"n":"/3/0/9","vd":1}]"#, Malformed::Field(1)),
+    (r#"[{"n":9,"v":1}]"#, Malformed::Field(1)),
+    (r#"[{"bn":9,"v":1}]"#, Malformed::Field(1)),
+    (r#"[{"n":"/3/0/9","t":"0","v":1}]"#, Malformed::Field(1)),
+    (r#"[{"n":"/3/0/9","bt":true,"v":1}]"#, Malformed::Field(1)),
+    (r#"[{"n":"/3/0/9","bver":"10","v":1}]"#, Malformed::Field(1)),
+    (r#"[{"n":"/3/0/9","bver":9.5,"v":1}]"#, Malformed::Field(1)),
+    (r#"[{"n":"/3/0/9","vs":"full"}]"#, NO_INTEGER),
+    (r#"[{"n":"/3/0/9","v":0.5}]"#, NO_INTEGER),
+    (r#"[{"n":"/3/0/9","vd":"A"}]"#, Malformed::Field(1)),
+    (
+        r#"[{"n":"/42000/0/1","vlo":"1"}]"#,
+        Malformed::NoType(Path::resource(42_000, 0, 1)),
+    ),
+    (
+        r#"[{"n":"/3/0/7","v":1},{"n":"/3/0/9","v":1},{"n":"/3/0/7/0","v":1}]"#,
+        Malformed::Ambiguous(Path::resource(3, 0, 7)),
+    ),
+];
+
+const NO_INTEGER: Malformed = Malformed::Value {
+    path: BATTERY_LEVEL,
+    data_type: DataType::Integer,
+};
+
 #[test]
 fn a_name_is_put_together_from_the_base_and_its_own() {
     let cases = [
@@ -210,75 +280,8 @@ fn what_is_of_no_use_is_passed_over() {
 
 #[test]
 fn a_fault_is_named_with_its_record() {
-    let text_on_battery = Malformed::Value {
-        path: BATTERY_LEVEL,
-        data_type: DataType::Integer,
-    };
-    let cases = [
-        (r#"[{"n":"/3/0/9"}]"#, Malformed::NoValue(1)),
-        (r#"[{"bn":"/3/0/9"}]"#, Malformed::NoValue(1)),
-        (
-            r#"[{"n":"/3/0/9","v":1},{"n":"/3/0/20"}]"#,
-            Malformed::NoValue(2),
-        ),
-        (
-            r#"[{"n":"/3/0/9","v":1,"vs":"1"}]"#,
-            Malformed::SeveralValues(1),
-        ),
-        (r#"[{"n":"/3/0/9","v":1,"v":1}]"#, Malformed::Repeated(1)),
-        (
-            r#"[{"n":"/3/0/9","v":1,"n":"/3/0/9"}]"#,
-            Malformed::Repeated(1),
-        ),
-        (
-            r#"[{"n":"/3/0/9","v":1,"u":"a","u":"a"}]"#,
-            Malformed::Repeated(1),
-        ),
-        (
-            r#"[{"n":"/3/0/9","v":1,"x_":1}]"#,
-            Malformed::NotUnderstood(1),
-        ),
-        (r#"[{"bver":11,"n":"/3/0/9","v":1}]"#, Malformed::Version(1)),
-        (r#"[{"v":1}]"#, Malformed::Name(1)),
-        (r#"[{}]"#, Malformed::Name(1)),
-        (r#"[{"n":"3/0/9","v":1}]"#, Malformed::Name(1)),
-        (r#"[{"n":"/3/0","v":1}]"#, Malformed::Name(1)),
-        (r#"[{"n":"/3","v":1}]"#, Malformed::Name(1)),
-        (r#"[{"n":"/","v":1}]"#, Malformed::Name(1)),
-        (r#"[{"n":"/3/0/9/0/1","v":1}]"#, Malformed::Name(1)),
-        (r#"[{"n":"/3/0/9/","v":1}]"#, Malformed::Name(1)),
-        (r#"[{"n":"/3//9","v":1}]"#, Malformed::Name(1)),
-        (r#"[{"n":"/3/0/65536","v":1}]"#, Malformed::Name(1)),
-        (r#"[{"n":"/lwm2m/3/0/9","v":1}]"#, Malformed::Name(1)),
-        (
-            r#"[{"bn":"/0000000000000000000000000/","n":"9","v":1}]"#,
-            Malformed::Name(1),
-        ),
-        (r#"[{"n":"/3/0/9","v":"1"}]"#, Malformed::Field(1)),
-        (r#"[{"n":"/3/0/9","vb":1}]"#, Malformed::Field(1)),
-        (r#"[{"n":"/3/0/9","vs":1}]"#, Malformed::Field(1)),
-        (r#"[{"n":"/3/0/9","vlo":1}]"#, Malformed::Field(1)),
-        (r#"[{"n":"/3/0/9","vd":1}]"#, Malformed::Field(1)),
-        (r#"[{"n":9,"v":1}]"#, Malformed::Field(1)),
-        (r#"[{"bn":9,"v":1}]"#, Malformed::Field(1)),
-        (r#"[{"n":"/3/0/9","t":"0","v":1}]"#, Malformed::Field(1)),
-        (r#"[{"n":"/3/0/9","bt":true,"v":1}]"#, Malformed::Field(1)),
-        (r#"[{"n":"/3/0/9","bver":"10","v":1}]"#, Malformed::Field(1)),
-        (r#"[{"n":"/3/0/9","bver":9.5,"v":1}]"#, Malformed::Field(1)),
-        (r#"[{"n":"/3/0/9","vs":"full"}]"#, text_on_battery),
-        (r#"[{"n":"/3/0/9","v":0.5}]"#, text_on_battery),
-        (r#"[{"n":"/3/0/9","vd":"A"}]"#, Malformed::Field(1)),
-        (
-            r#"[{"n":"/42000/0/1","vlo":"1"}]"#,
-            Malformed::NoType(Path::resource(42_000, 0, 1)),
-        ),
-        (
-            r#"[{"n":"/3/0/7","v":1},{"n":"/3/0/9","v":1},{"n":"/3/0/7/0","v":1}]"#,
-            Malformed::Ambiguous(Path::resource(3, 0, 7)),
-        ),
-    ];
-    for (pack, fault) in cases {
-        assert_eq!(read(pack, Scope::All), Err(fault), "{pack}");
+    for (pack, fault) in FAULTS {
+        assert_eq!(read(pack, Scope::All), Err(*fault), "{pack}");
     }
 }
 
