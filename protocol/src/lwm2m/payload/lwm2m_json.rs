@@ -16,15 +16,10 @@ use serde_json::{Map, Value as Json};
 use super::json::{self, Token};
 use super::samples::{Malformed, Samples};
 use super::scalar::{Number, Scalar};
+use super::senml::measured_at;
 use super::{Measured, Reading, Sample, Scope, TypeOf};
 use crate::lwm2m::path::Path;
 use crate::lwm2m::value::{DataType, Value};
-
-/// Times from here on are dates, and smaller ones count from the receipt, where no base time says
-/// so (RFC 8428 section 4.5.3, which devices follow here too).
-const DATES_FROM_S: i128 = 1 << 28;
-
-const MILLIONTHS_MS: i128 = 1_000_000;
 
 const BASE_NAME: &str = "bn";
 const BASE_TIME: &str = "bt";
@@ -150,17 +145,13 @@ impl<'a> Base<'a> {
     }
 }
 
-/// Returns the time so many seconds after 1970, or after the receipt if the number is too small for
-/// a date and nothing says that it is one.
+/// Returns the time so many seconds after 1970; after the receipt, if the number is too small for a
+/// date and nothing says that it is one.
 fn measured(seconds: Number, is_dated: bool) -> Option<Measured> {
-    let nanos = seconds.to_billionths()?;
-    let rounded = nanos.checked_add(MILLIONTHS_MS / 2)?;
-    let ms = i64::try_from(rounded.div_euclid(MILLIONTHS_MS)).ok()?;
-    let is_date = is_dated || i128::from(ms) >= DATES_FROM_S * 1_000;
-    Some(if is_date {
-        Measured::Absolute(ms)
-    } else {
-        Measured::Relative(ms)
+    let measured = measured_at(seconds.to_billionths()?)?;
+    Some(match measured {
+        Measured::Relative(ms) if is_dated => Measured::Absolute(ms),
+        Measured::Absolute(_) | Measured::Relative(_) => measured,
     })
 }
 

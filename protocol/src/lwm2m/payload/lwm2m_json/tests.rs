@@ -204,6 +204,7 @@ fn what_is_no_such_object_is_refused() {
         (r#"{"e":[{"n":"x","v":7}]}"#, Malformed::Name(1)),
         (r#"{"bn":"/3/0","e":[{"v":7}]}"#, Malformed::Name(1)),
         (r#"{"e":[{"v":7,"t":1e300}]}"#, Malformed::Time(1)),
+        (r#"{"e":[{"v":7,"t":253402300800}]}"#, Malformed::Time(1)),
         (r#"{"e":[{"sv":"7"}]}"#, unfit),
         (r#"{"e":[{"v":0.5}]}"#, unfit),
         (
