@@ -8,7 +8,7 @@ use actix_web::{HttpResponse, web};
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use engine::delivery::body::value;
+use engine::delivery::body::{ConclusionBody, ErrorBody, value};
 use engine::event::{Cause, Event, Happening, Lifecycle, Telemetry};
 use engine::ids::{DeviceId, DeviceKey, EventId};
 
@@ -39,6 +39,9 @@ pub(super) struct MessageBody {
     /// Milliseconds since 1970, as in events sent to integrations.
     received: String,
     time: String,
+    /// When the device measured it, like `received`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured: Option<String>,
     #[serde(flatten)]
     happening: HappeningBody,
 }
@@ -53,6 +56,12 @@ enum HappeningBody {
     },
     Lifecycle {
         lifecycle: LifecycleBody,
+    },
+    Failure {
+        error: ErrorBody,
+    },
+    Concluded {
+        action: ConclusionBody,
     },
 }
 
@@ -118,21 +127,35 @@ impl MessagesBody {
 impl MessageBody {
     /// The event as it is shown.
     pub(super) fn of(event: &Event) -> Self {
-        let (kind, happening) = match &event.happening {
-            Happening::Telemetry(told) => ("TELEMETRY_DATA", HappeningBody::telemetry(told)),
-            Happening::Lifecycle(what) => ("LIFECYCLE", HappeningBody::lifecycle(*what)),
+        let measured_at = match &event.happening {
+            Happening::Telemetry(told) => told.measured_at,
+            Happening::Lifecycle(_) | Happening::Failure(_) | Happening::Concluded(_) => None,
         };
         Self {
             id: event.id.to_string(),
-            kind,
+            kind: event.happening.event_type().word(),
             received: event.at.as_ms().to_string(),
             time: event.at.iso().to_string(),
-            happening,
+            measured: measured_at.map(|at| at.as_ms().to_string()),
+            happening: HappeningBody::of(&event.happening),
         }
     }
 }
 
 impl HappeningBody {
+    fn of(happening: &Happening) -> Self {
+        match happening {
+            Happening::Telemetry(told) => Self::telemetry(told),
+            Happening::Lifecycle(what) => Self::lifecycle(*what),
+            Happening::Failure(failure) => Self::Failure {
+                error: ErrorBody::of(failure),
+            },
+            Happening::Concluded(conclusion) => Self::Concluded {
+                action: ConclusionBody::of(conclusion),
+            },
+        }
+    }
+
     fn telemetry(told: &Telemetry) -> Self {
         Self::Telemetry {
             source: told.source.word(),
@@ -167,6 +190,17 @@ impl CauseBody {
                 path: None,
                 request_id: Some(id.to_string()),
             },
+            Cause::Send => Self::unasked("SEND"),
+            Cause::PassiveReport => Self::unasked("PASSIVE_REPORT"),
+        }
+    }
+
+    /// What no request asked for.
+    fn unasked(kind: &'static str) -> Self {
+        Self {
+            kind,
+            path: None,
+            request_id: None,
         }
     }
 }

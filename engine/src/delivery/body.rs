@@ -69,7 +69,7 @@ enum HappeningBody {
         error: ErrorBody,
     },
     Concluded {
-        action: ActionBody,
+        action: ConclusionBody,
     },
     Test {
         test: TestBody,
@@ -90,9 +90,10 @@ struct LifecycleBody {
     message: &'static str,
 }
 
+/// What failed, wherever it is shown.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ErrorBody {
+pub struct ErrorBody {
     id: String,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -101,9 +102,10 @@ struct ErrorBody {
     payload_exists: bool,
 }
 
+/// How a request ended, wherever it is shown.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ActionBody {
+pub struct ConclusionBody {
     request_id: String,
     status: &'static str,
     protocol: &'static str,
@@ -186,8 +188,12 @@ impl HappeningBody {
         match happening {
             Happening::Telemetry(told) => Self::telemetry(told),
             Happening::Lifecycle(what) => Self::lifecycle(*what),
-            Happening::Failure(failure) => Self::failure(failure),
-            Happening::Concluded(conclusion) => Self::concluded(conclusion),
+            Happening::Failure(failure) => Self::Failure {
+                error: ErrorBody::of(failure),
+            },
+            Happening::Concluded(conclusion) => Self::Concluded {
+                action: ConclusionBody::of(conclusion),
+            },
         }
     }
 
@@ -209,27 +215,31 @@ impl HappeningBody {
         };
         Self::Lifecycle { lifecycle }
     }
+}
 
-    fn failure(failure: &Failure) -> Self {
-        let error = ErrorBody {
+impl ErrorBody {
+    /// The failure as it is shown.
+    pub fn of(failure: &Failure) -> Self {
+        Self {
             id: failure.entry.to_string(),
             // An event is of a device, and so is the entry it tells of.
             kind: "DEVICE",
             message: failure.message.to_string(),
             description: failure.description.to_string(),
             payload_exists: failure.payload == PayloadKept::Yes,
-        };
-        Self::Failure { error }
+        }
     }
+}
 
-    fn concluded(conclusion: &Conclusion) -> Self {
-        let action = ActionBody {
+impl ConclusionBody {
+    /// The end of a request as it is shown.
+    pub fn of(conclusion: &Conclusion) -> Self {
+        Self {
             request_id: conclusion.action.to_string(),
             status: words::status(conclusion.status),
             protocol: words::protocol(conclusion.protocol),
             result_data: conclusion.outcome.as_ref().map(ResultData::of),
-        };
-        Self::Concluded { action }
+        }
     }
 }
 

@@ -180,7 +180,8 @@ impl Device {
     /// The resource a path is or lies in, in the version the device offers; none for one the model
     /// does not know.
     pub(super) fn resource_at(&self, path: Path) -> Option<&Resource> {
-        self.object_at(path.object_id())?.resource(path.resource_id()?)
+        self.object_at(path.object_id())?
+            .resource(path.resource_id()?)
     }
 
     fn version_of(&self, object: u16) -> Version {

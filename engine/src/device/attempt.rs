@@ -189,7 +189,12 @@ impl Device {
         out: &mut Effects,
     ) {
         let now_ms = m.now().as_ms();
-        let exchange = Exchange::begin(now_ms, &self.terms.rules.transmission, message, m.next_u32());
+        let exchange = Exchange::begin(
+            now_ms,
+            &self.terms.rules.transmission,
+            message,
+            m.next_u32(),
+        );
         if let Some(to) = self.bound_peer() {
             out.send(to, exchange.datagram().to_vec());
         }

@@ -2,8 +2,8 @@
 
 mod amending;
 mod answers;
-mod attempts;
 mod asking_otherwise;
+mod attempts;
 mod cancelling;
 mod compact;
 mod concluding;
