@@ -52,7 +52,7 @@ pub struct Ground<'a> {
 /// Something that must hold.
 type Law = fn(&Ground<'_>);
 
-const LAWS: [(&str, Law); 62] = [
+const LAWS: [(&str, Law); 63] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -188,6 +188,7 @@ const LAWS: [(&str, Law); 62] = [
         "events of every kind are read as they were written",
         events::of_every_kind_are_read_as_they_were_written,
     ),
+    ("events say who spoke", events::say_who_spoke),
     (
         "events leave the last value of each path",
         events::leave_the_last_value_of_each_path,

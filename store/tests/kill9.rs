@@ -17,12 +17,16 @@ use std::time::{Duration, Instant};
 use engine::action::Action;
 use engine::admin_log::window::Window;
 use engine::change::{Batch, Change};
+use engine::delivery::destination::Destination;
+use engine::delivery::letter::{Progress, Sequence, Waiting};
 use engine::device::record::DeviceRecord;
 use engine::ids::{ActionId, CustomerId, TraceId};
 use engine::profile::Profile;
 use engine::query::{ActionFilter, LogFilter, Page, PageWanted};
 use store::conformance::chance::Chance;
-use store::conformance::given::{action, at, created, customer, device, entry, links, record};
+use store::conformance::given::{
+    action, at, created, customer, destination, device, entry, event, links, record,
+};
 use store::conformance::wait;
 use store::{Options, SledStore, Store};
 
@@ -159,20 +163,27 @@ fn check(store: &SledStore, round: u64, acknowledged: &[ActionId]) -> u64 {
     traced.sort_unstable();
     logged.sort_unstable();
     assert_eq!(traced, logged, "each request has its entry");
+    let waiting: Vec<Waiting> = (0..WRITERS)
+        .flat_map(|writer| check_device(store, &device(&owner, writer), &page.items))
+        .collect();
     for writer in 0..WRITERS {
-        check_device(store, &device(&owner, writer), &page.items);
+        let own = device(&owner, writer).key();
+        let steps = page.items.iter().filter(|request| request.device == own);
+        check_destination(store, &teller(round, writer), &waiting, steps.count());
     }
     page.total
 }
 
-fn check_device(store: &SledStore, meter: &Profile, all: &[Action]) {
+/// Fails unless a device has what belongs to its requests; gives back what of it waits.
+fn check_device(store: &SledStore, meter: &Profile, all: &[Action]) -> Vec<Waiting> {
     let mut requests: Vec<&Action> = all
         .iter()
         .filter(|request| request.device == meter.key())
         .collect();
     requests.reverse();
     let Some(restored) = wait(store.restored(meter.key())).unwrap() else {
-        return assert_eq!(requests.len(), 0, "requests of no device");
+        assert_eq!(requests.len(), 0, "requests of no device");
+        return Vec::new();
     };
     assert_eq!(
         restored.pending.iter().collect::<Vec<_>>(),
@@ -185,6 +196,35 @@ fn check_device(store: &SledStore, meter: &Profile, all: &[Action]) {
         expected,
         "the record beside the last request"
     );
+    let mut said = wait(store.events_of(meter.key(), None, u32::MAX)).unwrap();
+    said.reverse();
+    let (customer, shard) = (meter.customer.clone(), meter.key().shard());
+    let waiting = store.waiting(customer, shard, Sequence::default(), u32::MAX);
+    let mut waiting = wait(waiting).unwrap();
+    waiting.retain(|one| one.device == meter.key());
+    assert!(waiting.is_sorted_by(|one, next| one.sequence < next.sequence));
+    assert_eq!(said.len(), requests.len(), "each request has its event");
+    let said = said.iter().map(|event| event.id);
+    let told = waiting.iter().map(|waiting| waiting.event);
+    assert!(said.eq(told), "each event waits, in order");
+    waiting
+}
+
+/// Fails unless a destination is past as many events as it took steps.
+fn check_destination(store: &SledStore, to: &Destination, all: &[Waiting], steps: usize) {
+    assert_eq!(
+        wait(store.destination(to.id)).unwrap().is_some(),
+        steps > 0,
+        "a destination of no request"
+    );
+    if steps == 0 {
+        return;
+    }
+    let since = wait(store.standing_of(to.id)).unwrap().since;
+    let told = all.iter().filter(|one| one.sequence > since).count();
+    let backlog = wait(store.backlog(to.id)).unwrap();
+    let waiting = u64::try_from(told - steps).unwrap();
+    assert_eq!(backlog.waiting, waiting, "the counts of what waits");
 }
 
 fn commit_until_killed(directory: &Path, round: u64) {
@@ -196,7 +236,8 @@ fn commit_until_killed(directory: &Path, round: u64) {
                 let meter = device(&owner(round), writer);
                 for number in 0.. {
                     let request = action(&meter, number, writer);
-                    wait(store.commit(whole(&meter, &request, number))).unwrap();
+                    let to = teller(round, writer);
+                    wait(store.commit(whole(&meter, &request, number, &to))).unwrap();
                     println!("{ACKNOWLEDGED}{}", request.id);
                 }
             });
@@ -204,8 +245,9 @@ fn commit_until_killed(directory: &Path, round: u64) {
     });
 }
 
-/// A batch that touches every kind of row: names, counts, indexes, a log and a value in pieces.
-fn whole(meter: &Profile, request: &Action, number: i64) -> Batch {
+/// A batch that touches every kind of row: names, counts, indexes, a log, a value in pieces, and
+/// what waits for a destination, which is at once past one more.
+fn whole(meter: &Profile, request: &Action, number: i64, to: &Destination) -> Batch {
     let mut batch = created(request);
     let profile = Box::new(meter.clone());
     let was = (number > 0).then(|| profile.clone());
@@ -218,7 +260,24 @@ fn whole(meter: &Profile, request: &Action, number: i64) -> Batch {
         device: meter.key(),
         record,
     });
+    if number == 0 {
+        let made = Change::PutDestination(Box::new(to.clone()));
+        batch.changes.push(made);
+    }
+    let said = event(meter, number, meter.number);
+    batch.changes.push(Change::AppendEvent(Box::new(said)));
+    let step = Progress {
+        passed: 1,
+        ..Progress::none(to.customer.clone(), to.id)
+    };
+    batch.changes.push(Change::PutProgress(Box::new(step)));
     batch
+}
+
+/// The destination of a writer.
+fn teller(round: u64, writer: u64) -> Destination {
+    let number = u8::try_from(round * WRITERS + writer).unwrap();
+    destination(&owner(round), number)
 }
 
 /// A device record that is known from the request it was saved with; of up to some KiB.

@@ -11,11 +11,15 @@ use std::path::Path;
 
 use engine::action::{Action, Outcome, Status};
 use engine::change::{Batch, Change};
+use engine::delivery::letter::{Progress, Sequence};
 use engine::device::record::DeviceRecord;
+use engine::ids::EventId;
 use engine::profile::Profile;
 use engine::query::{ActionFilter, PageWanted};
 use store::conformance::chance::Chance;
-use store::conformance::given::{acme, action, created, device, links, moved, record, saved};
+use store::conformance::given::{
+    acme, action, batch, created, destination, device, event, links, moved, record, saved,
+};
 use store::conformance::wait;
 use store::{Options, SledStore, Store};
 
@@ -77,6 +81,9 @@ struct Story {
     meter: Profile,
     record: Option<DeviceRecord>,
     requests: Vec<Action>,
+    /// What waits, and how much of that its destination is not done with.
+    waiting: Vec<EventId>,
+    backlog: u64,
 }
 
 impl Story {
@@ -85,10 +92,13 @@ impl Story {
             meter: device(&acme(), 1),
             record: None,
             requests: Vec::new(),
+            waiting: Vec::new(),
+            backlog: 0,
         }
     }
 
-    /// One commit: a new request, an answer to an old one, and a record of some size.
+    /// One commit: a new request, an answer to an old one, a record of some size, and an event that
+    /// waits.
     fn go_on(&mut self, number: u64, chance: &mut Chance) -> Batch {
         let second = i64::try_from(number).unwrap();
         let new = action(&self.meter, second, number);
@@ -118,7 +128,26 @@ impl Story {
             device,
             record: Box::new(record),
         });
+        self.tell(number, &mut batch);
         batch
+    }
+
+    fn tell(&mut self, number: u64, batch: &mut Batch) {
+        let to = destination(&acme(), 1);
+        let said = event(&self.meter, 0, number);
+        self.waiting.push(said.id);
+        if number == 0 {
+            let made = Change::PutDestination(Box::new(to.clone()));
+            batch.changes.push(made);
+        }
+        batch.changes.push(Change::AppendEvent(Box::new(said)));
+        let passed = i64::from(number % 3 == 2);
+        let step = Progress {
+            passed,
+            ..Progress::none(to.customer, to.id)
+        };
+        batch.changes.push(Change::PutProgress(Box::new(step)));
+        self.backlog += u64::from(passed == 0);
     }
 
     /// What a store holds.
@@ -134,6 +163,13 @@ impl Story {
         assert_eq!(listed.total, u64::try_from(listed.items.len()).unwrap());
         told.requests = listed.items;
         told.requests.reverse();
+        let shard = told.meter.key().shard();
+        let waiting = store.waiting(acme(), shard, Sequence::default(), u32::MAX);
+        let waiting = wait(waiting).unwrap();
+        assert!(waiting.is_sorted_by(|one, next| one.sequence < next.sequence));
+        told.waiting = waiting.iter().map(|waiting| waiting.event).collect();
+        let backlog = wait(store.backlog(destination(&acme(), 1).id)).unwrap();
+        told.backlog = backlog.waiting;
         told
     }
 }
@@ -148,6 +184,11 @@ fn check(store: &SledStore, either: [&Story; 2]) -> Story {
     let next = action(&told.meter, 1_000_000, 1);
     assert_eq!(wait(store.commit(created(&next))), Ok(()));
     assert_eq!(wait(store.action(next.id)), Ok(Some(next)));
+    let said = event(&told.meter, 1_000_000, 1);
+    let append = Change::AppendEvent(Box::new(said.clone()));
+    assert_eq!(wait(store.commit(batch(vec![append]))), Ok(()));
+    let waiting = Story::told_by(store).waiting;
+    assert_eq!(waiting.split_last(), Some((&said.id, &*told.waiting)));
     told
 }
 

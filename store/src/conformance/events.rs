@@ -1,9 +1,11 @@
 //! Is what devices said kept in order, as long as it should be, and its last values by path?
 
-use engine::action::Protocol;
+use engine::action::{Outcome, Payload, PayloadType, Protocol, Status};
 use engine::change::Change;
-use engine::event::{Cause, Event, Happening, Lifecycle, Telemetry};
-use engine::ids::ActionId;
+use engine::event::{
+    Cause, Conclusion, Event, Failure, Happening, Lifecycle, PayloadKept, Speaker, Telemetry,
+};
+use engine::ids::{ActionId, EntryId, Iccid};
 use engine::limits::{VALUE_BYTES_MAX, VALUES_MAX};
 use engine::profile::Profile;
 use engine::query::KnownValue;
@@ -40,12 +42,52 @@ pub(super) fn of_every_kind_are_read_as_they_were_written(ground: &Ground<'_>) {
         Happening::Lifecycle(Lifecycle::RegistrationExpired),
         Happening::Telemetry(telemetry(Cause::Observation(path), values())),
         Happening::Telemetry(telemetry(Cause::Action(action), values())),
+        Happening::Telemetry(Telemetry {
+            measured_at: Some(at(-5)),
+            ..telemetry(Cause::Send, values())
+        }),
+        Happening::Telemetry(telemetry(Cause::PassiveReport, values())),
+        Happening::Failure(Box::new(failure(PayloadKept::Yes))),
+        Happening::Failure(Box::new(failure(PayloadKept::No))),
+        Happening::Concluded(Box::new(conclusion(None))),
+        Happening::Concluded(Box::new(conclusion(Some(Payload::Text("21.5".into()))))),
+        Happening::Concluded(Box::new(conclusion(Some(Payload::Values(values().into()))))),
     ];
     for (happening, second) in happenings.into_iter().zip(1..) {
         let event = event(&device, second, happening);
         append(&*store, &event);
         let read = wait(store.events_of(device.key(), None, 1));
         assert_eq!(read, Ok(vec![event]));
+    }
+}
+
+pub(super) fn say_who_spoke(ground: &Ground<'_>) {
+    let store = ground.open();
+    let (device, _) = two_devices(&*store);
+    let id = device.device.as_str();
+    let speakers = [
+        Speaker {
+            iccid: Iccid::parse(id).expect("a device id may stand for one"),
+            ..registered(&device, 1).speaker
+        },
+        Speaker {
+            imsi: None,
+            ip: Some([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1].into()),
+            ..registered(&device, 1).speaker
+        },
+        Speaker {
+            ip: None,
+            ..registered(&device, 1).speaker
+        },
+    ];
+    for (speaker, second) in speakers.into_iter().zip(1..) {
+        let said = Event {
+            speaker,
+            ..registered(&device, second)
+        };
+        append(&*store, &said);
+        let read = wait(store.event(device.key(), said.id));
+        assert_eq!(read, Ok(Some(said)));
     }
 }
 
@@ -245,6 +287,35 @@ fn event(device: &Profile, second: i64, happening: Happening) -> Event {
     Event {
         happening,
         ..registered(device, second)
+    }
+}
+
+fn failure(payload: PayloadKept) -> Failure {
+    Failure {
+        entry: EntryId::from_bytes([9; 16]),
+        message: "DeviceController[ActionRequestFailed]".into(),
+        description: "It timed out.".into(),
+        payload,
+    }
+}
+
+/// How a request ended, well or not.
+fn conclusion(payload: Option<Payload>) -> Conclusion {
+    let is_answered = payload.is_some();
+    Conclusion {
+        action: ActionId::from_bytes([8; 16]),
+        protocol: Protocol::Coap,
+        status: if is_answered {
+            Status::Succeeded
+        } else {
+            Status::Failed
+        },
+        outcome: Some(Outcome {
+            code: is_answered.then(|| "205".into()),
+            payload,
+            payload_type: is_answered.then_some(PayloadType::Base64),
+            error: (!is_answered).then(|| "It timed out.".into()),
+        }),
     }
 }
 

@@ -17,7 +17,7 @@ use super::overlay::Overlay;
 use super::stale::Stale;
 use crate::key;
 use crate::record::letter::write_waiting;
-use crate::record::number::{read_sequence, write_sequence};
+use crate::record::number::{read_count, read_sequence, write_sequence};
 
 /// What the committer knows of what waits.
 pub(super) struct Outbox {
@@ -158,8 +158,63 @@ impl Outbox {
 /// How many events of a customer were ever given a number.
 pub(super) fn numbered(customer: &CustomerId, rows: &impl Rows) -> Result<u64, Fault> {
     let count = match rows.row(&key::letter::numbered(customer))? {
-        Some(row) => crate::record::number::read_count(&row)?,
+        Some(row) => read_count(&row)?,
         None => 0,
     };
     Ok(u64::try_from(count).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::given::{acme, destination, device, event};
+    use crate::sled::destinations::Put;
+
+    #[test]
+    fn an_event_costs_one_row_more_if_somebody_is_told_and_none_if_not() {
+        let db = sled::Config::new().temporary(true).open().unwrap();
+        let mut outbox = Outbox::load(&db).unwrap();
+        let mut rows = Overlay::new(&db);
+        let said = |second| Awaiting::of(&event(&device(&acme(), 1), second, 1));
+        outbox.append(&said(1), &mut rows).unwrap();
+        outbox.end_group(&mut rows);
+        assert!(rows.is_empty());
+
+        let erp = Put::of(&destination(&acme(), 1));
+        erp.apply(&mut outbox, &mut rows).unwrap();
+        let before = rows.len();
+        for second in 0..10 {
+            outbox.append(&said(second), &mut rows).unwrap();
+        }
+        outbox.end_group(&mut rows);
+        // The count of the customer and the newest number are one row each for the whole group.
+        assert_eq!(rows.len(), before + 10 + 2);
+        db.apply_batch(rows.into_batch()).unwrap();
+
+        let known = Outbox::load(&db).unwrap();
+        assert_eq!(known.newest, Sequence(10));
+        assert!(known.told.contains(&acme()));
+        assert_eq!(known.stale.customers(), 1);
+    }
+
+    #[test]
+    fn numbers_that_were_taken_back_are_given_again() {
+        let db = sled::Config::new().temporary(true).open().unwrap();
+        let mut outbox = Outbox::load(&db).unwrap();
+        let mut rows = Overlay::new(&db);
+        let said = Awaiting::of(&event(&device(&acme(), 1), 1, 1));
+        for is_kept in [false, true] {
+            rows.begin();
+            outbox.begin();
+            let erp = Put::of(&destination(&acme(), 1));
+            erp.apply(&mut outbox, &mut rows).unwrap();
+            outbox.append(&said, &mut rows).unwrap();
+            assert_eq!(outbox.newest(), Sequence(1));
+            if !is_kept {
+                rows.take_back();
+                outbox.take_back(&rows).unwrap();
+                assert!(rows.is_empty() && outbox.told.is_empty());
+            }
+        }
+    }
 }

@@ -10,13 +10,14 @@ use engine::action::Status;
 use engine::admin_log::entry::Entry;
 use engine::admin_log::payload::Payload;
 use engine::change::{Change, Counter};
+use engine::delivery::letter::{Held, Progress};
 use engine::moment::Timestamp;
 use engine::setting::{SettingName, SettingState};
 
 use super::*;
 use crate::conformance::given::{
-    acme, action, at, batch, client, created, customer, device, entry, event, forgotten, known,
-    links, moved, record, saved, token,
+    acme, action, at, batch, client, created, customer, definition, destination, device, entry,
+    event, forgotten, known, links, moved, record, saved, token,
 };
 use crate::conformance::wait;
 
@@ -72,6 +73,68 @@ fn nothing_is_promised_once_fsync_has_failed() {
     assert_eq!(wait(store.customer(acme())), Err(Unavailable));
     assert_eq!(wait(store.take_over()), Err(Unavailable));
     assert_eq!(wait(store.sweep(Retention::NOTHING, 10)), Err(Unavailable));
+}
+
+#[test]
+fn a_board_is_told_of_nothing_that_is_not_durable() {
+    let home = tempfile::tempdir().unwrap();
+    let options = Options::at(home.path());
+    let erp = Change::PutDestination(Box::new(destination(&acme(), 1)));
+    let said = || Change::AppendEvent(Box::new(event(&device(&acme(), 1), 10, 1)));
+    let store = started(&options, disk::free_bytes());
+    commit(&store, batch(vec![erp]));
+    let board = store.attend(acme());
+    commit(&store, batch(vec![said()]));
+    assert_eq!(board.take().len(), 1);
+    drop(store);
+
+    let opened = open::open(&options).unwrap();
+    // Not a file that can be synced.
+    let opened = Opened {
+        file: File::open("/dev/null").unwrap(),
+        ..opened
+    };
+    let store = SledStore::start(opened, &options, disk::free_bytes()).unwrap();
+    let board = store.attend(acme());
+    let refused = wait(store.commit(batch(vec![said()])));
+    assert_eq!(refused, Err(CommitError::Unavailable));
+    assert_eq!(board.take(), []);
+}
+
+#[test]
+fn a_batch_that_is_taken_back_changes_nobody_who_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let options = Options::at(home.path());
+    let opened = open::open(&options).unwrap();
+    let count = crate::key::counter(&Counter::Devices(acme()));
+    opened.db.insert(count, b"damaged").unwrap();
+    let store = SledStore::start(opened, &options, disk::free_bytes()).unwrap();
+    let meter = device(&acme(), 1);
+    let erp = destination(&acme(), 1);
+    let said = |second| Change::AppendEvent(Box::new(event(&meter, second, 1)));
+    let made = || Change::PutDestination(Box::new(erp.clone()));
+    let removed = Change::RemoveDestination {
+        customer: acme(),
+        destination: erp.id,
+    };
+    let fails = |change| {
+        let mut failing = known(&meter);
+        failing.changes.splice(0..0, [change, said(1)]);
+        let verdict = wait(store.commit(failing));
+        assert_eq!(verdict, Err(CommitError::Unavailable));
+    };
+    let shard = meter.key().shard();
+    let waiting = || wait(store.waiting(acme(), shard, Sequence::default(), 99)).unwrap();
+    fails(made());
+    assert_eq!(wait(store.destination(erp.id)), Ok(None));
+    commit(&store, batch(vec![said(2)]));
+    assert_eq!(waiting(), []);
+    commit(&store, batch(vec![made()]));
+    fails(removed);
+    commit(&store, batch(vec![said(3)]));
+    assert_eq!(waiting().len(), 1);
+    let backlog = wait(store.backlog(erp.id)).unwrap();
+    assert_eq!(backlog.waiting, 1, "and nothing was counted");
 }
 
 #[test]
@@ -194,6 +257,7 @@ fn what_was_removed_and_swept_leaves_no_row() {
         let event = event(&meter, 10, 5);
         commit(&store, batch(vec![Change::AppendEvent(Box::new(event))]));
     }
+    let waiting = deliver_in_part(&store);
     commit(
         &store,
         batch(vec![
@@ -220,20 +284,60 @@ fn what_was_removed_and_swept_leaves_no_row() {
     };
     assert_eq!(
         wait(store.sweep(old, 100)).map(|swept| swept.removed),
-        Ok(4 + 4 + 2)
+        Ok(4 + 4 + 2 + 2),
+        "two of what waits as well"
     );
     commit(&store, forgotten(&device(&acme(), 1)));
     commit(&store, forgotten(&device(&acme(), 2)));
     commit(&store, batch(vec![Change::RemoveCustomer(acme())]));
+    // The log and the histories, the definition, what still waits, and an exception of each sort.
     assert_eq!(
         wait(store.sweep(Retention::NOTHING, 100)).map(|swept| swept.removed),
-        Ok(2 + 2)
+        Ok(2 + 2 + waiting + 1 + (waiting - 2) + 2)
     );
     drop(store);
 
     let opened = open::open(&options).unwrap();
     let left: Vec<_> = opened.db.iter().keys().collect::<Result<_, _>>().unwrap();
-    assert_eq!(left, vec![sled::IVec::from(crate::key::format())]);
+    let kept = [crate::key::format(), crate::key::letter::newest_number()];
+    assert_eq!(left, kept.map(sled::IVec::from));
+}
+
+/// Has a customer define an object and be told of some events, of which it takes not all; says how
+/// many wait.
+fn deliver_in_part(store: &SledStore) -> u64 {
+    let erp = destination(&acme(), 1);
+    let large = definition(&acme(), 3, "1.0", 50_000);
+    commit(
+        store,
+        batch(vec![
+            Change::PutDestination(Box::new(erp.clone())),
+            Change::PutDefinition(Box::new(large)),
+        ]),
+    );
+    let meter = device(&acme(), 1);
+    let said = (20..24).map(|second| Change::AppendEvent(Box::new(event(&meter, second, 1))));
+    commit(store, batch(said.collect()));
+    let shard = meter.key().shard();
+    let waiting = wait(store.waiting(acme(), shard, Sequence::default(), 99)).unwrap();
+    let step = Progress {
+        reached: vec![(shard, waiting[1].sequence)],
+        held: vec![Held {
+            waiting: waiting[0],
+            tries: 1,
+            due_at: at(1),
+        }],
+        buried: vec![DeadLetter {
+            waiting: waiting[1],
+            tries: 5,
+            at: at(1),
+            why: "It is gone. ".repeat(1_000).into(),
+        }],
+        passed: 1,
+        ..Progress::none(acme(), erp.id)
+    };
+    commit(store, batch(vec![Change::PutProgress(Box::new(step))]));
+    waiting.len() as u64
 }
 
 #[test]

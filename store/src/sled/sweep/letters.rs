@@ -133,3 +133,113 @@ fn or_nothing(read: Result<Sequence, Unreadable>) -> Sequence {
         Sequence::default()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use engine::delivery::letter::{Progress, Waiting};
+    use engine::event::EventType;
+    use engine::ids::{DeviceKey, EventId};
+    use sled::Db;
+
+    use super::*;
+    use crate::Retention;
+    use crate::conformance::given::{customer, destination};
+    use crate::record::letter::write_waiting;
+    use crate::sled::destinations::{Put, Step};
+    use crate::sled::outbox::Outbox;
+    use crate::sled::sweep::LOOKS;
+
+    const CUSTOMERS: u8 = 8;
+    const SHARDS: u16 = 20;
+
+    /// Customers with a destination each, for which two events wait in each of some shards.
+    fn waiting() -> (Db, Outbox) {
+        let db = sled::Config::new().temporary(true).open().unwrap();
+        let mut outbox = Outbox::load(&db).unwrap();
+        let mut rows = Overlay::new(&db);
+        for number in 0..CUSTOMERS {
+            let customer = name(number);
+            let erp = Put::of(&destination(&customer, number));
+            erp.apply(&mut outbox, &mut rows).unwrap();
+            for shard in (0..SHARDS).map(Shard) {
+                for sequence in [1, 2].map(Sequence) {
+                    let waiting = Waiting {
+                        sequence,
+                        device: DeviceKey::from_bytes(*shard.first_key().as_bytes()),
+                        event: EventId::from_bytes([1; 16]),
+                        event_type: EventType::Error,
+                    };
+                    let key = key::letter::waiting(&customer, shard, sequence);
+                    rows.put(key.into(), write_waiting(&waiting).as_slice().into());
+                }
+            }
+        }
+        db.apply_batch(rows.into_batch()).unwrap();
+        (db, outbox)
+    }
+
+    fn name(number: u8) -> CustomerId {
+        customer(&format!("customer-{number}")).id
+    }
+
+    /// How much a sweep removed, and how many looks it took.
+    fn sweep(db: &Db, outbox: &mut Outbox, looks: usize) -> (u64, usize, bool) {
+        let mut rows = Overlay::new(db);
+        let mut due = Due {
+            retention: Retention::NOTHING,
+            stale: &mut outbox.stale,
+            looks,
+        };
+        let swept = super::super::sweep(&mut due, u32::MAX, 0, &mut rows).unwrap();
+        let looks = looks - due.looks;
+        db.apply_batch(rows.into_batch()).unwrap();
+        (swept.removed, looks, swept.more)
+    }
+
+    fn reach(db: &Db, outbox: &mut Outbox, number: u8, shards: &[u16]) {
+        let mut rows = Overlay::new(db);
+        let customer = name(number);
+        let id = destination(&customer, number).id;
+        let reached = shards.iter().map(|shard| (Shard(*shard), Sequence(1)));
+        let step = Progress {
+            reached: reached.collect(),
+            ..Progress::none(customer, id)
+        };
+        Step::of(&step).apply(outbox, &mut rows).unwrap();
+        db.apply_batch(rows.into_batch()).unwrap();
+    }
+
+    #[test]
+    fn a_sweep_looks_only_where_something_changed() {
+        let (db, mut outbox) = waiting();
+        assert_eq!(sweep(&db, &mut outbox, LOOKS), (0, 0, false));
+        reach(&db, &mut outbox, 3, &[0, 7, 19]);
+        reach(&db, &mut outbox, 5, &[7]);
+        assert_eq!(sweep(&db, &mut outbox, LOOKS), (4, 4, false));
+        assert_eq!(sweep(&db, &mut outbox, LOOKS), (0, 0, false));
+        // What does not go on changes nothing.
+        reach(&db, &mut outbox, 3, &[0, 7, 19]);
+        assert_eq!(sweep(&db, &mut outbox, LOOKS), (0, 0, false));
+    }
+
+    #[test]
+    fn a_sweep_after_a_start_looks_at_what_waits_a_part_at_a_time() {
+        let (db, _) = waiting();
+        let mut outbox = Outbox::load(&db).unwrap();
+        // Each shard is looked at once, and behind the last of a customer once more.
+        let all = usize::from(CUSTOMERS) * (usize::from(SHARDS) + 1);
+        assert_eq!(sweep(&db, &mut outbox, 50), (0, 50, true));
+        assert_eq!(sweep(&db, &mut outbox, all), (0, all - 50, false));
+        assert_eq!(sweep(&db, &mut outbox, LOOKS), (0, 0, false));
+    }
+
+    #[test]
+    fn a_damaged_place_keeps_what_waits_and_no_other_customer_from_being_swept() {
+        let (db, mut outbox) = waiting();
+        reach(&db, &mut outbox, 1, &[4]);
+        reach(&db, &mut outbox, 2, &[4]);
+        let damaged = key::letter::reached(destination(&name(1), 1).id, Shard(4));
+        db.insert(damaged, "damaged").unwrap();
+        assert_eq!(sweep(&db, &mut outbox, LOOKS), (1, 2, false));
+    }
+}
