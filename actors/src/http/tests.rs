@@ -169,6 +169,15 @@ async fn who_does_not_answer_in_time_is_given_up() {
     let posted = http.send(letter(dribbling.url("/"))).await;
     assert_eq!(posted, Posted::Unreachable(Unreachable::Timeout));
     assert_eq!(posted.to_string(), "there was no answer in time");
+    // It takes the connection and says nothing, not even of TLS.
+    let silent = Peer::that_greets("");
+    let url = format!("https://{}/", silent.at);
+    let posted = http.send(letter(url.clone())).await;
+    assert_eq!(posted, Posted::Unreachable(Unreachable::Timeout));
+    let mut outbound = Outbound::under(Policy::PrivateAllowed);
+    outbound.connect_timeout = Duration::from_millis(50);
+    let posted = Http::new(outbound).unwrap().send(letter(url)).await;
+    assert_eq!(posted, Posted::Unreachable(Unreachable::Timeout));
 }
 
 #[tokio::test]
