@@ -19,7 +19,7 @@ use serde_json::Value;
 use self::api::Api;
 use self::options::{Options, Scenario};
 use self::report::{Phase, Report};
-use self::stage::Stage;
+use self::stage::{Outcome, Stage};
 
 /// Applies the load, prints and keeps the report; fails where a bound is missed.
 pub fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
@@ -100,9 +100,14 @@ fn perform(
         (Scenario::Update, _) => {
             let pace = stage::pace(options);
             let for_ns = stage::nanoseconds(options.time());
-            let mut updates = stage.perform("updating", |_| Job::Update { pace, for_ns })?;
-            updates.took_s = options.time().as_secs_f64();
-            report.measurement = Phase::of(&updates);
+            let updates = stage.perform("updating", |_| Job::Update { pace, for_ns })?;
+            report.measurement = measured(updates, options);
+        }
+        (Scenario::Send, _) => {
+            let pace = stage::pace(options);
+            let for_ns = stage::nanoseconds(options.time());
+            let sends = stage.perform("sending", |_| Job::Send { pace, for_ns })?;
+            report.measurement = measured(sends, options);
         }
         (Scenario::Actions, Some(api)) => {
             let (calls, ends) = actions::measure(stage, api, options)?;
@@ -112,4 +117,10 @@ fn perform(
         (Scenario::Actions, None) => return Err("the actions scenario needs --api".into()),
     }
     Ok(report)
+}
+
+/// What devices did for as long as was asked.
+fn measured(mut outcome: Outcome, options: &Options) -> Phase {
+    outcome.took_s = options.time().as_secs_f64();
+    Phase::of(&outcome)
 }

@@ -30,6 +30,8 @@ pub enum Scenario {
     Register,
     /// Registered devices update their registrations
     Update,
+    /// Registered devices send a measured value
+    Send,
     /// Callers read a value of registered devices over the REST API
     Actions,
 }

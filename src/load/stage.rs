@@ -47,7 +47,7 @@ impl Stage {
     pub(super) fn register(&mut self, options: &Options) -> io::Result<Outcome> {
         let pace = match options.scenario {
             Scenario::Register => pace(options),
-            Scenario::Update => Pace::Window(options.requests()),
+            Scenario::Update | Scenario::Send => Pace::Window(options.requests()),
             Scenario::Actions => Pace::Window(options.requests().max(REGISTERING)),
         };
         let begun_at_ns = self.clock.now_ns();

@@ -45,8 +45,8 @@ pub struct Conduct {
 pub(super) enum Task {
     /// Each registers once, when the schedule says.
     Register(Schedule),
-    /// One after the other updates its registration.
-    Update(Schedule),
+    /// One after the other does this, again and again.
+    Repeat(Act, Schedule),
     /// They answer what the server asks.
     Listen,
 }
@@ -128,7 +128,7 @@ impl Crowd {
                 self.give_up_after_the_end(now_ns);
                 return;
             };
-            if let Task::Register(schedule) | Task::Update(schedule) = &mut self.task {
+            if let Task::Register(schedule) | Task::Repeat(_, schedule) = &mut self.task {
                 schedule.advance();
             }
             self.request(member, act, due_at_ns, now_ns, out);
@@ -175,8 +175,8 @@ impl Crowd {
     pub(super) fn next_at(&self) -> Option<u64> {
         let scheduled = match &self.task {
             Task::Register(schedule) if self.cursor < self.members.len() => schedule.next_at(),
-            Task::Update(schedule) if self.open() < self.registered => schedule.next_at(),
-            Task::Register(_) | Task::Update(_) | Task::Listen => None,
+            Task::Repeat(_, schedule) if self.open() < self.registered => schedule.next_at(),
+            Task::Register(_) | Task::Repeat(..) | Task::Listen => None,
         };
         let alarm = self.deadlines.next_at();
         scheduled.into_iter().chain(alarm).min()
@@ -186,7 +186,7 @@ impl Crowd {
     pub(super) fn is_done(&self, now_ns: u64) -> bool {
         let is_over = match &self.task {
             Task::Register(_) => self.cursor >= self.members.len(),
-            Task::Update(schedule) => schedule.is_over(now_ns),
+            Task::Repeat(_, schedule) => schedule.is_over(now_ns),
             Task::Listen => true,
         };
         is_over && self.open() == 0
@@ -204,7 +204,9 @@ impl Crowd {
 
     fn due(&self, now_ns: u64) -> Option<u64> {
         match &self.task {
-            Task::Register(schedule) | Task::Update(schedule) => schedule.due(now_ns, self.open()),
+            Task::Register(schedule) | Task::Repeat(_, schedule) => {
+                schedule.due(now_ns, self.open())
+            }
             Task::Listen => None,
         }
     }
@@ -219,14 +221,14 @@ impl Crowd {
                 self.cursor += 1;
                 Some((member, Act::Register))
             }
-            Task::Update(_) if self.open() >= self.registered => None,
-            Task::Update(_) => {
+            Task::Repeat(..) if self.open() >= self.registered => None,
+            Task::Repeat(act, _) => {
                 for _ in 0..count {
                     let at = self.cursor;
                     self.cursor = if at + 1 < count { at + 1 } else { 0 };
                     let member = self.members.get(at)?;
                     if member.place == NOWHERE && member.location.is_known() {
-                        return Some((u32::try_from(at).ok()?, Act::Update));
+                        return Some((u32::try_from(at).ok()?, act));
                     }
                 }
                 None
@@ -236,7 +238,7 @@ impl Crowd {
     }
 
     fn give_up_after_the_end(&mut self, now_ns: u64) {
-        if let Task::Update(schedule) = &mut self.task
+        if let Task::Repeat(_, schedule) = &mut self.task
             && now_ns >= self.until_ns
         {
             let unsent = schedule.abandon();
@@ -303,6 +305,9 @@ impl Crowd {
                 let name = self.conduct.pattern.name(self.first + member);
                 let datagram = datagram::register(&name, self.conduct.lifetime_s, message_id);
                 out.put(member, |bytes| bytes.extend_from_slice(&datagram));
+            }
+            Act::Send => {
+                out.put(member, |bytes| datagram::write_send(message_id, bytes));
             }
             Act::Update => {
                 let known = self.members.get(member as usize);
@@ -408,7 +413,7 @@ impl Crowd {
         };
         let is_right = match exchange.act {
             Act::Register => code == Code::CREATED && self.locate(exchange.member, answer),
-            Act::Update => code == Code::CHANGED,
+            Act::Update | Act::Send => code == Code::CHANGED,
         };
         if is_right {
             self.tally.answer(exchange.due_at_ns, now_ns, self.until_ns);

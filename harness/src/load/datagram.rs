@@ -25,6 +25,14 @@ const OBJECTS: &str = "</1/0>,</3/0>,</4/0>,</3303/0>";
 /// What a device answers to whatever is read.
 const READING: &str = "signalbox load";
 
+/// Uri-Path `dp`, Content-Format 112: SenML CBOR.
+const SEND_OPTIONS: &[u8] = b"\xb2dp\x11\x70";
+
+const PAYLOAD_MARKER: u8 = 0xff;
+
+/// One record: name `/3303/0/5700`, and a value of four bytes that follow.
+const SEND_NAME: &[u8] = b"\x81\xa2\x00\x6c/3303/0/5700\x02\xfa";
+
 /// A response in the acknowledgement of its request, with nothing but a code.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct BareAnswer {
@@ -67,6 +75,17 @@ pub(super) fn write_update(message_id: u16, options: &[u8], datagram: &mut Vec<u
     datagram.extend_from_slice(options);
 }
 
+/// A device sends what it measured (LwM2M Core 1.1 section 6.4.6): another value each time.
+pub(super) fn write_send(message_id: u16, datagram: &mut Vec<u8>) {
+    let [high, low] = message_id.to_be_bytes();
+    let post = Code::POST.as_byte();
+    datagram.extend_from_slice(&[CONFIRMABLE, post, high, low, high, low]);
+    datagram.extend_from_slice(SEND_OPTIONS);
+    datagram.push(PAYLOAD_MARKER);
+    datagram.extend_from_slice(SEND_NAME);
+    datagram.extend_from_slice(&f32::from(message_id).to_be_bytes());
+}
+
 /// Reads an answer that has nothing but a code, and the token of our requests.
 pub(super) fn bare_answer(datagram: &[u8]) -> Option<BareAnswer> {
     let [ACKNOWLEDGEMENT, code, high, low, token_high, token_low] = *datagram else {
@@ -99,6 +118,10 @@ fn request(message_id: u16) -> Message {
 
 #[cfg(test)]
 mod tests {
+    use protocol::lwm2m::path::Path;
+    use protocol::lwm2m::payload::{self, Reading};
+    use protocol::lwm2m::value::{DataType, Value};
+
     use super::*;
 
     fn located(path: &[&str]) -> Message {
@@ -118,6 +141,23 @@ mod tests {
             assert_eq!(datagram, request(0xABCD).with_uri_path(path).encode());
         }
         assert_eq!(options_to(&located(&[])), None);
+    }
+
+    #[test]
+    fn a_send_tells_another_value_each_time() {
+        let path = Path::resource(3303, 0, 5700);
+        for id in [0x0000, 0x1234, 0xffff] {
+            let mut datagram = Vec::new();
+            write_send(id, &mut datagram);
+            let message = Message::decode(&datagram).unwrap();
+            assert_eq!(message.encode(), datagram);
+            assert_eq!(message.uri_path().collect::<Vec<_>>(), ["dp"]);
+            assert_eq!(message.content_format(), Some(ContentFormat::SENML_CBOR));
+            let type_of = |_| Some(DataType::Float);
+            let read = payload::decode(message.content_format(), path, &message.payload, type_of);
+            let value = Value::Float(f64::from(id));
+            assert_eq!(read.unwrap(), Reading::from([(path, value)]));
+        }
     }
 
     #[test]

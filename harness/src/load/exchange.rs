@@ -12,6 +12,7 @@ const NS_PER_MS: u64 = 1_000_000;
 pub(super) enum Act {
     Register,
     Update,
+    Send,
 }
 
 /// A request under way.

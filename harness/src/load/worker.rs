@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use super::crowd::{Conduct, Crowd, Task};
+use super::exchange::Act;
 use super::identity::Network;
 use super::line::{Batches, Line};
 use super::outbox::Outbox;
@@ -56,6 +57,13 @@ pub enum Job<'a> {
     Register(Pace),
     /// One after the other they update their registrations, for so long.
     Update {
+        /// How fast.
+        pace: Pace,
+        /// How long.
+        for_ns: u64,
+    },
+    /// One after the other they send a measured value, for so long.
+    Send {
         /// How fast.
         pace: Pace,
         /// How long.
@@ -170,11 +178,8 @@ impl Worker {
                 let schedule = Schedule::begin(pace, self.share, now_ns, u64::MAX);
                 (Task::Register(schedule), u64::MAX, None)
             }
-            Job::Update { pace, for_ns } => {
-                let until_ns = now_ns.saturating_add(for_ns);
-                let schedule = Schedule::begin(pace, self.share, now_ns, until_ns);
-                (Task::Update(schedule), until_ns, None)
-            }
+            Job::Update { pace, for_ns } => self.repeat(Act::Update, (pace, now_ns, for_ns)),
+            Job::Send { pace, for_ns } => self.repeat(Act::Send, (pace, now_ns, for_ns)),
             Job::Listen { wakes, answered } => {
                 (Task::Listen, u64::MAX, Some(Orders { wakes, answered }))
             }
@@ -182,6 +187,12 @@ impl Worker {
         self.crowd.begin(task, until_ns);
         self.work(orders.as_ref(), watch)?;
         Ok(self.crowd.take_tally())
+    }
+
+    fn repeat(&self, act: Act, (pace, now_ns, for_ns): (Pace, u64, u64)) -> Planned<'static> {
+        let until_ns = now_ns.saturating_add(for_ns);
+        let schedule = Schedule::begin(pace, self.share, now_ns, until_ns);
+        (Task::Repeat(act, schedule), until_ns, None)
     }
 
     fn work(&mut self, orders: Option<&Orders<'_>>, watch: &Watch) -> io::Result<()> {
@@ -267,6 +278,9 @@ impl Worker {
         }
     }
 }
+
+/// What is to be done, until when answers are in time, and who gives orders meanwhile.
+type Planned<'a> = (Task, u64, Option<Orders<'a>>);
 
 /// What a listening worker is told from outside, and whom it tells.
 struct Orders<'a> {

@@ -27,7 +27,7 @@ fn registering(pace: Pace) -> Task {
 
 fn updating(pace: Pace, now_ns: u64, until_ns: u64) -> Task {
     let share = Share { index: 0, of: 1 };
-    Task::Update(Schedule::begin(pace, share, now_ns, until_ns))
+    Task::Repeat(Act::Update, Schedule::begin(pace, share, now_ns, until_ns))
 }
 
 /// Gives the crowd its turns until it is done; an answer takes a millisecond. Returns when.
