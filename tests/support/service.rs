@@ -96,6 +96,19 @@ impl Service {
         self.data.path()
     }
 
+    /// A reserve that the disk has not, in MiB; to start, the service needs half of it.
+    pub(crate) fn reserve_above_free(&self) -> String {
+        let mut df = Command::new("df");
+        let df = df
+            .args(["-m", "--output=avail"])
+            .arg(self.data_dir())
+            .output()
+            .unwrap();
+        let free = String::from_utf8(df.stdout).unwrap();
+        let free: u64 = free.lines().last().unwrap().trim().parse().unwrap();
+        (free + free / 2).to_string()
+    }
+
     /// Everything it printed until now.
     pub(crate) fn printed(&mut self) -> &[String] {
         self.program.printed()

@@ -7,6 +7,7 @@
 pub(crate) mod caller;
 pub(crate) mod client;
 pub(crate) mod device;
+pub(crate) mod endpoint;
 pub(crate) mod http;
 pub(crate) mod inspector;
 pub(crate) mod lwm2m;

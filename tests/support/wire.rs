@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::net::UdpSocket;
+use std::time::{Duration, Instant};
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
@@ -14,6 +15,9 @@ use super::service::Service;
 
 /// The longest datagram a test hears.
 const DATAGRAM_BYTES_MAX: usize = 2_048;
+
+/// A device repeats what is not answered.
+const REPEATED_AFTER: Duration = Duration::from_millis(300);
 
 /// What the pings of [`Wire::heard_before_ping`] are known by; tests use smaller ids.
 const PING_ID: MessageId = MessageId(0xFFF0);
@@ -73,6 +77,28 @@ impl Wire {
         let mut heard = std::iter::from_fn(|| Some(self.hear()));
         let answer = heard.find(|message| message.message_id == request.message_id);
         answer.expect("hearing ends with what is looked for")
+    }
+
+    /// Asks as often as a device repeats itself, and hears the answer among whatever else comes.
+    pub(crate) fn ask_until_answered(&self, request: &Message) -> Message {
+        let deadline = Instant::now() + PATIENCE;
+        self.socket.set_read_timeout(Some(REPEATED_AFTER)).unwrap();
+        let mut buffer = [0; DATAGRAM_BYTES_MAX];
+        self.say(&request.encode());
+        let answer = loop {
+            assert!(Instant::now() < deadline, "not answered: {request:?}");
+            match self.socket.recv(&mut buffer) {
+                Ok(length) => {
+                    let message = Message::decode(&buffer[..length]).unwrap();
+                    if message.message_id == request.message_id {
+                        break message;
+                    }
+                }
+                Err(_) => self.say(&request.encode()),
+            }
+        };
+        self.socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        answer
     }
 
     /// The next request that comes.

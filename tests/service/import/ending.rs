@@ -1,6 +1,5 @@
 //! What is left of an import that ends before its time, or that others race?
 
-use std::process::Command;
 use std::thread;
 
 use serde_json::json;
@@ -10,7 +9,6 @@ use crate::scene::{error_codes, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::client::ApiClient;
 use crate::vocabulary::poll::until;
-use crate::vocabulary::service::Service;
 use crate::vocabulary::upload::Upload;
 
 #[test]
@@ -181,7 +179,7 @@ fn an_import_that_finds_no_room_on_the_disk_says_so_and_makes_nothing_half() {
         10
     );
     service.kill();
-    let reserve = reserve_above_free(&service);
+    let reserve = service.reserve_above_free();
     service.start_again_with(&[("SIGNALBOX_DISK_RESERVE_MIB", &reserve)]);
     caller.follow(&service);
     let answer = import(&caller, NDJSON, &lines("b", 0..10)).expect(503);
@@ -232,19 +230,6 @@ fn progress_from(upload: &mut Upload, line: u64) -> u64 {
             return through;
         }
     }
-}
-
-/// A reserve that the disk has not, in MiB; to start, the service needs half of it.
-fn reserve_above_free(service: &Service) -> String {
-    let mut df = Command::new("df");
-    let df = df
-        .args(["-m", "--output=avail"])
-        .arg(service.data_dir())
-        .output()
-        .unwrap();
-    let free = String::from_utf8(df.stdout).unwrap();
-    let free: u64 = free.lines().last().unwrap().trim().parse().unwrap();
-    (free + free / 2).to_string()
 }
 
 #[cfg(target_os = "linux")]

@@ -1,0 +1,224 @@
+//! Is what devices say brought to their customer's endpoint, whatever the endpoint does?
+
+mod breaking;
+mod crashes;
+mod failing;
+mod limits;
+mod neighbours;
+mod refused;
+mod told;
+mod trust;
+
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::Message;
+use serde_json::{Value, json};
+
+use crate::scene::start;
+use crate::vocabulary::caller::{API, Caller, text};
+use crate::vocabulary::device::DEVICE_IP;
+use crate::vocabulary::endpoint::{Endpoint, Posted};
+use crate::vocabulary::poll::until;
+use crate::vocabulary::service::Service;
+use crate::vocabulary::wire::{Wire, register_with, request};
+
+/// Where a meter measures.
+const PATH: &str = "/3303/0/5700";
+
+/// A secret of a customer.
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+/// What lets the endpoints of tests be reached.
+const PRIVATE: (&str, &str) = ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true");
+
+/// Five tries in a fraction of a second.
+const QUICK: (&str, &str) = ("SIGNALBOX_DELIVERY_RETRY_MS", "50,50,50,50");
+
+/// So many tries that a test does not see the last one.
+const STEADY: (&str, &str) = (
+    "SIGNALBOX_DELIVERY_RETRY_MS",
+    "50,100,200,400,800,1600,3200,6400,6400,6400,6400,6400,6400,6400,6400,6400",
+);
+
+/// A customer with a service that may reach the endpoints of tests.
+struct Scene {
+    service: Service,
+    caller: Caller,
+}
+
+/// A device by hand that sends what it measures.
+struct Meter {
+    name: String,
+    wire: Wire,
+    next_id: u16,
+}
+
+impl Scene {
+    fn with(settings: &[(&str, &str)]) -> Self {
+        let settings = [&[PRIVATE], settings].concat();
+        let (service, caller) = start(&settings);
+        Self { service, caller }
+    }
+
+    /// Makes a webhook that is told of values alone, and gives its id.
+    fn values_to(&self, endpoint: &Endpoint) -> String {
+        let types = json!([{ "type": "TELEMETRY_DATA" }]);
+        let body = json!({ "name": "Values", "url": endpoint.url("/in"), "eventTypes": types });
+        self.webhook(&body)
+    }
+
+    /// Makes a webhook and gives its id.
+    fn webhook(&self, body: &Value) -> String {
+        text(&self.caller.post(&path(""), body).expect(201)["id"])
+    }
+
+    /// A webhook as it is now.
+    fn shown(&self, id: &str) -> Value {
+        self.caller.request("GET", &path(id)).expect(200)
+    }
+
+    fn once_in(&self, id: &str, state: &str) -> Value {
+        until(state, || {
+            let shown = self.shown(id);
+            (shown["state"] == state).then_some(shown)
+        })
+    }
+
+    /// A webhook once nothing waits for it.
+    fn once_done(&self, id: &str) -> Value {
+        until("an empty backlog", || {
+            let shown = self.shown(id);
+            (shown["backlog"]["waiting"] == 0).then_some(shown)
+        })
+    }
+
+    /// Asks something of a webhook that needs no body.
+    fn ask(&self, id: &str, what: &str, status: u16) -> Value {
+        let path = format!("{}/{what}", path(id));
+        self.caller.request("POST", &path).expect(status)
+    }
+
+    /// Every dead letter of a webhook, read page by page.
+    fn dead_letters(&self, id: &str) -> Vec<Value> {
+        let mut letters = Vec::new();
+        let mut cursor = String::new();
+        loop {
+            let path = format!("{}/deadletters?pageSize=2{cursor}", path(id));
+            let page = self.caller.request("GET", &path).expect(200);
+            letters.extend(page["items"].as_array().unwrap().iter().cloned());
+            match page["nextCursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return letters,
+            }
+        }
+    }
+
+    /// A meter that is registered.
+    fn meter(&self, name: &str) -> Meter {
+        self.caller.create_device(name, DEVICE_IP);
+        let wire = Wire::to(&self.service);
+        let endpoint = format!("ep={name}");
+        let queries = [endpoint.as_str(), "lt=3600", "lwm2m=1.1", "b=U"];
+        let answer = wire.ask(&register_with(&queries, "</1/0>,</3/0>,</3303/0>", 1));
+        assert_eq!(answer.code, Code::CREATED, "{answer:?}");
+        Meter {
+            name: name.to_owned(),
+            wire,
+            next_id: 2,
+        }
+    }
+
+    /// Kills the service without a word and starts it again.
+    fn crash(&mut self) {
+        self.service.kill();
+        self.revive();
+    }
+
+    /// Starts the service again that was killed.
+    fn revive(&mut self) {
+        self.service.start_again();
+        self.caller.follow(&self.service);
+    }
+
+    /// Starts the service again with other settings.
+    fn restart_with(&mut self, settings: &[(&str, &str)]) {
+        self.service.kill();
+        self.service.start_again_with(settings);
+        self.caller.follow(&self.service);
+    }
+
+    /// The log's latest entry of a kind.
+    fn entry(&self, message: &str) -> Option<Value> {
+        let entries = self.caller.log_entries();
+        entries
+            .into_iter()
+            .find(|entry| entry["message"] == message)
+    }
+}
+
+impl Meter {
+    /// Sends a value, which is durable when this returns.
+    fn send(&mut self, value: f64) {
+        let code = self.send_payload(&payload_of(value));
+        assert_eq!(code, Code::CHANGED, "{value}");
+    }
+
+    /// Sends a payload of SenML in JSON and gives the code it is answered.
+    fn send_payload(&mut self, payload: &str) -> Code {
+        let message = self.sending(payload);
+        self.wire.ask_until_answered(&message).code
+    }
+
+    /// Says a value and does not wait for the answer.
+    fn say(&mut self, value: f64) {
+        let message = self.sending(&payload_of(value));
+        self.wire.say(&message.encode());
+    }
+
+    fn sending(&mut self, payload: &str) -> Message {
+        let id = self.next_id;
+        self.next_id += 1;
+        request(Code::POST, id)
+            .with_uri_path(["dp"])
+            .with_content_format(ContentFormat::SENML_JSON)
+            .with_payload(payload)
+    }
+}
+
+fn payload_of(value: f64) -> String {
+    format!(r#"[{{"n":"{PATH}","v":{value}}}]"#)
+}
+
+/// The path of a webhook, or of all of them.
+fn path(id: &str) -> String {
+    let all = format!("{API}/integrate/clouds/webhooks");
+    match id {
+        "" => all,
+        id => format!("{all}/{id}"),
+    }
+}
+
+/// The value that was told.
+fn value(posted: &Posted) -> f64 {
+    let body = posted.json();
+    let value = &body["payload"]["value"][PATH];
+    value.as_f64().unwrap_or_else(|| panic!("no value: {body}"))
+}
+
+/// The values that were told of a device, in the order in which each was told first.
+fn values_of(posted: &[Posted], device: &str) -> Vec<f64> {
+    let mut seen = Vec::new();
+    let mut values = Vec::new();
+    for posted in posted {
+        if posted.json()["device"]["iccid"] == device && !seen.contains(&posted.id()) {
+            seen.push(posted.id());
+            values.push(value(posted));
+        }
+    }
+    values
+}
+
+/// So many values in their order.
+fn counted(amount: u32) -> Vec<f64> {
+    (1..=amount).map(f64::from).collect()
+}

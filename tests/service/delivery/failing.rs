@@ -1,0 +1,125 @@
+//! What becomes of a webhook whose endpoint is gone, and of what it missed?
+
+use serde_json::{Value, json};
+
+use super::{QUICK, Scene, counted, value, values_of};
+use crate::scene::error_codes;
+use crate::vocabulary::caller::text;
+use crate::vocabulary::endpoint::{Endpoint, Reply, taken};
+use crate::vocabulary::poll::until;
+
+const DISABLED: &str = "CloudIntegrator[IntegrationDisabled]";
+const RESTARTED: &str = "CloudIntegrator[IntegrationRestarted]";
+
+#[test]
+fn an_endpoint_that_refuses_every_try_fails_its_webhook() {
+    let scene = Scene::with(&[QUICK]);
+    let endpoint = Endpoint::replying(|_, _| Reply::Status(500));
+    let id = scene.values_to(&endpoint);
+    let mut meter = scene.meter("meter-1");
+    meter.send(1.0);
+    scene.once_in(&id, "INTEGRATION_FAILED");
+    let posted = endpoint.posted();
+    assert_eq!(posted.len(), 5);
+    assert!(posted.iter().all(|it| it.id() == posted[0].id()));
+    let entry = scene.entry(DISABLED).unwrap();
+    assert_eq!(entry["category"], "error");
+    assert_eq!(entry["type"], "INTEGRATION");
+    assert!(text(&entry["description"]).contains("500"), "{entry}");
+    let letters = scene.dead_letters(&id);
+    assert_eq!(letters.len(), 1);
+    assert_eq!(letters[0]["id"], posted[0].id());
+    assert_eq!(letters[0]["type"], "TELEMETRY_DATA");
+    assert_eq!(letters[0]["deviceId"], "meter-1");
+    assert_eq!(letters[0]["tries"], 5);
+    assert!(text(&letters[0]["reason"]).contains("500"), "{letters:?}");
+}
+
+#[test]
+fn an_endpoint_that_is_gone_is_told_in_order_what_it_missed_once_it_is_back() {
+    let scene = Scene::with(&[QUICK]);
+    let mut endpoint = Endpoint::new();
+    let id = scene.values_to(&endpoint);
+    let mut meter = scene.meter("meter-1");
+    endpoint.close();
+    meter.send(1.0);
+    scene.once_in(&id, "INTEGRATION_FAILED");
+    // While it is in failure nothing is tried.
+    meter.send(2.0);
+    meter.send(3.0);
+    let letters = until("three dead letters", || {
+        Some(scene.dead_letters(&id)).filter(|letters| letters.len() == 3)
+    });
+    let tries: Vec<&Value> = letters.iter().map(|letter| &letter["tries"]).collect();
+    assert_eq!(tries, [5, 0, 0]);
+    endpoint.open();
+    let refused = scene.ask(&id, "deadletters/replay", 409);
+    assert_eq!(error_codes(&refused), ["INTEGRATION_FAILED"]);
+    assert_eq!(
+        scene.ask(&id, "restart", 200)["state"],
+        "INTEGRATION_ACTIVE"
+    );
+    let entry = scene.entry(RESTARTED).unwrap();
+    assert_eq!(
+        (&entry["category"], &entry["type"]),
+        (&json!("info"), &json!("INTEGRATION"))
+    );
+    meter.send(4.0);
+    assert_eq!(value(&endpoint.once(1)[0]), 4.0, "what is new goes on");
+    let replayed = scene.ask(&id, "deadletters/replay", 202);
+    assert_eq!(replayed["id"], id.as_str());
+    let posted = endpoint.once(4);
+    let values: Vec<f64> = posted.iter().map(value).collect();
+    assert_eq!(values, [4.0, 1.0, 2.0, 3.0]);
+    let ids: Vec<&str> = posted[1..].iter().map(|it| it.id()).collect();
+    let known: Vec<String> = letters.iter().map(|letter| text(&letter["id"])).collect();
+    assert_eq!(ids, known);
+    let done = until("the end of the replay", || {
+        let shown = scene.shown(&id);
+        (shown["replaying"] == false && shown["backlog"]["deadLetters"] == 0).then_some(shown)
+    });
+    assert_eq!(done["state"], "INTEGRATION_ACTIVE");
+    assert!(scene.dead_letters(&id).is_empty());
+}
+
+#[test]
+fn a_restart_of_a_webhook_that_is_not_in_failure_changes_nothing() {
+    let scene = Scene::with(&[QUICK]);
+    let endpoint = Endpoint::new();
+    let id = scene.values_to(&endpoint);
+    scene.meter("meter-1").send(1.0);
+    endpoint.once(1);
+    let before = scene.once_in(&id, "INTEGRATION_ACTIVE");
+    let restarted = scene.ask(&id, "restart", 200);
+    assert_eq!(restarted["updated"], before["updated"]);
+    assert_eq!(scene.entry(RESTARTED), None);
+}
+
+#[test]
+fn a_failure_and_its_dead_letters_outlive_a_crash() {
+    let mut scene = Scene::with(&[QUICK]);
+    let mut endpoint = Endpoint::new();
+    let id = scene.values_to(&endpoint);
+    let mut meter = scene.meter("meter-1");
+    endpoint.close();
+    for number in 1..=3 {
+        meter.send(f64::from(number));
+    }
+    scene.once_in(&id, "INTEGRATION_FAILED");
+    until("three dead letters", || {
+        (scene.dead_letters(&id).len() == 3).then_some(())
+    });
+    let before = scene.dead_letters(&id);
+    scene.crash();
+    assert_eq!(scene.shown(&id)["state"], "INTEGRATION_FAILED");
+    assert_eq!(scene.dead_letters(&id), before);
+    endpoint.open();
+    scene.ask(&id, "restart", 200);
+    scene.ask(&id, "deadletters/replay", 202);
+    scene.crash();
+    let posted = endpoint.once_so("every dead letter", |posted| {
+        values_of(&taken(posted), "meter-1").len() == 3
+    });
+    assert_eq!(values_of(&posted, "meter-1"), counted(3));
+    assert_eq!(scene.once_done(&id)["state"], "INTEGRATION_ACTIVE");
+}

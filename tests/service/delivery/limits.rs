@@ -1,0 +1,79 @@
+//! What becomes of events when there is no room for more?
+
+use protocol::coap::code::Code;
+
+use super::{PATH, PRIVATE, STEADY, Scene, counted, values_of};
+use crate::vocabulary::endpoint::{Endpoint, Reply, taken};
+use crate::vocabulary::poll::until;
+
+/// The least that an operator may allow to wait.
+const BACKLOG_MAX: u64 = 10_000;
+
+/// Samples in a message of a device: what fits a datagram.
+const SAMPLES: u64 = 60;
+
+#[test]
+fn more_than_may_wait_goes_to_the_dead_letters_and_the_log_says_so() {
+    let backlog = BACKLOG_MAX.to_string();
+    let settings = [
+        ("SIGNALBOX_DELIVERY_BACKLOG_MAX", backlog.as_str()),
+        ("SIGNALBOX_DELIVERY_RETRY_MS", "3600000"),
+    ];
+    let scene = Scene::with(&settings);
+    let endpoint = Endpoint::replying(|_, _| Reply::Status(503));
+    let id = scene.values_to(&endpoint);
+    let mut told = 0;
+    for device in ["meter-1", "meter-2"] {
+        let mut meter = scene.meter(device);
+        for message in 0..100 {
+            let first = 1_700_000_000 + message * SAMPLES;
+            let sample = |second: u64| format!(r#"{{"t":{second},"v":1}}"#);
+            let mut samples: Vec<_> = (0..SAMPLES).map(sample).collect();
+            samples[0] = format!(r#"{{"bn":"{PATH}","bt":{first},"v":1}}"#);
+            let payload = format!("[{}]", samples.join(","));
+            assert_eq!(meter.send_payload(&payload), Code::CHANGED);
+            told += SAMPLES;
+        }
+    }
+    assert!(told > BACKLOG_MAX);
+    let entry = until("an entry of the log", || {
+        scene.entry("CloudIntegrator[EventsSetAside]")
+    });
+    assert_eq!(entry["category"], "error");
+    let backlog = until("no more than may wait", || {
+        let backlog = scene.shown(&id)["backlog"].clone();
+        (backlog["waiting"].as_u64()? <= BACKLOG_MAX).then_some(backlog)
+    });
+    let of = |name: &str| backlog[name].as_u64().unwrap();
+    assert_eq!(of("deadLetters") + of("waiting"), told, "none is lost");
+}
+
+#[test]
+fn a_full_disk_has_devices_keep_what_they_say_and_nothing_acknowledged_is_lost() {
+    let mut scene = Scene::with(&[STEADY]);
+    let mut endpoint = Endpoint::new();
+    let id = scene.values_to(&endpoint);
+    let mut meter = scene.meter("meter-1");
+    endpoint.close();
+    meter.send(1.0);
+    scene.service.kill();
+    let reserve = scene.service.reserve_above_free();
+    let full = ("SIGNALBOX_DISK_RESERVE_MIB", reserve.as_str());
+    scene.service.start_again_with(&[PRIVATE, STEADY, full]);
+    scene.caller.follow(&scene.service);
+    meter.say(2.0);
+    until("a commit that is refused", || {
+        let printed = scene.service.printed().iter();
+        let mut lines = printed.filter(|line| line.contains("commits are refused"));
+        lines.next().map(drop)
+    });
+    endpoint.open();
+    scene.restart_with(&[PRIVATE, STEADY]);
+    // What was not acknowledged the device keeps, and sends again.
+    meter.send(2.0);
+    let posted = endpoint.once_so("both values", |posted| {
+        values_of(&taken(posted), "meter-1").len() == 2
+    });
+    assert_eq!(values_of(&posted, "meter-1"), counted(2));
+    scene.once_done(&id);
+}

@@ -1,0 +1,54 @@
+//! Does trouble stay with whom it befalls: one endpoint, one device?
+
+use super::{STEADY, Scene, counted, values_of};
+use crate::vocabulary::endpoint::{Endpoint, Reply, taken};
+
+#[test]
+fn a_slow_or_dead_endpoint_delays_no_other() {
+    let scene = Scene::with(&[STEADY]);
+    let silent = Endpoint::replying(|_, _| Reply::Silence);
+    let mut dead = Endpoint::new();
+    let live = Endpoint::new();
+    for endpoint in [&silent, &dead, &live] {
+        scene.values_to(endpoint);
+    }
+    dead.close();
+    let mut meter = scene.meter("meter-1");
+    for number in 1..=30 {
+        meter.send(f64::from(number));
+    }
+    let posted = live.once(30);
+    assert_eq!(values_of(&posted, "meter-1"), counted(30));
+    assert_eq!(silent.posted().len(), 1, "one of a device is under way");
+    assert!(dead.posted().is_empty());
+}
+
+#[test]
+fn an_event_that_is_not_taken_holds_up_its_own_device_alone() {
+    let scene = Scene::with(&[STEADY]);
+    let is_of_first = |text: &str| text.contains("meter-1");
+    let endpoint = Endpoint::replying(move |posted, number| match is_of_first(&posted.text) {
+        true if number < 12 => Reply::Status(503),
+        _ => Reply::Status(204),
+    });
+    let id = scene.values_to(&endpoint);
+    let mut meters = [scene.meter("meter-1"), scene.meter("meter-2")];
+    for number in 1..=10 {
+        for meter in &mut meters {
+            meter.send(f64::from(number));
+        }
+    }
+    let posted = endpoint.once_taken(20);
+    for meter in &meters {
+        assert_eq!(values_of(&posted, &meter.name), counted(10));
+    }
+    let of_second = |posted: &&super::Posted| posted.text.contains("meter-2");
+    let last = posted.iter().rposition(|it| of_second(&it)).unwrap();
+    let first = posted.iter().position(|it| !of_second(&it)).unwrap();
+    assert!(
+        last < first,
+        "the second device was done before the first was taken"
+    );
+    assert_eq!(taken(&endpoint.posted()).len(), 20);
+    scene.once_done(&id);
+}

@@ -1,0 +1,101 @@
+//! What becomes of an event that an endpoint does not take, or takes too long over?
+
+use serde_json::json;
+
+use super::{QUICK, STEADY, Scene, counted, value, values_of};
+use crate::vocabulary::endpoint::{Endpoint, Reply, taken};
+
+#[test]
+fn a_slow_endpoint_is_given_up_on_in_time_and_told_again_under_the_same_id() {
+    let scene = Scene::with(&[QUICK, ("SIGNALBOX_DELIVERY_TIMEOUT_MS", "300")]);
+    let endpoint = Endpoint::replying(|_, number| match number {
+        0 => Reply::Silence,
+        _ => Reply::Status(204),
+    });
+    let id = scene.values_to(&endpoint);
+    let mut meter = scene.meter("meter-1");
+    meter.send(1.0);
+    meter.send(2.0);
+    let posted = endpoint.once(3);
+    assert_eq!(posted[0].id(), posted[1].id());
+    let between = posted[1].at - posted[0].at;
+    assert!(between.as_millis() >= 300, "{between:?}");
+    assert_eq!(values_of(&posted, "meter-1"), counted(2));
+    assert_eq!(scene.once_done(&id)["state"], "INTEGRATION_ACTIVE");
+    assert_eq!(endpoint.posted().len(), 3);
+}
+
+#[test]
+fn an_answer_of_4xx_has_the_event_come_again() {
+    come_again([400, 401, 404, 410, 429]);
+}
+
+#[test]
+fn an_answer_of_5xx_has_the_event_come_again() {
+    come_again([500, 501, 502, 503, 504]);
+}
+
+#[test]
+fn a_redirect_is_not_followed_and_has_the_event_come_again() {
+    let scene = Scene::with(&[QUICK]);
+    let (elsewhere, place) = (Endpoint::new(), "location");
+    let to = elsewhere.url("/stolen");
+    let endpoint = Endpoint::replying(move |_, number| match number {
+        0 => Reply::With(302, place, to.clone()),
+        1 => Reply::With(307, place, to.clone()),
+        2 => Reply::With(308, place, to.clone()),
+        _ => Reply::Status(200),
+    });
+    let id = scene.values_to(&endpoint);
+    scene.meter("meter-1").send(1.0);
+    let posted = endpoint.once(4);
+    assert!(posted.iter().all(|it| it.id() == posted[0].id()));
+    assert_eq!(scene.once_done(&id)["state"], "INTEGRATION_ACTIVE");
+    assert!(elsewhere.posted().is_empty());
+}
+
+#[test]
+fn an_endpoint_that_flaps_is_told_everything_in_order() {
+    let scene = Scene::with(&[STEADY]);
+    let endpoint = Endpoint::replying(|_, number| match number % 3 {
+        0 => Reply::Status(503),
+        1 => Reply::Break,
+        _ => Reply::Status(204),
+    });
+    let id = scene.values_to(&endpoint);
+    let mut meters = [scene.meter("meter-1"), scene.meter("meter-2")];
+    for number in 1..=4 {
+        for meter in &mut meters {
+            meter.send(f64::from(number));
+        }
+    }
+    let posted = endpoint.once_taken(8);
+    for meter in &meters {
+        assert_eq!(values_of(&posted, &meter.name), counted(4));
+    }
+    let shown = scene.once_done(&id);
+    assert_eq!(shown["state"], "INTEGRATION_ACTIVE");
+    assert_eq!(shown["backlog"], json!({ "waiting": 0, "deadLetters": 0 }));
+    assert_eq!(
+        taken(&endpoint.posted()).len(),
+        8,
+        "what was taken does not come again"
+    );
+}
+
+/// Has an endpoint answer so at first, each time to the same event.
+fn come_again(statuses: [u16; 5]) {
+    let scene = Scene::with(&[STEADY]);
+    let endpoint = Endpoint::replying(move |_, number| {
+        Reply::Status(statuses.get(number).copied().unwrap_or(204))
+    });
+    let id = scene.values_to(&endpoint);
+    let mut meter = scene.meter("meter-1");
+    meter.send(1.0);
+    meter.send(2.0);
+    let posted = endpoint.once(7);
+    assert!(posted[..6].iter().all(|it| it.id() == posted[0].id()));
+    assert!(posted[..6].iter().all(|it| it.text == posted[0].text));
+    assert_eq!(value(&posted[6]), 2.0, "what follows waits for it");
+    assert_eq!(scene.once_done(&id)["state"], "INTEGRATION_ACTIVE");
+}

@@ -1,0 +1,346 @@
+//! How does a customer's endpoint behave? An HTTP server of the test that takes what is posted to
+//! it, and answers, falls silent or breaks off as a test says.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use serde_json::Value;
+
+use super::poll::PATIENCE;
+
+/// How often a connection that is held looks whether the endpoint is still there.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// An endpoint on a port of its own. It ends with this value.
+pub(crate) struct Endpoint {
+    /// Where it listens, also after it was gone.
+    pub(crate) address: SocketAddr,
+    shared: Arc<Shared>,
+    door: Option<Door>,
+}
+
+/// Something that was posted.
+#[derive(Clone, Debug)]
+pub(crate) struct Posted {
+    /// The path with its query.
+    pub(crate) path: String,
+    /// The headers, names in lower case.
+    pub(crate) headers: Vec<(String, String)>,
+    /// The body as it came.
+    pub(crate) text: String,
+    /// When it had come.
+    pub(crate) at: Instant,
+    /// What it was answered.
+    pub(crate) reply: Reply,
+}
+
+/// What the endpoint does with what is posted.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Reply {
+    /// Answers with a status.
+    Status(u16),
+    /// Answers with a status and a header.
+    With(u16, &'static str, String),
+    /// Says nothing, for as long as it is there.
+    Silence,
+    /// Begins an answer that it says is longer, and breaks the connection.
+    BreakInBody,
+    /// Breaks the connection before an answer.
+    Break,
+}
+
+/// Says what the endpoint does with each of what is posted, which has a number from 0.
+type Manner = Box<dyn Fn(&Posted, usize) -> Reply + Send>;
+
+struct Shared {
+    /// The certificate it shows, where it speaks HTTPS.
+    tls: Option<Arc<ServerConfig>>,
+    manner: Mutex<Manner>,
+    posted: Mutex<Vec<Posted>>,
+    came: Condvar,
+}
+
+/// What listens, while the endpoint is there.
+struct Door {
+    is_closed: Arc<AtomicBool>,
+    streams: Arc<Mutex<Vec<TcpStream>>>,
+    thread: thread::JoinHandle<()>,
+}
+
+impl Endpoint {
+    /// One that takes everything.
+    pub(crate) fn new() -> Self {
+        Self::replying(|_, _| Reply::Status(204))
+    }
+
+    /// One that does as it is told with each of what is posted.
+    pub(crate) fn replying(manner: impl Fn(&Posted, usize) -> Reply + Send + 'static) -> Self {
+        Self::made(None, Box::new(manner))
+    }
+
+    /// One that takes everything over HTTPS.
+    pub(crate) fn secure(tls: ServerConfig) -> Self {
+        Self::made(Some(Arc::new(tls)), Box::new(|_, _| Reply::Status(204)))
+    }
+
+    fn made(tls: Option<Arc<ServerConfig>>, manner: Manner) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared {
+            tls,
+            manner: Mutex::new(manner),
+            posted: Mutex::default(),
+            came: Condvar::new(),
+        });
+        let door = Some(Door::open(listener, &shared));
+        Self {
+            address,
+            shared,
+            door,
+        }
+    }
+
+    /// Its URL with a path.
+    pub(crate) fn url(&self, path: &str) -> String {
+        let scheme = if self.shared.tls.is_some() {
+            "https"
+        } else {
+            "http"
+        };
+        format!("{scheme}://{}{path}", self.address)
+    }
+
+    /// From now on it does this with what is posted.
+    pub(crate) fn reply(&self, manner: impl Fn(&Posted, usize) -> Reply + Send + 'static) {
+        *self.shared.manner.lock().unwrap() = Box::new(manner);
+    }
+
+    /// It goes away: connections break, and none is taken.
+    pub(crate) fn close(&mut self) {
+        if let Some(door) = self.door.take() {
+            door.close(self.address);
+        }
+    }
+
+    /// It comes back to where it was.
+    pub(crate) fn open(&mut self) {
+        let listener = TcpListener::bind(self.address).unwrap();
+        self.door = Some(Door::open(listener, &self.shared));
+    }
+
+    /// Everything that was posted until now.
+    pub(crate) fn posted(&self) -> Vec<Posted> {
+        self.shared.posted.lock().unwrap().clone()
+    }
+
+    /// Everything that was posted, once it is so much.
+    pub(crate) fn once(&self, amount: usize) -> Vec<Posted> {
+        self.once_so(&format!("{amount} deliveries"), |posted| {
+            posted.len() >= amount
+        })
+    }
+
+    /// What was posted and taken, once it is so much.
+    pub(crate) fn once_taken(&self, amount: usize) -> Vec<Posted> {
+        let enough = |posted: &[Posted]| taken(posted).len() >= amount;
+        taken(&self.once_so(&format!("{amount} taken deliveries"), enough))
+    }
+
+    /// Everything that was posted, once it is as awaited.
+    pub(crate) fn once_so(&self, awaited: &str, is_so: impl Fn(&[Posted]) -> bool) -> Vec<Posted> {
+        let posted = self.shared.posted.lock().unwrap();
+        let waits = |posted: &mut Vec<Posted>| !is_so(posted);
+        let (posted, waited) = self
+            .shared
+            .came
+            .wait_timeout_while(posted, PATIENCE, waits)
+            .unwrap();
+        assert!(
+            !waited.timed_out(),
+            "not within {PATIENCE:?}: {awaited} of {}",
+            posted.len()
+        );
+        posted.clone()
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Posted {
+    /// A header's value.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// What names the event.
+    pub(crate) fn id(&self) -> &str {
+        self.header("webhook-id").expect("each delivery has an id")
+    }
+
+    /// The body.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap()
+    }
+
+    /// Whether it was taken.
+    pub(crate) fn is_taken(&self) -> bool {
+        matches!(
+            self.reply,
+            Reply::Status(200..=299) | Reply::With(200..=299, ..)
+        )
+    }
+}
+
+/// Those that were taken.
+pub(crate) fn taken(posted: &[Posted]) -> Vec<Posted> {
+    let taken = posted.iter().filter(|posted| posted.is_taken());
+    taken.cloned().collect()
+}
+
+impl Door {
+    fn open(listener: TcpListener, shared: &Arc<Shared>) -> Self {
+        let is_closed = Arc::new(AtomicBool::new(false));
+        let streams: Arc<Mutex<Vec<TcpStream>>> = Arc::default();
+        let (shared, closed, kept) = (
+            Arc::clone(shared),
+            Arc::clone(&is_closed),
+            Arc::clone(&streams),
+        );
+        let thread = thread::spawn(move || {
+            for stream in listener.incoming() {
+                if closed.load(Ordering::SeqCst) {
+                    return;
+                }
+                let Ok(stream) = stream else { continue };
+                kept.lock().unwrap().push(stream.try_clone().unwrap());
+                let (shared, closed) = (Arc::clone(&shared), Arc::clone(&closed));
+                thread::spawn(move || serve(stream, &shared, &closed));
+            }
+        });
+        Self {
+            is_closed,
+            streams,
+            thread,
+        }
+    }
+
+    fn close(self, address: SocketAddr) {
+        self.is_closed.store(true, Ordering::SeqCst);
+        // Whoever waits for a connection is told by one.
+        drop(TcpStream::connect(address));
+        self.thread.join().unwrap();
+        for stream in self.streams.lock().unwrap().drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+fn serve(stream: TcpStream, shared: &Shared, is_closed: &AtomicBool) {
+    let mut raw = stream.try_clone().unwrap();
+    match &shared.tls {
+        None => converse(stream, &mut raw, shared, is_closed),
+        Some(tls) => {
+            let connection = ServerConnection::new(Arc::clone(tls)).unwrap();
+            let stream = StreamOwned::new(connection, stream);
+            converse(stream, &mut raw, shared, is_closed);
+        }
+    }
+}
+
+/// Serves one connection until either side ends it.
+fn converse(
+    stream: impl Read + Write,
+    raw: &mut TcpStream,
+    shared: &Shared,
+    is_closed: &AtomicBool,
+) {
+    let mut stream = BufReader::new(stream);
+    while let Some(posted) = read(&mut stream) {
+        let head = match shared.take(posted) {
+            Reply::Status(status) => format!("HTTP/1.1 {status} So\r\n"),
+            Reply::With(status, name, value) => {
+                format!("HTTP/1.1 {status} So\r\n{name}: {value}\r\n")
+            }
+            Reply::Silence => {
+                while !is_closed.load(Ordering::SeqCst) && !is_gone(raw) {
+                    thread::park_timeout(PAUSE);
+                }
+                return;
+            }
+            Reply::BreakInBody => {
+                let text = "HTTP/1.1 200 So\r\ncontent-length: 1000\r\n\r\nbegun";
+                let _ = stream.get_mut().write_all(text.as_bytes());
+                let _ = raw.shutdown(Shutdown::Both);
+                return;
+            }
+            Reply::Break => {
+                let _ = raw.shutdown(Shutdown::Both);
+                return;
+            }
+        };
+        let text = format!("{head}content-length: 0\r\n\r\n");
+        if stream.get_mut().write_all(text.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+/// Whether whoever posted went away.
+fn is_gone(stream: &mut TcpStream) -> bool {
+    stream.set_nonblocking(true).unwrap();
+    match stream.read(&mut [0; 1]) {
+        Ok(read) => read == 0,
+        Err(error) => error.kind() != ErrorKind::WouldBlock,
+    }
+}
+
+impl Shared {
+    /// Keeps what was posted, and says what it is answered.
+    fn take(&self, posted: Posted) -> Reply {
+        let mut all = self.posted.lock().unwrap();
+        let reply = (self.manner.lock().unwrap())(&posted, all.len());
+        all.push(Posted {
+            reply: reply.clone(),
+            ..posted
+        });
+        self.came.notify_all();
+        reply
+    }
+}
+
+/// The next request of a connection; nothing at its end.
+fn read(reader: &mut BufReader<impl Read>) -> Option<Posted> {
+    let mut line = String::new();
+    reader.read_line(&mut line).ok()?;
+    let path = line.split(' ').nth(1)?.to_owned();
+    let mut headers = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let Some((name, value)) = line.trim_end().split_once(':') else {
+            break;
+        };
+        headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+    }
+    let length = headers.iter().find(|(name, _)| name == "content-length");
+    let length = length.map_or(Some(0), |(_, value)| value.parse().ok())?;
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    Some(Posted {
+        path,
+        headers,
+        text: String::from_utf8(body).ok()?,
+        at: Instant::now(),
+        reply: Reply::Silence,
+    })
+}
