@@ -130,7 +130,9 @@ impl Outfit {
         speaker: Option<&Speaker>,
         body: Vec<u8>,
     ) -> Letter {
-        let mut headers = self.headers.of(speaker);
+        // A customer's own stands behind it, and the later counts.
+        let mut headers = vec![("content-type".to_owned(), body::CONTENT_TYPE.to_owned())];
+        headers.extend(self.headers.of(speaker));
         let named = |(name, value): (&str, String)| (name.to_owned(), value);
         match &self.secret {
             Some(secret) => headers.extend(secret.sign(&id, at, &body).map(named)),
