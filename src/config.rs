@@ -184,7 +184,7 @@ settings! {
     /// Deliveries that may be under way to one destination.
     delivery_parallel_max: u32 = "64", Number, parse::number(1..=1_024);
     /// Events that may wait for one destination; beyond them its oldest go to its dead letters.
-    delivery_backlog_max: u64 = "5000000", Number, parse::number(1..=1_000_000_000);
+    delivery_backlog_max: u64 = "5000000", Number, parse::number(10_000..=1_000_000_000);
     /// Dead letters are removed after this.
     dead_letter_retention_days: u32 = "7", Number, parse::number(1..=3_650);
     /// Certificates that destinations may show beside those of public authorities, a PEM file.
