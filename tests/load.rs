@@ -33,7 +33,7 @@ const LOSSY: [&str; 6] = [
 ];
 
 #[test]
-fn devices_are_imported_registered_updated_and_asked() {
+fn devices_are_imported_registered_updated_heard_and_asked() {
     let stage = Stage::open();
     let registered = stage.load(&["--scenario", "register", "--import"]).passed();
     assert_eq!(registered["import"]["known"], DEVICES);
@@ -65,6 +65,10 @@ fn devices_are_imported_registered_updated_and_asked() {
         let found = updated["measurement"][count].as_u64().unwrap();
         assert!(found > 40, "{count}: {found} of 400 requests at 10 %");
     }
+
+    let rate = ["--scenario", "send", "--rate", "400", "--duration", "1s"];
+    let sent = stage.load(&rate).passed();
+    check(&sent, 400);
 
     for mode in ["now", "when-active"] {
         let rate = ["--rate", "100", "--duration", "1s", "--request-mode", mode];
