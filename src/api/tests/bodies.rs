@@ -14,8 +14,10 @@ use engine::device::identity::Identity;
 use engine::device::record::{Observation, ObservationState, Registration};
 use engine::device::snapshot::{Presence, Snapshot};
 use engine::directory::device::{NewDevice, draft_device};
-use engine::event::{Cause, Event, Happening, Lifecycle, Speaker, Telemetry};
-use engine::ids::{ActionId, CustomerId, DeviceId, EventId, Iccid, Imsi, Msisdn, TraceId};
+use engine::event::{
+    Cause, Conclusion, Event, Happening, Lifecycle, PayloadKept, Speaker, Telemetry,
+};
+use engine::ids::{ActionId, CustomerId, DeviceId, EntryId, EventId, Iccid, Imsi, Msisdn, TraceId};
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::profile::Profile;
@@ -105,10 +107,26 @@ fn a_message_of_each_kind() {
         measured_at: None,
         values: [(TEMPERATURE, engine::Value::Float(21.5))].into(),
     }));
-    let bodies: Vec<_> = [notified(), asked, came()]
-        .iter()
-        .map(MessageBody::of)
-        .collect();
+    let unasked = |cause, measured_at| {
+        event(Happening::Telemetry(Telemetry {
+            source: Protocol::Lwm2m,
+            cause,
+            measured_at,
+            values: [(TEMPERATURE, engine::Value::Float(21.5))].into(),
+        }))
+    };
+    let sent = unasked(Cause::Send, Some(NOON.plus_ms(-1_500)));
+    let reported = unasked(Cause::PassiveReport, None);
+    let messages = [
+        notified(),
+        asked,
+        sent,
+        reported,
+        came(),
+        event(failure()),
+        event(conclusion()),
+    ];
+    let bodies: Vec<_> = messages.iter().map(MessageBody::of).collect();
     golden::check("messages", &MessagesBody::of(bodies, Some(came().id)));
 }
 
@@ -335,6 +353,29 @@ fn notified() -> Event {
         cause: Cause::Observation(engine::Path::instance(3303, 0)),
         measured_at: None,
         values: values.into(),
+    }))
+}
+
+fn failure() -> Happening {
+    Happening::Failure(Box::new(engine::event::Failure {
+        entry: EntryId::parse("01935c5a-0000-7000-8000-000000000004").unwrap(),
+        message: "Translator[UserPayloadError]".into(),
+        description: "A payload cannot be decoded.".into(),
+        payload: PayloadKept::Yes,
+    }))
+}
+
+fn conclusion() -> Happening {
+    let outcome = Outcome {
+        code: Some("205".into()),
+        payload: Some("21.5".into()),
+        ..Outcome::default()
+    };
+    Happening::Concluded(Box::new(Conclusion {
+        action: scheduled().id,
+        protocol: Protocol::Lwm2m,
+        status: Status::Succeeded,
+        outcome: Some(outcome),
     }))
 }
 
