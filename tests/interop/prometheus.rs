@@ -35,7 +35,7 @@ fn every_family_is_read_as_what_it_is() {
         ("counter", "signalbox_actions_concluded", 40),
         ("gauge", "signalbox_devices_resident", 6),
         ("gauge", "signalbox_devices_known", 2),
-        ("gauge", "signalbox_store_questions_waiting", 3),
+        ("gauge", "signalbox_store_questions_waiting", 4),
         ("gauge", "process_start_time_seconds", 1),
     ] {
         let found = read.get(&format!("{kind} {name}"));
