@@ -16,7 +16,7 @@ struct Room {
 }
 
 /// The import table of ARCHITECTURE.md.
-const ROOMS: [Room; 7] = [
+const ROOMS: [Room; 8] = [
     Room {
         name: "protocol",
         imports: &[],
@@ -45,6 +45,11 @@ const ROOMS: [Room; 7] = [
     Room {
         name: "xtask",
         imports: &[],
+        tests_import: &[],
+    },
+    Room {
+        name: "fuzz",
+        imports: &["protocol"],
         tests_import: &[],
     },
     // The tests of the whole speak to it as devices do.

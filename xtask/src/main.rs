@@ -4,6 +4,7 @@
 //! command is not one. Next to no dependencies, so that a fresh machine has it in seconds.
 
 mod bench;
+mod fuzz;
 mod machine;
 mod prepare;
 mod steps;
@@ -20,6 +21,7 @@ cargo xtask COMMAND
   prepare   installs what the interop tests need: libcoap's programs, a Python environment, a
             device on Leshan
   test      prepares, then runs every test of the project
+  fuzz      gives every codec changed inputs for some seconds: `fuzz [--seconds N] [--seed S]`
   ci        formatting, lints, documentation, then every test
   bench     measures what takes more than one program: `bench scale`, fleets up to a million
 ";
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         ["prepare"] => prepare::run(),
         ["test"] => suite::test(),
         ["ci"] => suite::ci(),
+        ["fuzz", words @ ..] => fuzz::run(words),
         ["bench", words @ ..] => bench::run(words),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

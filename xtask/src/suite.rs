@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::Instant;
 
+use crate::fuzz;
 use crate::prepare;
 use crate::steps::{self, Stop, cargo, step};
 use crate::tally::Tally;
@@ -20,12 +21,14 @@ pub(crate) fn test() -> Result<(), Stop> {
 /// Formatting, lints and documentation, then every test. Nothing is written to the tree.
 pub(crate) fn ci() -> Result<(), Stop> {
     step("formatting", || {
-        steps::run(cargo().args(["fmt", "--all", "--check"]))
+        steps::run(cargo().args(["fmt", "--all", "--check"]))?;
+        fuzz::check_format()
     })?;
     step("lints", || {
         lint(&["--workspace", "--all-targets"])?;
         // `--all-targets` leaves out a test that plain `cargo test` leaves out.
-        lint(&["--test", "interop"])
+        lint(&["--test", "interop"])?;
+        fuzz::lint()
     })?;
     step("documentation", || {
         let doc = [
@@ -55,6 +58,7 @@ fn every_test(tally: &mut Tally) -> Result<(), Stop> {
     step("tests", || {
         counted(&["--workspace", "--no-fail-fast"], tally)
     })?;
+    fuzz::short()?;
     step("interop tests", || counted(&["--test", "interop"], tally))
 }
 

@@ -1,0 +1,132 @@
+//! How do the codecs fare under a few seconds of changed inputs, without libFuzzer?
+//!
+//! `short [--seconds N] [--seed S]`: every input of every corpus, then changed ones, each target
+//! for its share of the time. The inputs follow from the seed alone, so that the same seed meets
+//! the same failure.
+
+mod mutation;
+
+use std::hash::{BuildHasher, RandomState};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use signalbox_fuzz::{Fate, TARGETS, Target};
+
+use self::mutation::Mutator;
+
+/// Inputs that were read join those that are changed: they lead further. Bounded, so that the
+/// corpus is not lost among them.
+const POOL_MAX: usize = 512;
+
+/// How often the clock is looked at.
+const INPUTS_PER_LOOK: u64 = 64;
+
+/// What the command line says.
+struct Options {
+    seconds: u64,
+    seed: u64,
+}
+
+/// How one target fared.
+struct Outcome {
+    inputs: u64,
+    read: u64,
+}
+
+fn main() -> ExitCode {
+    let Some(options) = options() else {
+        eprintln!("usage: short [--seconds N] [--seed S]");
+        return ExitCode::from(2);
+    };
+    println!(
+        "fuzzing for {} s with seed {}",
+        options.seconds, options.seed
+    );
+    let share = Duration::from_secs(options.seconds) / TARGETS.len() as u32;
+    for target in TARGETS {
+        match run(target, share, options.seed) {
+            Ok(Outcome { inputs, read }) => {
+                println!("{:<18} {inputs:>9} inputs, {read:>8} read", target.name);
+            }
+            Err(failure) => {
+                eprintln!("{}: {failure}", target.name);
+                eprintln!("again with: cargo xtask fuzz --seed {}", options.seed);
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn options() -> Option<Options> {
+    let mut options = Options {
+        seconds: 20,
+        // Keyed by the system's entropy: a seed that no run had before.
+        seed: RandomState::new().hash_one(0),
+    };
+    let mut words = env::args().skip(1);
+    while let Some(word) = words.next() {
+        let number = words.next()?.parse().ok()?;
+        match word.as_str() {
+            "--seconds" => options.seconds = number,
+            "--seed" => options.seed = number,
+            _ => return None,
+        }
+    }
+    Some(options)
+}
+
+fn run(target: Target, share: Duration, seed: u64) -> Result<Outcome, String> {
+    let mut pool = corpus(target.name)?;
+    let mut outcome = Outcome { inputs: 0, read: 0 };
+    for input in &pool {
+        outcome.count(try_input(target, input)?);
+    }
+    if outcome.read == 0 {
+        return Err("nothing of its corpus is read".into());
+    }
+    let mut mutator = Mutator::new(seed);
+    let begun = Instant::now();
+    while !outcome.inputs.is_multiple_of(INPUTS_PER_LOOK) || begun.elapsed() < share {
+        let input = mutator.next(&pool);
+        let fate = try_input(target, &input)?;
+        outcome.count(fate);
+        if fate == Fate::Read && pool.len() < POOL_MAX && !pool.contains(&input) {
+            pool.push(input);
+        }
+    }
+    Ok(outcome)
+}
+
+impl Outcome {
+    fn count(&mut self, fate: Fate) {
+        self.inputs += 1;
+        self.read += u64::from(fate == Fate::Read);
+    }
+}
+
+/// Runs one input; the panic's own message is printed where it happens.
+fn try_input(target: Target, input: &[u8]) -> Result<Fate, String> {
+    catch_unwind(AssertUnwindSafe(|| (target.run)(input))).map_err(|_| {
+        let hex: String = input.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("a law is broken by these bytes: {hex}")
+    })
+}
+
+/// The inputs of a target, in the order of their names.
+fn corpus(name: &str) -> Result<Vec<Vec<u8>>, String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("corpus")
+        .join(name);
+    let unreadable = |error| format!("cannot read {}: {error}", folder.display());
+    let mut files = Vec::new();
+    for entry in fs::read_dir(&folder).map_err(unreadable)? {
+        files.push(entry.map_err(unreadable)?.path());
+    }
+    files.sort();
+    let inputs = files.iter().map(fs::read);
+    inputs.collect::<Result<_, _>>().map_err(unreadable)
+}

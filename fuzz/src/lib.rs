@@ -1,0 +1,101 @@
+//! What must hold of a codec whatever bytes it is given?
+//!
+//! Each target is a plain function: it decodes, and breaks off with a panic where a law is broken.
+//! libFuzzer drives it with a nightly compiler, the short run with any. A target says whether the
+//! bytes were read, so that a run can tell that it gets anywhere.
+
+mod coap;
+mod model;
+mod payload;
+mod types;
+
+/// What became of the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// They had a meaning.
+    Read,
+    /// They were refused.
+    Refused,
+}
+
+/// One codec, or a few that share an input.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// The name of its libFuzzer program and of its corpus.
+    pub name: &'static str,
+    /// Decodes, and panics where a law is broken.
+    pub run: fn(&[u8]) -> Fate,
+}
+
+/// Every target.
+pub const TARGETS: [Target; 10] = [
+    Target {
+        name: "coap_message",
+        run: coap::message,
+    },
+    Target {
+        name: "link_format",
+        run: coap::links,
+    },
+    Target {
+        name: "text_and_opaque",
+        run: payload::text_and_opaque,
+    },
+    Target {
+        name: "tlv",
+        run: payload::tlv,
+    },
+    Target {
+        name: "lwm2m_json",
+        run: payload::lwm2m_json,
+    },
+    Target {
+        name: "cbor",
+        run: payload::cbor,
+    },
+    Target {
+        name: "senml_json",
+        run: payload::senml_json,
+    },
+    Target {
+        name: "senml_cbor",
+        run: payload::senml_cbor,
+    },
+    Target {
+        name: "lwm2m_cbor",
+        run: payload::lwm2m_cbor,
+    },
+    Target {
+        name: "object_definition",
+        run: model::definition,
+    },
+];
+
+/// Runs the target of a name.
+///
+/// # Panics
+///
+/// If there is no such target, or a law is broken.
+pub fn run(name: &str, bytes: &[u8]) -> Fate {
+    let target = TARGETS.iter().find(|target| target.name == name);
+    (target.expect("a target of that name").run)(bytes)
+}
+
+impl Fate {
+    /// The fate of bytes by what their decoder returned.
+    fn of<T, E>(decoded: &Result<T, E>) -> Self {
+        if decoded.is_ok() {
+            Self::Read
+        } else {
+            Self::Refused
+        }
+    }
+
+    /// Read, if one of the two was.
+    fn or(self, other: Self) -> Self {
+        match self {
+            Self::Read => Self::Read,
+            Self::Refused => other,
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Which laws hold of customers' own definitions of objects?
+
+use protocol::lwm2m::model::definition;
+
+use crate::Fate;
+
+/// A definition is read, or every fault is told with its place.
+pub(crate) fn definition(bytes: &[u8]) -> Fate {
+    let read = definition::parse(bytes);
+    match &read {
+        Ok(definition) => {
+            let object = definition.object();
+            let ids = object.resources().iter().map(|resource| resource.id());
+            assert!(ids.is_sorted(), "resources stand by number");
+        }
+        Err(faults) => {
+            assert!(!faults.is_empty(), "a refusal has a reason");
+            for fault in faults {
+                assert!(fault.line > 0 && fault.column > 0, "a fault has a place");
+                assert!(!fault.to_string().is_empty());
+            }
+        }
+    }
+    Fate::of(&read)
+}
