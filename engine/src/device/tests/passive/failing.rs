@@ -9,6 +9,9 @@ use super::super::vocabulary::{
     unread, updated,
 };
 
+/// How the device ends a read.
+type Ending = fn(&mut Bench) -> Message;
+
 #[test]
 fn an_object_that_is_not_there_or_not_to_be_read_is_passed_over_quietly() {
     for code in [Code::NOT_FOUND, Code::METHOD_NOT_ALLOWED] {
@@ -31,7 +34,7 @@ fn what_is_not_to_be_read_is_not_asked_for_until_the_device_registers_anew() {
 
 #[test]
 fn an_object_that_cannot_be_read_is_told_to_the_customer_and_the_next_is_read() {
-    let unlike: [(fn(&mut Bench) -> Message, &str); 5] = [
+    let unlike: [(Ending, &str); 5] = [
         (
             |bench| bench.piggybacked(Code::UNAUTHORIZED),
             "the device answered 4.01",
