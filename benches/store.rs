@@ -265,7 +265,7 @@ fn registered() -> DeviceRecord {
         last_seen_at: Some(NOW),
         peer: Some(Peer::plain(([127, 1, 0, 1], 5_683).into())),
         registration: Some(registration),
-        observations: Box::default(),
+        ..DeviceRecord::default()
     }
 }
 

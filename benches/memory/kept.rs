@@ -43,7 +43,7 @@ pub(crate) fn restored(number: u32, now: Timestamp) -> Restored {
             last_seen_at: Some(now),
             peer: Some(Peer::plain(address)),
             registration: Some(registration),
-            observations: Box::default(),
+            ..DeviceRecord::default()
         },
         pending: Vec::new(),
     }

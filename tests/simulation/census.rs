@@ -134,13 +134,15 @@ impl Census {
             News::Asleep { .. } => &mut self.asleep,
             News::Notified { .. } => &mut self.notified,
             News::Answered { .. }
+            | News::AnsweredSeveral { .. }
             | News::Awake
             | News::Deregistered
             | News::GaveUp(_)
             | News::LeftUnanswered { .. }
             | News::ObservationEnded { .. }
             | News::Rebooted
-            | News::Refused { .. } => return,
+            | News::Refused { .. }
+            | News::Sent => return,
         } += 1;
     }
 

@@ -212,7 +212,12 @@ impl Durable {
             | Change::RemoveClient(_)
             | Change::PutToken(_)
             | Change::PutSetting(_)
-            | Change::PutDevice { .. } => panic!("no device changes this"),
+            | Change::PutDevice { .. }
+            | Change::PutDestination(_)
+            | Change::RemoveDestination { .. }
+            | Change::PutProgress(_)
+            | Change::PutDefinition(_)
+            | Change::RemoveDefinition(_) => panic!("no device changes this"),
         }
         Ok(())
     }

@@ -24,6 +24,7 @@ use engine::peer::Peer;
 use engine::profile::Profile;
 use engine::registry::homes::{ArbiterId, Homes};
 use engine::registry::{Return, Sorted};
+use engine::terms::Terms;
 use harness::chance::Chance;
 
 pub(crate) use acts::{Act, End, Loss, Occasion, PassedOver, Saves, Whose};

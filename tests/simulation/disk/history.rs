@@ -42,17 +42,29 @@ impl History {
         match &event.happening {
             Happening::Lifecycle(lifecycle) => self.lifecycle = Some(*lifecycle),
             Happening::Telemetry(telemetry) => self.tell(telemetry, asked),
+            Happening::Failure(_) | Happening::Concluded(_) => {}
         }
     }
 
     fn tell(&mut self, telemetry: &Telemetry, asked: impl Fn(ActionId) -> Option<Path>) {
-        let path = match telemetry.cause {
-            Cause::Observation(path) => path,
-            Cause::Action(id) => asked(id).expect("a request that was answered is kept"),
-        };
-        let payload = payload_of(path, &telemetry.values);
-        self.told.entry(path).or_default().insert(payload);
+        match telemetry.cause {
+            Cause::Observation(path) => self.tell_of(path, &telemetry.values),
+            Cause::Action(id) => {
+                let path = asked(id).expect("a request that was answered is kept");
+                self.tell_of(path, &telemetry.values);
+            }
+            Cause::Send | Cause::PassiveReport => {
+                for value in &telemetry.values {
+                    self.tell_of(value.0, std::slice::from_ref(value));
+                }
+            }
+        }
         self.last.extend(telemetry.values.iter().cloned());
+    }
+
+    fn tell_of(&mut self, path: Path, values: &[(Path, Value)]) {
+        let payload = payload_of(path, values);
+        self.told.entry(path).or_default().insert(payload);
     }
 }
 

@@ -165,7 +165,7 @@ pub(crate) enum PassedOver {
 /// What a step is the answer to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Occasion {
-    /// The device registered, updated or notified.
+    /// The device registered, updated, notified or sent.
     Uplink,
     /// It, or somebody in its name, said something else.
     Heard,
@@ -177,8 +177,8 @@ impl Occasion {
     /// What a datagram was that a machine took for this.
     pub(super) fn of(message: &Message, heard: Heard) -> Self {
         let is_about_registration = message.uri_path().next() == Some("rd");
-        let is_notification = heard == Heard::Notification;
-        match is_notification || (message.code == Code::POST && is_about_registration) {
+        let tells_values = [Heard::Notification, Heard::Send].contains(&heard);
+        match tells_values || (message.code == Code::POST && is_about_registration) {
             true => Self::Uplink,
             false => Self::Heard,
         }

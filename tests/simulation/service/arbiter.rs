@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use engine::datagram::Datagram;
-use engine::device::{Device, Rules};
+use engine::device::Device;
 use engine::ids::{DeviceKey, Endpoint};
 use engine::location::Location;
 use engine::peer::Peer;
 use engine::registry::homes::{ArbiterId, Homes};
 use engine::registry::router::{Hint, Parcel, Route, Router};
 use engine::registry::{self, Panics, Sorted};
+use engine::terms::Terms;
 
 use super::resident::{self, Resident};
 use super::restoring::Starting;
