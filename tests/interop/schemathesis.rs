@@ -87,6 +87,12 @@ impl World {
         });
         keep("clients.txt", &spare);
         keep("devices.txt", &devices.map(str::to_owned));
+        let webhooks = ["one", "two", "three"].map(|name| {
+            let body = json!({ "name": name, "url": "https://signalbox.invalid/" });
+            let path = "/management-api/v1/integrate/clouds/webhooks";
+            text(&caller.post(path, &body).expect(201)["id"])
+        });
+        keep("webhooks.txt", &webhooks);
         keep("requests.txt", &requests);
         keep("entries.txt", &[unreadable(&service, &caller)]);
         Self {

@@ -13,16 +13,21 @@ fn what_is_anothers_is_not_found_whatever_is_asked_of_it() {
     let scene = Scene::new();
     let request = scene.caller.create_action(ID, &when_active(read("/3/0/0")));
     let entry = text(&scene.caller.log_entries()[0]["id"]);
+    let webhooks = format!("{API}/integrate/clouds/webhooks");
+    let body = json!({ "name": "Mine", "url": "https://signalbox.invalid/" });
+    let webhook = scene.caller.post(&webhooks, &body).expect(201);
+    let webhook = text(&webhook["id"]);
     let stranger = Caller::of_new_customer(&scene.service, "Umbrella");
     let named = |path: &str| {
         path.replace("{device}", ID)
             .replace("{request}", &request)
             .replace("{entry}", &entry)
+            .replace("{webhook}", &webhook)
             .replace("{protocol}", "LWM2M")
     };
     let mut asked = 0;
     for (method, path, operation) in operations(&scene.service) {
-        let names_something = ["{device}", "{request}", "{entry}"];
+        let names_something = ["{device}", "{request}", "{entry}", "{webhook}"];
         if !names_something.iter().any(|name| path.contains(name)) {
             continue;
         }
@@ -34,20 +39,26 @@ fn what_is_anothers_is_not_found_whatever_is_asked_of_it() {
         assert_eq!(answer.status, 404, "{method} {path}: {}", answer.text());
         asked += 1;
     }
-    assert!(asked >= 9, "only {asked} operations name something");
+    assert!(asked >= 16, "only {asked} operations name something");
     assert_eq!(scene.caller.action(&request)["status"], "SCHEDULED");
+    let kept = scene.caller.request("GET", &format!("{webhooks}/{webhook}"));
+    assert_eq!(kept.expect(200)["name"], "Mine");
 }
 
 #[test]
 fn the_lists_of_a_new_customer_are_empty() {
     let scene = Scene::new();
     scene.caller.create_action(ID, &when_active(read("/3/0/0")));
+    let webhook = json!({ "name": "Mine", "url": "https://signalbox.invalid/" });
+    let webhooks = format!("{API}/integrate/clouds/webhooks");
+    scene.caller.post(&webhooks, &webhook).expect(201);
     let stranger = Caller::of_new_customer(&scene.service, "Umbrella");
     for path in [
         "/devices",
         "/integrate/devices/actions/requests",
         "/integrate/devices/actions/requests?deviceId=meter-1",
         "/administrationLogs",
+        "/integrate/clouds/webhooks",
     ] {
         let page = stranger.request("GET", &format!("{API}{path}")).expect(200);
         assert_eq!(page["items"], json!([]), "{path}");
@@ -74,7 +85,7 @@ fn body_of(operation: &Value) -> Option<Value> {
     operation.get("requestBody")?;
     let body = match text(&operation["operationId"]).as_str() {
         "createAction" => when_active(read("/3/0/0")),
-        "amendDevice" => json!({ "name": "Mine now" }),
+        "amendDevice" | "amendWebhook" => json!({ "name": "Mine now" }),
         "setDeviceKey" => json!({ "format": "STRING", "secretKey": "correct horse" }),
         other => panic!("no body for {other}"),
     };
