@@ -231,8 +231,8 @@ pub trait Store: Send + Sync {
     /// The last known values of a device, by path.
     fn values_of(&self, device: DeviceKey) -> Answer<Vec<KnownValue>>;
 
-    /// An event, also one of a removed device while it is still there. It may be removed for its age
-    /// while it waits to be delivered: then there is nothing left to deliver.
+    /// An event, also one of a removed device while it is still there. It may be removed for its
+    /// age while it waits to be delivered: then there is nothing left to deliver.
     fn event(&self, device: DeviceKey, event: EventId) -> Answer<Option<Event>>;
 
     /// What each customer chose that chose anything: what a start asks.

@@ -69,8 +69,8 @@ pub(super) fn go_with_their_customer(ground: &Ground<'_>) {
     define(&*store, &fresh);
     let mut removed = 0;
     loop {
-        assert_eq!(definitions_of(&*store, &acme()), [fresh.clone()]);
-        assert_eq!(definitions_of(&*store, &globex), [elsewhere.clone()]);
+        assert_eq!(definitions_of(&*store, &acme()), vec![fresh.clone()]);
+        assert_eq!(definitions_of(&*store, &globex), vec![elsewhere.clone()]);
         let swept = wait(store.sweep(Retention::NOTHING, 3)).expect("a sweep");
         assert!(swept.removed <= 3);
         removed += swept.removed;

@@ -39,8 +39,8 @@ const SHOWING: usize = 3;
 /// more than the arbiters start; the second is there while the first waits for a cold disk.
 const PREPARING: usize = 2;
 
-/// What is delivered is read event by event, each in tens of microseconds; the second is there while
-/// the first waits for the disk.
+/// What is delivered is read event by event, each in tens of microseconds; the second is there
+/// while the first waits for the disk.
 const DELIVERING: usize = 2;
 
 /// Questions that may wait in a lane. A thing takes tens of microseconds, so that is a fraction of

@@ -236,26 +236,7 @@ fn what_was_removed_and_swept_leaves_no_row() {
     let store = SledStore::open(options.clone()).unwrap();
     let script = client(&acme(), "script");
     for meter in [device(&acme(), 1), device(&acme(), 2)] {
-        commit(&store, known(&meter));
-        let record = Box::new(record(10, &links(900)));
-        commit(
-            &store,
-            batch(vec![Change::PutRecord {
-                device: meter.key(),
-                record,
-            }]),
-        );
-        for (chance, second) in [(1, 10), (2, 10), (3, 500)] {
-            let request = action(&meter, second, chance + meter.number * 10);
-            commit(&store, created(&request));
-            let done = moved(&request, Status::Failed);
-            commit(&store, saved(Some(&request), &done));
-            let entry = entry(&meter, second, chance + meter.number * 10);
-            commit(&store, batch(vec![Change::AppendEntry(Box::new(entry))]));
-        }
-        commit(&store, created(&action(&meter, 10, 4)));
-        let event = event(&meter, 10, 5);
-        commit(&store, batch(vec![Change::AppendEvent(Box::new(event))]));
+        live(&store, &meter);
     }
     let waiting = deliver_in_part(&store);
     commit(
@@ -301,6 +282,27 @@ fn what_was_removed_and_swept_leaves_no_row() {
     let left: Vec<_> = opened.db.iter().keys().collect::<Result<_, _>>().unwrap();
     let kept = [crate::key::format(), crate::key::letter::newest_number()];
     assert_eq!(left, kept.map(sled::IVec::from));
+}
+
+/// Makes a device known that does and says something.
+fn live(store: &SledStore, meter: &Profile) {
+    commit(store, known(meter));
+    let put = Change::PutRecord {
+        device: meter.key(),
+        record: Box::new(record(10, &links(900))),
+    };
+    commit(store, batch(vec![put]));
+    for (chance, second) in [(1, 10), (2, 10), (3, 500)] {
+        let request = action(meter, second, chance + meter.number * 10);
+        commit(store, created(&request));
+        let done = moved(&request, Status::Failed);
+        commit(store, saved(Some(&request), &done));
+        let entry = entry(meter, second, chance + meter.number * 10);
+        commit(store, batch(vec![Change::AppendEntry(Box::new(entry))]));
+    }
+    commit(store, created(&action(meter, 10, 4)));
+    let event = event(meter, 10, 5);
+    commit(store, batch(vec![Change::AppendEvent(Box::new(event))]));
 }
 
 /// Has a customer define an object and be told of some events, of which it takes not all; says how
