@@ -11,7 +11,6 @@ use engine::device::queue::{Accepted, CancelRefusal, Cancelled, SubmitRefusal};
 use engine::device::snapshot::Snapshot;
 use engine::ids::{ActionId, CustomerId, DeviceKey};
 use engine::registry::homes::Homes;
-use engine::terms::Terms;
 use metrics::Gauge;
 use store::{Pressure, Store, Unavailable};
 use tokio::sync::{Mutex, oneshot};
@@ -21,7 +20,7 @@ use crate::device::{Asked, Question, Renamed, Reply};
 use crate::meters::waiting::{Waiting, questions_for};
 use crate::registry::renaming::Rename;
 use crate::registry::{Ask, Registry};
-use crate::terms::NewTerms;
+use crate::terms::{NewTerms, terms_of};
 
 /// How often a busy device is told who it is by now: what is durable has to reach it, so that it
 /// takes some seconds of a full mailbox before the caller is asked to say it again.
@@ -140,7 +139,7 @@ impl Devices {
         let _turn = self.telling.lock().await;
         let chosen = self.store.chosen_by(customer.clone()).await;
         let chosen = chosen.map_err(|Unavailable| Unserved::Failed)?;
-        let terms = Arc::new(Terms::of(Arc::clone(&self.rules), &chosen));
+        let terms = terms_of(&self.rules, &chosen);
         for registry in &*self.registries {
             let (customer, terms) = (customer.clone(), Arc::clone(&terms));
             let told = registry.send(NewTerms { customer, terms }).await;

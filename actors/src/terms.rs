@@ -9,9 +9,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use actix::{Context, Handler, Message};
+use engine::definition::DefinitionId;
 use engine::device::{Device, Rules};
 use engine::ids::CustomerId;
 use engine::terms::{Chosen, Terms};
+use tracing::warn;
 
 use crate::registry::Registry;
 
@@ -26,10 +28,7 @@ pub struct Book {
 impl Book {
     /// The terms of customers that chose so; all others have the usual ones.
     pub fn of(rules: &Arc<Rules>, chosen: &[Chosen]) -> Self {
-        let terms_of = |chosen: &Chosen| {
-            let terms = Terms::of(Arc::clone(rules), chosen);
-            (chosen.customer.clone(), Arc::new(terms))
-        };
+        let terms_of = |chosen: &Chosen| (chosen.customer.clone(), terms_of(rules, chosen));
         Self {
             usual: Arc::new(Terms::of_rules(Arc::clone(rules))),
             chosen: Arc::new(chosen.iter().map(terms_of).collect()),
@@ -40,6 +39,21 @@ impl Book {
     pub(crate) fn rules(&self) -> &Arc<Rules> {
         &self.usual.rules
     }
+}
+
+/// The terms of a customer that chose so. Definitions that cannot be read any more are told here,
+/// where terms are made, and not wherever they hold.
+pub(crate) fn terms_of(rules: &Arc<Rules>, chosen: &Chosen) -> Arc<Terms> {
+    let terms = Terms::of(Arc::clone(rules), chosen);
+    for DefinitionId {
+        customer,
+        object,
+        version,
+    } in &terms.unreadable
+    {
+        warn!(%customer, object, %version, "a definition of an object cannot be read");
+    }
+    Arc::new(terms)
 }
 
 /// The terms of the customers whose devices are or were here. There is one of each customer, for

@@ -76,3 +76,52 @@ impl Terms {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use protocol::lwm2m::version::Version;
+
+    use super::*;
+    use crate::device::{NameTrust, Patience};
+    use crate::limits::Limits;
+    use crate::moment::Timestamp;
+
+    #[test]
+    fn a_definition_that_cannot_be_read_any_more_is_left_out_and_named() {
+        let read = "<LWM2M><Object><Name>It</Name><ObjectID>33000</ObjectID>\
+                    <MultipleInstances>Single</MultipleInstances><Mandatory>Optional</Mandatory>\
+                    <Resources><Item ID=\"0\"><Name>It</Name><Operations>R</Operations>\
+                    <MultipleInstances>Single</MultipleInstances><Mandatory>Optional</Mandatory>\
+                    <Type>Float</Type></Item></Resources></Object></LWM2M>";
+        let kept = |object, xml: &str| Definition {
+            id: DefinitionId::of(customer(), object, "1.0").unwrap(),
+            xml: xml.into(),
+            at: Timestamp::default(),
+        };
+        let broken = kept(33_001, "<LWM2M/>");
+        let chosen = Chosen {
+            customer: customer(),
+            settings: Vec::new(),
+            definitions: vec![broken.clone(), kept(33_000, read)],
+            destinations: Vec::new(),
+        };
+        let terms = Terms::of(rules(), &chosen);
+        assert_eq!(terms.unreadable, [broken.id]);
+        let has = |object| terms.catalog.object(object, Version::new(1, 0)).is_some();
+        assert!(has(33_000) && !has(33_001) && has(3303));
+    }
+
+    fn customer() -> CustomerId {
+        CustomerId::parse("acme").unwrap()
+    }
+
+    fn rules() -> Arc<Rules> {
+        let patience = Patience {
+            ack_timeout_ms: 2_000,
+            max_retransmit: 4,
+            response_timeout_ms: 10_000,
+        };
+        let rules = Rules::new(Limits::default(), patience, NameTrust::AddressRequired);
+        Arc::new(rules)
+    }
+}

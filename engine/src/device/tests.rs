@@ -7,6 +7,7 @@ mod attempts;
 mod cancelling;
 mod compact;
 mod concluding;
+mod defining;
 mod exchanging;
 mod expiring;
 mod failing;

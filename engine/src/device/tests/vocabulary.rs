@@ -2,6 +2,7 @@
 //! wants done, line by line.
 
 mod amending;
+mod defining;
 mod observing;
 mod occurring;
 mod reporting;
@@ -36,6 +37,7 @@ use crate::profile::Profile;
 use crate::promise::Once;
 use crate::terms::{Terms, Wanted};
 
+pub(super) use defining::definition;
 pub(super) use observing::{BATTERY, end_observing, forgets, observe, observing, tlv};
 pub(super) use reporting::{REPORTING, reads, reported, unread};
 pub(super) use telling::{

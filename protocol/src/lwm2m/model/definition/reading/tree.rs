@@ -238,32 +238,28 @@ fn text_of(node: Node<'_, '_>) -> String {
 }
 
 fn unparsed(text: &str, error: &Error) -> Found {
-    match error {
-        Error::DtdDetected => {
-            let at = text.find("<!DOCTYPE").unwrap_or_default();
-            let why = "a document type is not read".to_owned();
-            Found::new(Kind::NotXml, at, why)
-        }
-        Error::NodesLimitReached => {
-            Found::whole(Kind::TooMuch, "there are too many elements".to_owned())
-        }
-        Error::UnclosedRootNode | Error::UnexpectedEndOfStream => {
-            let why = "it ends before its elements do".to_owned();
-            Found::new(Kind::NotXml, text.len(), why)
-        }
-        Error::NoRootNode => Found::new(Kind::NotXml, text.len(), "there is no element".to_owned()),
-        error => {
-            let position = error.pos();
-            let why = error.to_string();
-            let why = why.replace(&format!(" at {position}"), "");
-            let why: String = why.chars().take(4 * QUOTED_MAX).collect();
-            Found::new(
-                Kind::NotXml,
-                offset_of(text, position.row, position.col),
-                why,
-            )
-        }
+    if let Error::DtdDetected = error {
+        let at = text.find("<!DOCTYPE").unwrap_or_default();
+        return Found::new(Kind::NotXml, at, "a document type is not read".to_owned());
     }
+    if let Error::NodesLimitReached = error {
+        return Found::whole(Kind::TooMuch, "there are too many elements".to_owned());
+    }
+    if let Error::NoRootNode = error {
+        return Found::new(Kind::NotXml, text.len(), "there is no element".to_owned());
+    }
+    if let Error::UnclosedRootNode | Error::UnexpectedEndOfStream = error {
+        let why = "it ends before its elements do".to_owned();
+        return Found::new(Kind::NotXml, text.len(), why);
+    }
+    let position = error.pos();
+    let why = error.to_string().replace(&format!(" at {position}"), "");
+    let why = why.chars().take(4 * QUOTED_MAX).collect();
+    Found::new(
+        Kind::NotXml,
+        offset_of(text, position.row, position.col),
+        why,
+    )
 }
 
 /// The place of the character of a line, both from 1.

@@ -1,0 +1,102 @@
+//! Does a device go by the objects that its customer defines?
+
+use protocol::coap::code::Code;
+
+use super::vocabulary::{
+    Bench, HOME, S, all, definition, logged, moved, read, refused_at_once, sent, write,
+};
+use crate::action::Status::{Failed, InProgress, Scheduled};
+
+const METER: &str = "/33000/0/0";
+
+#[test]
+fn a_value_is_checked_by_what_the_customer_defines() {
+    let why = "the value for /33000/0/0 is not of type FLOAT: expected a finite decimal number";
+    let mut bench = Bench::registered();
+    bench.define(&[&definition(33_000, "1.0", "RW", "Float")]);
+    let effects = bench.submit(write(METER, "warm")).1;
+    let told = logged(&format!(
+        "DeviceController[InvalidDataType] Error: Action request #1 was not sent: {why}."
+    ));
+    let failed = refused_at_once("#1", InProgress, &format!("0/1 {why:?}"));
+    assert_eq!(effects, all([failed, told]));
+    let effects = bench.submit(write(METER, "22.5")).1;
+    let told = sent("CON PUT /33000/0/0 format 0 \"22.5\" m1");
+    assert!(effects.ends_with(&told), "{effects:?}");
+}
+
+#[test]
+fn what_a_device_tells_is_of_the_type_the_customer_defines() {
+    let mut bench = Bench::registered();
+    bench.define(&[&definition(33_000, "1.0", "R", "Opaque")]);
+    bench.submit(read(METER));
+    let effects = bench.answer(Code::CONTENT, "AP8B");
+    // Bytes, which are shown in base64.
+    let told = effects
+        .iter()
+        .any(|line| line.contains("/33000/0/0=QVA4Qg=="));
+    assert!(told, "{effects:?}");
+
+    let mut bench = Bench::registered();
+    bench.define(&[&definition(33_000, "1.0", "R", "Integer")]);
+    bench.submit(read(METER));
+    let effects = bench.answer(Code::CONTENT, "warm");
+    let failed = effects.iter().any(|line| line.contains("Failed"));
+    assert!(failed, "{effects:?}");
+}
+
+#[test]
+fn a_definition_that_came_meanwhile_holds_for_what_was_scheduled() {
+    let mut bench = Bench::registered();
+    bench.ask(write(METER, "warm").when_active());
+    bench.define(&[&definition(33_000, "1.0", "RW", "Float")]);
+    let message = bench.updating(&[], "");
+    let effects = bench.at(S).hears(HOME, &message);
+    let why = "the value for /33000/0/0 is not of type FLOAT: expected a finite decimal number";
+    let expected = all([
+        moved("#1", Scheduled, Failed, &format!("0/1 {why:?}")),
+        logged(&format!(
+            "DeviceController[InvalidDataType] Error: Action request #1 was not sent: {why}."
+        )),
+    ]);
+    assert!(effects.ends_with(&expected), "{effects:?}");
+}
+
+#[test]
+fn a_definition_that_is_gone_holds_no_longer() {
+    let mut bench = Bench::registered();
+    bench.define(&[&definition(33_000, "1.0", "RW", "Float")]);
+    bench.define(&[]);
+    let effects = bench.submit(write(METER, "warm")).1;
+    let told = sent("CON PUT /33000/0/0 format 0 \"warm\" m1");
+    assert!(effects.ends_with(&told), "{effects:?}");
+}
+
+#[test]
+fn a_definition_holds_for_the_version_a_device_offers() {
+    let mut bench = Bench::new();
+    bench.register_with(&["lwm2m=1.1"], "</33000>;ver=2.0,</33000/0>");
+    bench.define(&[
+        &definition(33_000, "1.0", "RW", "Float"),
+        &definition(33_000, "2.0", "RW", "String"),
+    ]);
+    let effects = bench.submit(write(METER, "warm")).1;
+    let told = sent("CON PUT /33000/0/0 format 0 \"warm\" m1");
+    assert!(effects.ends_with(&told), "{effects:?}");
+}
+
+#[test]
+fn an_object_of_the_registry_is_what_the_customer_defines() {
+    let mut bench = Bench::registered();
+    bench.define(&[&definition(3303, "1.0", "RW", "Integer")]);
+    let effects = bench.submit(write("/3303/0/0", "1.5")).1;
+    assert!(
+        effects
+            .iter()
+            .any(|line| line.contains("not of type INTEGER")),
+        "{effects:?}"
+    );
+    let effects = bench.submit(write("/3303/0/0", "15")).1;
+    let told = sent("CON PUT /3303/0/0 format 0 \"15\" m1");
+    assert!(effects.ends_with(&told), "{effects:?}");
+}
