@@ -7,6 +7,8 @@
 
 #[path = "tidy/coverage.rs"]
 mod coverage;
+#[path = "tidy/faults.rs"]
+mod faults;
 #[path = "tidy/laws.rs"]
 mod laws;
 #[path = "tidy/manifest.rs"]

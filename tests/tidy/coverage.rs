@@ -20,8 +20,9 @@ const SECTIONS: [&str; 16] = [
 
 /// A row of a table.
 #[derive(Debug, Eq, PartialEq)]
-struct Row {
-    line: usize,
+pub(crate) struct Row {
+    /// Its line, from 1.
+    pub(crate) line: usize,
     cells: Vec<String>,
 }
 
@@ -49,7 +50,7 @@ fn the_document_goes_through_every_section_in_order() {
 }
 
 /// What is wrong with a row.
-fn faults(row: &Row, is_a_test: &dyn Fn(&str, &str) -> bool) -> Vec<String> {
+pub(crate) fn faults(row: &Row, is_a_test: &dyn Fn(&str, &str) -> bool) -> Vec<String> {
     let [_, _, tests] = row.cells.as_slice() else {
         return vec![format!("{} cells and not 3", row.cells.len())];
     };
@@ -71,7 +72,7 @@ fn faults(row: &Row, is_a_test: &dyn Fn(&str, &str) -> bool) -> Vec<String> {
 }
 
 /// Every row of every table, but for their heads.
-fn rows(text: &str) -> Vec<Row> {
+pub(crate) fn rows(text: &str) -> Vec<Row> {
     let mut rows = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {
         let Some(inside) = text.strip_prefix('|') else {
@@ -89,7 +90,8 @@ fn rows(text: &str) -> Vec<Row> {
     rows
 }
 
-fn is_a_test(file: &str, name: &str) -> bool {
+/// Whether a file has a test of this name.
+pub(crate) fn is_a_test(file: &str, name: &str) -> bool {
     let mut sources = tree::sources().iter();
     let source = sources.find(|source| source.path == file);
     source.is_some_and(|source| has_test(source, name))

@@ -20,7 +20,8 @@ pub(in crate::api) fn create() -> Operation {
                 credentials, and leads to a public address, unless the operator allows others; \
                 this is judged again at each connection.\n\nWith a `secret`, events are signed as \
                 Standard Webhooks says. With `jsonPayloadEnabled`, a text of a device that is JSON \
-                stands in the event as what it says and not as a text.";
+                stands in the event as what it says and not as a text; values of LwM2M are typed \
+                whatever it says.";
     Operation::new("createWebhook", Tag::Clouds, "Make a webhook")
         .description(text)
         .json(new_webhook(), "Where to, and what of.")
