@@ -29,7 +29,7 @@ fn a_value_is_checked_by_what_the_customer_defines() {
 fn what_a_device_tells_is_of_the_type_the_customer_defines() {
     let mut bench = Bench::registered();
     bench.define(&[&definition(33_000, "1.0", "R", "Opaque")]);
-    bench.submit(read(METER));
+    bench.ask(read(METER));
     let effects = bench.answer(Code::CONTENT, "AP8B");
     // Bytes, which are shown in base64.
     let told = effects
@@ -39,7 +39,7 @@ fn what_a_device_tells_is_of_the_type_the_customer_defines() {
 
     let mut bench = Bench::registered();
     bench.define(&[&definition(33_000, "1.0", "R", "Integer")]);
-    bench.submit(read(METER));
+    bench.ask(read(METER));
     let effects = bench.answer(Code::CONTENT, "warm");
     let failed = effects.iter().any(|line| line.contains("Failed"));
     assert!(failed, "{effects:?}");
