@@ -8,8 +8,8 @@ mod failing;
 use protocol::coap::code::Code;
 
 use super::vocabulary::{
-    Bench, HOME, Lines, MINUTE, REPORTING, S, all, moved, read, reads, recorded, reported, sent,
-    told, updated,
+    Bench, HOME, Lines, MINUTE, REPORTING, S, all, definition, moved, read, reads, recorded,
+    reported, sent, told, updated,
 };
 use crate::action::Status::{InProgress, Scheduled};
 use crate::limits::REPORT_OBJECTS_MAX;
@@ -80,6 +80,20 @@ fn an_object_is_read_unless_the_model_says_that_it_has_nothing_to_read() {
     // 23 has resources to execute and to write alone; nobody knows of 32769.
     let effects = bench.offer("</1/0>,</7/0>,</23/0>,</32769/0>");
     assert_eq!(bench.asked_after(effects), ["/7", "/32769"]);
+}
+
+#[test]
+fn what_the_customer_defines_is_read_as_it_says() {
+    let mut bench = Bench::new();
+    bench.define(&[
+        &definition(33_000, "1.0", "W", "Integer"),
+        &definition(33_001, "1.0", "R", "Integer"),
+    ]);
+    bench.switch_reporting(SettingState::Enabled);
+    let effects = bench.offer("</1/0>,</33000/0>,</33001/0>");
+    assert!(effects.ends_with(&reads("/33001", "m1")), "{effects:?}");
+    let effects = bench.tell("/33001", &[("/33001/0/0", 5)]);
+    assert_eq!(effects, reported("/33001/0/0=5"));
 }
 
 #[test]
