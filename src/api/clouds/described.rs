@@ -14,8 +14,8 @@ const URL_EXAMPLE: &str = "https://example.com/devices/:deviceId:";
 pub(in crate::api) fn create() -> Operation {
     let text = "From the answer on, what the devices of the customer say and do is posted to \
                 `url`, each event at least once and those of a device in order. What happened \
-                before is not told.\n\n`:deviceId:`, `:iccid:`, `:imsi:` and `:ip:` in the path and \
-                the query of `url` and in the values of `headers` are replaced by what the event is \
+                before is not told.\n\n`:deviceId:`, `:iccid:`, `:imsi:` and `:ip:` in path and \
+                query of `url` and in the values of `headers` are replaced by what the event is \
                 about, or by `none` where that is not known. The URL is `https`, without \
                 credentials, and leads to a public address, unless the operator allows others; \
                 this is judged again at each connection.\n\nWith a `secret`, events are signed as \
@@ -94,8 +94,8 @@ pub(in crate::api) fn test() -> Operation {
 
 /// POST restart.
 pub(in crate::api) fn restart() -> Operation {
-    let text = "Has events delivered again after `INTEGRATION_FAILED`. What was set aside meanwhile \
-                stays among the dead letters until it is replayed. A webhook that has not failed \
+    let text = "Has events delivered again after `INTEGRATION_FAILED`. What was set aside stays \
+                among the dead letters until it is replayed. A webhook that has not failed \
                 goes on as it is.";
     Operation::new("restartWebhook", Tag::Clouds, "Restart a webhook")
         .description(text)

@@ -6,7 +6,11 @@
 use serde_json::Value;
 
 /// Everything that is wrong with a value.
-pub(in crate::api::tests) fn faults(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
+pub(in crate::api::tests) fn faults(
+    document: &Value,
+    schema: &Value,
+    value: &Value,
+) -> Vec<String> {
     let judge = Judge { document };
     judge.faults(schema, value, "")
 }
