@@ -1,4 +1,6 @@
-"""How does Schemathesis send the bodies of imports: lines of JSON, and CSV?"""
+"""How does Schemathesis send bodies that are not JSON: lines of JSON, CSV, and OMA XML?"""
+
+from xml.sax.saxutils import escape
 
 import schemathesis
 
@@ -11,3 +13,21 @@ import schemathesis
 )
 def lines(_context, value):
     return str(value).encode("utf-8", errors="replace")
+
+
+@schemathesis.serializer("application/xml", "text/xml")
+def definition(_context, value):
+    """Any text becomes the name of an object; what is no text is no definition either."""
+    if not isinstance(value, str) or value.startswith("<LWM2M>"):
+        return str(value).encode("utf-8", errors="replace")
+    printable = "".join(character for character in value if character.isprintable())
+    name = " ".join(printable.split())[:60].strip() or "Nameless"
+    number = 33000 + len(name) % 20
+    text = (
+        f"<LWM2M><Object><Name>{escape(name)}</Name><ObjectID>{number}</ObjectID>"
+        "<MultipleInstances>Single</MultipleInstances><Mandatory>Optional</Mandatory>"
+        '<Resources><Item ID="0"><Name>It</Name><Operations>R</Operations>'
+        "<MultipleInstances>Single</MultipleInstances><Mandatory>Optional</Mandatory>"
+        "<Type>Float</Type></Item></Resources></Object></LWM2M>"
+    )
+    return text.encode("utf-8")
