@@ -247,7 +247,7 @@ const LAWS: [(&str, Law); 63] = [
         destinations::set_aside_what_is_not_taken,
     ),
     (
-        "a removed destination takes everything along",
+        "a removed destination takes everything along and does not come back",
         destinations::take_everything_along,
     ),
     (

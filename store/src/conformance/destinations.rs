@@ -189,29 +189,20 @@ pub(super) fn take_everything_along(ground: &Ground<'_>) {
         assert_eq!(wait(store.shards_waiting(of.id)), Ok(vec![]));
     };
     is_gone(&erp);
-    // What it was doing meanwhile leaves nothing.
+    // What was done to it meanwhile leaves nothing, and does not bring it back.
+    progress(&*store, step(&erp));
+    make(&*store, &erp);
     progress(&*store, step(&erp));
     is_gone(&erp);
-
-    // One made anew with its id has nothing of it, and keeps what is its own.
-    make(&*store, &erp);
-    say(&*store, &meters[0], 60);
-    let newest = all_waiting(&*store, &acme()).pop().expect("it waits");
-    let fresh = Progress {
-        held: vec![held(newest, 1)],
-        ..past(&erp, &[newest])
-    };
-    progress(&*store, fresh);
-    let mut standing = wait(store.standing_of(erp.id)).expect("an answer");
-    assert_eq!(standing.held, [held(newest, 1)]);
-    assert_eq!(standing.reached, [(newest.shard(), newest.sequence)]);
+    assert_eq!(wait(store.destination(erp.id)), Ok(None));
+    assert_eq!(destinations(&*store), vec![other.clone()]);
     // 40 that all are past, and of the removed one 20 held and 20 dead.
     assert_eq!(sweep_all(&*store, Retention::NOTHING, 9), 80);
-    let swept = wait(store.standing_of(erp.id)).expect("an answer");
-    assert_eq!(swept, std::mem::take(&mut standing));
-    assert_eq!(counts(&*store, &erp), (1, 0));
-    assert_eq!(counts(&*store, &other), (21, 20));
+    is_gone(&erp);
+    assert_eq!(counts(&*store, &other), (20, 20));
     assert_eq!(dead_of(&*store, other.id).len(), 20);
+    let standing = wait(store.standing_of(other.id)).expect("an answer");
+    assert_eq!(standing.held.len(), 20);
 }
 
 pub(super) fn go_with_their_customer(ground: &Ground<'_>) {

@@ -1,7 +1,7 @@
 //! What waits to be delivered, in which order, and who is told?
 
 use engine::action::{Outcome, Protocol, Status};
-use engine::change::{Batch, Change, Expect, Name};
+use engine::change::{Batch, Change, Expect, Name, Owner};
 use engine::delivery::letter::{Sequence, Waiting};
 use engine::event::{Conclusion, Event, EventType, Failure, Happening, PayloadKept};
 use engine::ids::{ActionId, EntryId, Shard};
@@ -65,6 +65,13 @@ pub(super) fn waits_only_while_somebody_is_told(ground: &Ground<'_>) {
         ..batch(vec![Change::PutDestination(Box::new(first.clone()))])
     };
     assert_eq!(commit(&*store, refused), Err(CommitError::Conflict));
+    let epoch = wait(store.take_over()).expect("an epoch") - 1;
+    let shard = meter.key().shard();
+    let fenced = Batch {
+        owner: Owner::Shard { shard, epoch },
+        ..batch(vec![Change::PutDestination(Box::new(first.clone()))])
+    };
+    assert_eq!(commit(&*store, fenced), Err(CommitError::Fenced));
     say(&*store, &meter, 2);
     assert_eq!(all_waiting(&*store, &acme()), []);
 

@@ -155,7 +155,7 @@ pub(crate) fn dead_from_age(age: &[u8]) -> Option<(DestinationId, Sequence)> {
     Some((DestinationId::from_bytes(*id), Sequence(sequence)))
 }
 
-/// Up to which number what a removed destination had is removed.
+/// That a destination is removed, while something of it is left.
 pub(crate) fn removed_of(id: DestinationId) -> Key {
     append(removed(), id.as_bytes())
 }

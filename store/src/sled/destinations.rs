@@ -59,10 +59,14 @@ impl Put {
         size_of::<Self>() + self.key.len() + self.value.bytes()
     }
 
-    /// Puts it. A new one begins behind every event there is.
+    /// Puts it. A new one begins behind every event there is. One that was removed does not come
+    /// back: whoever puts it has not heard of that yet.
     pub(super) fn apply(self, outbox: &mut Outbox, rows: &mut Overlay<'_>) -> Result<(), Fault> {
         let tally = key::letter::tally(self.id);
         if rows.row(&tally)?.is_none() {
+            if rows.row(&key::letter::removed_of(self.id))?.is_some() {
+                return Ok(());
+            }
             let begun = Tally {
                 since: outbox.newest(),
                 numbered: numbered(&self.customer, rows)?,
@@ -94,8 +98,7 @@ pub(super) fn remove(
     rows.erase(key::letter::destination(id))?;
     rows.remove(key::letter::tally(id));
     rows.remove(key::letter::destination_of(customer, id));
-    let last = IVec::from(&write_sequence(outbox.newest()));
-    rows.put(key::letter::removed_of(id).into(), last);
+    rows.put(key::letter::removed_of(id).into(), IVec::default());
     outbox.stale.note_all(customer);
     if !outbox.turn(customer, rows)? {
         rows.remove(key::letter::numbered(customer));
@@ -225,20 +228,14 @@ pub(super) fn remove_dead(
 }
 
 /// Counts out a dead letter that was removed for its age, if its destination is still there.
-pub(super) fn count_out_dead(
-    id: DestinationId,
-    sequence: Sequence,
-    rows: &mut Overlay<'_>,
-) -> Result<(), Fault> {
+pub(super) fn count_out_dead(id: DestinationId, rows: &mut Overlay<'_>) -> Result<(), Fault> {
     let key = key::letter::tally(id);
     let Some(row) = rows.row(&key)? else {
         return Ok(());
     };
     let mut tally = read_tally(&row)?;
-    if sequence > tally.since {
-        tally.dead = tally.dead.saturating_sub(1);
-        put_tally(key, &tally, rows);
-    }
+    tally.dead = tally.dead.saturating_sub(1);
+    put_tally(key, &tally, rows);
     Ok(())
 }
 

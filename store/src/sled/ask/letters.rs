@@ -24,12 +24,10 @@ pub(in crate::sled) fn standing_of(db: &Db, id: DestinationId) -> Result<Standin
     };
     let mut standing = Standing {
         since,
-        reached: reached(db, id, since)?,
+        reached: reached(db, id)?,
         ..Standing::default()
     };
-    let first = key::behind(key::letter::held(id, since));
-    let end = key::behind(key::letter::all_held(id));
-    for row in db.range::<&[u8], _>(first.as_slice()..end.as_slice()) {
+    for row in rows_of(db, &key::letter::all_held(id)) {
         let (key, value) = row?;
         let held: Held = read_held(number_of(&key)?, &value)?;
         standing.held.push(held);
@@ -44,7 +42,7 @@ pub(in crate::sled) fn shards_waiting(db: &Db, id: DestinationId) -> Result<Vec<
         return Ok(Vec::new());
     };
     let customer = destination.customer;
-    let reached: HashMap<Shard, Sequence> = reached(db, id, tally.since)?.into_iter().collect();
+    let reached: HashMap<Shard, Sequence> = reached(db, id)?.into_iter().collect();
     let past = |shard| reached.get(&shard).copied().unwrap_or(tally.since);
     let end = key::behind(key::letter::waiting_of(&customer));
     let mut shards = Vec::new();
@@ -115,11 +113,13 @@ pub(in crate::sled) fn dead_letters(
     after: Option<Sequence>,
     max: u32,
 ) -> Result<Vec<DeadLetter>, Fault> {
-    let Some(Tally { since, .. }) = tally(db, id)? else {
+    if tally(db, id)?.is_none() {
         return Ok(Vec::new());
+    }
+    let first = match after {
+        Some(after) => key::behind(key::letter::dead(id, after)),
+        None => key::letter::all_dead(id),
     };
-    let after = after.unwrap_or_default().max(since);
-    let first = key::behind(key::letter::dead(id, after));
     let end = key::behind(key::letter::all_dead(id));
     let mut letters = Vec::new();
     let max = usize::try_from(max).unwrap_or(usize::MAX);
@@ -136,16 +136,13 @@ fn tally(db: &Db, id: DestinationId) -> Result<Option<Tally>, Fault> {
 }
 
 /// Up to which number a destination is past each shard in which it has begun.
-fn reached(db: &Db, id: DestinationId, since: Sequence) -> Result<Vec<(Shard, Sequence)>, Fault> {
+fn reached(db: &Db, id: DestinationId) -> Result<Vec<(Shard, Sequence)>, Fault> {
     let mut reached = Vec::new();
     for row in rows_of(db, &key::letter::all_reached(id)) {
         let (key, value) = row?;
         let shard = key::letter::shard_reached(&key);
         let shard = shard.ok_or(Unreadable::Damaged("the key of a place"))?;
-        let sequence = read_sequence(&value)?;
-        if sequence > since {
-            reached.push((shard, sequence));
-        }
+        reached.push((shard, read_sequence(&value)?));
     }
     Ok(reached)
 }

@@ -115,7 +115,7 @@ pub(super) fn letters(
         let letter = key::letter::dead_from_age(&by_age);
         let (id, sequence) = letter.ok_or(Unreadable::Damaged("an index of dead letters"))?;
         if remove_dead(id, sequence, rows)? {
-            count_out_dead(id, sequence, rows)?;
+            count_out_dead(id, rows)?;
         }
         rows.remove(by_age);
         Ok(())

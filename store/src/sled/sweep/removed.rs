@@ -1,8 +1,7 @@
 //! What is left of removed customers, devices and destinations? A mark says up to where something
 //! is removed; it goes when nothing of that is left.
 
-use engine::delivery::letter::Sequence;
-use engine::ids::{DestinationId, EntryId, EventId};
+use engine::ids::{EntryId, EventId};
 
 use super::Due;
 use super::old::remove_entry;
@@ -122,42 +121,29 @@ fn text(mark: &[u8], _: &[u8], room: Room, rows: &mut Overlay<'_>) -> Result<Rem
 
 fn destination(
     mark: &[u8],
-    row: &[u8],
+    _: &[u8],
     room: Room,
     rows: &mut Overlay<'_>,
 ) -> Result<Removed, Fault> {
     let id = key::letter::destination_of_removed(mark);
     let id = id.ok_or(Unreadable::Damaged("the mark of a destination"))?;
-    let last = number::read_sequence(row)?;
     let (held, dead) = (key::letter::all_held(id), key::letter::all_dead(id));
-    let end = key::behind(key::letter::held(id, last));
+    let end = key::behind(held.clone());
     let mut removed = room.clear(&held, &end, rows, |held, rows| {
         rows.remove(held);
         Ok(())
     })?;
-    let end = key::behind(key::letter::dead(id, last));
-    let left = room.behind(removed);
+    let (left, end) = (room.behind(removed), key::behind(dead.clone()));
     removed.add(left.clear(&dead, &end, rows, |dead, rows| {
         let sequence = key::letter::last_number(&dead);
         let sequence = sequence.ok_or(Unreadable::Damaged("the key of a dead letter"))?;
         remove_dead(id, sequence, rows).map(|_| ())
     })?);
     if !removed.full {
-        remove_reached(id, last, rows)?;
-    }
-    Ok(removed)
-}
-
-/// Removes how far a destination had come: a row for each shard at most. A destination made anew
-/// with the id has come further.
-fn remove_reached(id: DestinationId, last: Sequence, rows: &mut Overlay<'_>) -> Result<(), Fault> {
-    for key in rows.keys(&key::letter::all_reached(id), usize::MAX)? {
-        let Some(row) = rows.row(&key)? else {
-            continue;
-        };
-        if number::read_sequence(&row)? <= last {
-            rows.remove(key);
+        // A row for each shard at most, so they go as a whole.
+        for reached in rows.keys(&key::letter::all_reached(id), usize::MAX)? {
+            rows.remove(reached);
         }
     }
-    Ok(())
+    Ok(removed)
 }
