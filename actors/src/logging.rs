@@ -10,6 +10,7 @@ use actix::{
 };
 use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Change};
+use engine::event::Event;
 use engine::limits::PROMISE_RETENTION_MS;
 use engine::moment::Timestamp;
 use metrics::{Counter, Gauge, counter, describe_counter, describe_gauge, gauge};
@@ -57,7 +58,7 @@ pub struct Logging {
     clock: Clock,
     store: Arc<dyn Store>,
     kept_for: KeptFor,
-    waiting: VecDeque<Box<Entry>>,
+    waiting: VecDeque<Record>,
     /// Whether a sweep is under way: one that takes long is not joined by another.
     sweeping: bool,
     meters: Meters,
@@ -77,10 +78,12 @@ impl Logging {
     }
 
     fn write(&mut self, ctx: &mut Context<Self>) {
-        let Some(entry) = self.waiting.front() else {
+        let Some(Record { entry, told }) = self.waiting.front().cloned() else {
             return;
         };
-        let changes = vec![Change::AppendEntry(entry.clone())];
+        let entry = Change::AppendEntry(entry);
+        let changes = [entry].into_iter();
+        let changes = changes.chain(told.map(Change::AppendEvent)).collect();
         let receipt = self.store.commit(Batch {
             changes,
             ..Batch::default()
@@ -104,7 +107,7 @@ impl Logging {
 
     /// Warns of what befell the oldest entry that waits.
     fn warn(&self, what: &str, why: &dyn std::fmt::Display) {
-        if let Some(entry) = self.waiting.front() {
+        if let Some(Record { entry, .. }) = self.waiting.front() {
             span_of(entry.trace).in_scope(|| warn!(%why, "{what}"));
         }
     }
@@ -159,7 +162,7 @@ impl Meters {
         meters
     }
 
-    fn show(&self, waiting: &VecDeque<Box<Entry>>) {
+    fn show(&self, waiting: &VecDeque<Record>) {
         self.waiting.set(waiting.len() as f64);
     }
 }
@@ -173,9 +176,14 @@ impl Actor for Logging {
 }
 
 /// An entry to be written.
-#[derive(Message)]
+#[derive(Clone, Message)]
 #[rtype(result = "()")]
-pub struct Record(pub Box<Entry>);
+pub struct Record {
+    /// The entry.
+    pub entry: Box<Entry>,
+    /// What is told of it.
+    pub told: Option<Box<Event>>,
+}
 
 impl Handler<Record> for Logging {
     type Result = ();
@@ -186,10 +194,10 @@ impl Handler<Record> for Logging {
             self.waiting.pop_front();
             self.meters.lost.increment(1);
         }
-        let entry = &record.0;
+        let entry = &record.entry;
         span_of(entry.trace)
             .in_scope(|| debug!(entry = %entry.message, "an entry for the administration log"));
-        self.waiting.push_back(record.0);
+        self.waiting.push_back(record);
         self.meters.show(&self.waiting);
         if self.waiting.len() == 1 {
             self.write(ctx);

@@ -7,8 +7,9 @@ use protocol::lwm2m::value::Value;
 
 use crate::action::{Outcome, Protocol, Status};
 use crate::admin_log::entry::{Category, Entry};
+use crate::device::identity::Identity;
 use crate::ids::{ActionId, CustomerId, DeviceId, DeviceKey, EntryId, EventId, Iccid, Imsi};
-use crate::moment::Timestamp;
+use crate::moment::{Moment, Timestamp};
 
 /// One thing a device said or did.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,22 @@ pub struct Event {
     pub happening: Happening,
 }
 
+impl Event {
+    /// What is told of an entry about a device: nothing, unless something failed.
+    pub fn of_entry(m: &mut Moment, entry: &Entry, device: &Identity) -> Option<Self> {
+        let failure = Failure::of(entry)?;
+        let about = entry.about.as_ref()?;
+        Some(Self {
+            id: EventId::new(m.uuid()),
+            customer: entry.customer.clone(),
+            device: about.key,
+            speaker: Speaker::of(device, about.ip),
+            at: entry.at,
+            happening: Happening::Failure(Box::new(failure)),
+        })
+    }
+}
+
 /// A device as it was known when it said something: what is told of it stays true when the device
 /// is renamed or removed.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -39,6 +56,18 @@ pub struct Speaker {
     pub imsi: Option<Imsi>,
     /// Its address, where known.
     pub ip: Option<IpAddr>,
+}
+
+impl Speaker {
+    /// The device as it is known now, at an address.
+    pub fn of(device: &Identity, ip: Option<IpAddr>) -> Self {
+        Self {
+            device: device.device(),
+            iccid: device.iccid(),
+            imsi: device.imsi(),
+            ip,
+        }
+    }
 }
 
 /// What a device can say or do.

@@ -97,8 +97,8 @@ pub struct Moment {
 /// Steps of a millisecond, as many as RFC 9562 section 6.2 (method 3) has room for.
 pub const STEPS_PER_MS: u16 = 4_096;
 
-/// Ids of one moment that are told apart by their number, which has 14 bits: more than a step makes.
-/// Those that follow differ by chance.
+/// Ids of one moment that are told apart by their number, which has 14 bits: more than a step
+/// makes. Those that follow differ by chance.
 const IDS_MAX: u16 = 0x3fff;
 
 impl Moment {

@@ -10,6 +10,7 @@ use engine::admin_log::entry::{Entry, Seen};
 use engine::device::Device;
 use engine::device::identity::Identity;
 use engine::device::record::Restored;
+use engine::event::Event;
 use engine::ids::DeviceKey;
 use engine::moment::Timestamp;
 use engine::registry::AfterPanic;
@@ -233,15 +234,12 @@ impl Registry {
         ctx.spawn(profile.map(move |found, registry, _| {
             if let Ok(Some(profile)) = found {
                 let mut m = registry.home.clock.moment();
-                let entry = Entry::device_parked(
-                    &mut m,
-                    Seen {
-                        key,
-                        identity: &Identity::of(&profile),
-                        at: None,
-                    },
-                );
-                if registry.logging.try_send(Record(Box::new(entry))).is_err() {
+                let identity = &Identity::of(&profile);
+                let at = None;
+                let entry = Entry::device_parked(&mut m, Seen { key, identity, at });
+                let told = Event::of_entry(&mut m, &entry, identity).map(Box::new);
+                let entry = Box::new(entry);
+                if registry.logging.try_send(Record { entry, told }).is_err() {
                     warn!("the logging actor is busy; an entry is lost");
                 }
             }

@@ -1,14 +1,12 @@
 //! What a device said or did, told on: to its history, and so to whoever reads or is sent it.
 
-use std::net::IpAddr;
-
 use crate::action::{Action, Protocol};
 use crate::admin_log::entry::{Entry, Seen};
 use crate::change::Change;
 use crate::device::Device;
 use crate::device::samples::Measurement;
 use crate::effect::{Effect, Effects};
-use crate::event::{Cause, Conclusion, Event, Failure, Happening, Lifecycle, Speaker, Telemetry};
+use crate::event::{Cause, Conclusion, Event, Happening, Lifecycle, Speaker, Telemetry};
 use crate::ids::EventId;
 use crate::limits::UNREADABLE_LOG_MS;
 use crate::moment::{Moment, Timestamp};
@@ -37,12 +35,10 @@ impl Device {
 
     /// Writes an entry into the customer's log. What failed is told on, too.
     pub(super) fn log(&self, m: &mut Moment, entry: Entry, out: &mut Effects) {
-        let failure = Failure::of(&entry);
-        let seen_at = entry.about.as_ref().and_then(|about| about.ip);
+        let told = Event::of_entry(m, &entry, &self.identity);
         out.push(Effect::Log(Box::new(entry)));
-        if let Some(failure) = failure {
-            let happening = Happening::Failure(Box::new(failure));
-            self.tell_of(m, self.speaker_at(seen_at), happening, out);
+        if let Some(event) = told {
+            out.push(Effect::Save(Change::AppendEvent(Box::new(event))));
         }
     }
 
@@ -102,25 +98,11 @@ impl Device {
 
     fn tell(&self, m: &mut Moment, happening: Happening, out: &mut Effects) {
         let seen_at = self.record.peer.map(|peer| peer.ip());
-        let speaker = self.speaker_at(seen_at.or(self.identity.ip()));
-        self.tell_of(m, speaker, happening, out);
-    }
-
-    fn speaker_at(&self, ip: Option<IpAddr>) -> Speaker {
-        Speaker {
-            device: self.identity.device(),
-            iccid: self.identity.iccid(),
-            imsi: self.identity.imsi(),
-            ip,
-        }
-    }
-
-    fn tell_of(&self, m: &mut Moment, speaker: Speaker, happening: Happening, out: &mut Effects) {
         let event = Event {
             id: EventId::new(m.uuid()),
             customer: self.identity.customer(),
             device: self.key(),
-            speaker,
+            speaker: Speaker::of(&self.identity, seen_at.or(self.identity.ip())),
             at: m.now(),
             happening,
         };
