@@ -12,11 +12,14 @@ mod shown;
 
 use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
+use tracing::Instrument;
 
 use actors::devices::Unserved;
 use actors::post::Amended;
 use engine::delivery::destination::Destination;
-use engine::directory::destination::{Part, admit_destination, destination_of, draft_webhook};
+use engine::directory::destination::{
+    NewWebhook, Part, WebhookAmendments, admit_destination, destination_of, draft_webhook,
+};
 use engine::ids::DestinationId;
 use engine::query::{Page, PageWanted};
 
@@ -36,24 +39,11 @@ pub(super) async fn create(
     api: web::Data<Api>,
 ) -> Result<HttpResponse, Failure> {
     let new = asked::new_webhook(fields, api.policy)?;
-    // One after the other, so that no two callers find the last place free.
-    let _turn = api.changing_webhooks.lock().await;
-    let customer = api.store.customer(caller.customer.clone()).await?;
-    let others = api.store.chosen_by(caller.customer.clone()).await?;
-    admit_destination(customer.as_ref(), &others.destinations)?;
-    let mut moment = api.clock.moment();
-    let seal = |id, part: Part<'_>, text: &str| api.seal_for(id, part, text);
-    let drafted = draft_webhook(&mut moment, &caller.customer, new, seal);
-    let created = api.post.create(drafted.clone()).await;
-    created.map_err(unserved)?;
-    api.devices.take_terms(caller.customer).await?;
-    let location = format!(
-        "/management-api/v1/integrate/clouds/webhooks/{}",
-        drafted.id
-    );
+    let made = to_its_end(made(api.clone(), caller, new)).await?;
+    let location = format!("/management-api/v1/integrate/clouds/webhooks/{}", made.id);
     Ok(HttpResponse::Created()
         .insert_header((LOCATION, location))
-        .json(WebhookBody::of(&drafted, api.opener())))
+        .json(WebhookBody::of(&made, api.opener())))
 }
 
 /// GET: lists the webhooks of the caller, the oldest first.
@@ -91,16 +81,7 @@ pub(super) async fn amend(
 ) -> Result<HttpResponse, Failure> {
     let seal = |part: Part<'_>, text: &str| api.seal_for(id, part, text);
     let amendments = asked::amendments(fields, api.policy, seal)?;
-    // One after the other, so that nobody undoes what another said meanwhile.
-    let _turn = api.changing_webhooks.lock().await;
-    let amended = amendments.apply(owned(&api, &caller, id).await?);
-    let amended = Amended {
-        name: Some(amended.name),
-        target: Some(amended.target),
-        wants: Some(amended.wants),
-    };
-    let amended = api.post.amend(id, amended).await.map_err(unserved)?;
-    api.devices.take_terms(caller.customer).await?;
+    let amended = to_its_end(amended(api.clone(), caller, id, amendments)).await?;
     Ok(HttpResponse::Ok().json(WebhookBody::of(&amended, api.opener())))
 }
 
@@ -110,9 +91,7 @@ pub(super) async fn delete(
     At(id): At<DestinationId>,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, Failure> {
-    owned(&api, &caller, id).await?;
-    api.post.remove(id).await.map_err(unserved)?;
-    api.devices.take_terms(caller.customer).await?;
+    to_its_end(removed(api, caller, id)).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -136,6 +115,58 @@ pub(super) async fn test(
     owned(&api, &caller, id).await?;
     let tested = api.post.test(id).await.map_err(unserved)?;
     Ok(HttpResponse::Ok().json(TestedBody::of(tested)))
+}
+
+/// What has begun comes to its end even if the caller goes away: devices are to hear of what is
+/// durable.
+async fn to_its_end<T: 'static>(
+    change: impl Future<Output = Result<T, Failure>> + 'static,
+) -> Result<T, Failure> {
+    let ended = actix_web::rt::spawn(change.in_current_span()).await;
+    ended.map_err(Failure::internal)?
+}
+
+async fn made(
+    api: web::Data<Api>,
+    caller: Caller,
+    new: NewWebhook,
+) -> Result<Destination, Failure> {
+    // One after the other, so that no two callers find the last place free.
+    let _turn = api.changing_webhooks.lock().await;
+    let customer = api.store.customer(caller.customer.clone()).await?;
+    let others = api.store.chosen_by(caller.customer.clone()).await?;
+    admit_destination(customer.as_ref(), &others.destinations)?;
+    let seal = |id, part: Part<'_>, text: &str| api.seal_for(id, part, text);
+    let drafted = draft_webhook(&mut api.clock.moment(), &caller.customer, new, seal);
+    let created = api.post.create(drafted.clone()).await;
+    created.map_err(unserved)?;
+    api.devices.take_terms(caller.customer).await?;
+    Ok(drafted)
+}
+
+async fn amended(
+    api: web::Data<Api>,
+    caller: Caller,
+    id: DestinationId,
+    amendments: WebhookAmendments,
+) -> Result<Destination, Failure> {
+    // One after the other, so that nobody undoes what another said meanwhile.
+    let _turn = api.changing_webhooks.lock().await;
+    let amended = amendments.apply(owned(&api, &caller, id).await?);
+    let amended = Amended {
+        name: Some(amended.name),
+        target: Some(amended.target),
+        wants: Some(amended.wants),
+    };
+    let amended = api.post.amend(id, amended).await.map_err(unserved)?;
+    api.devices.take_terms(caller.customer).await?;
+    Ok(amended)
+}
+
+async fn removed(api: web::Data<Api>, caller: Caller, id: DestinationId) -> Result<(), Failure> {
+    owned(&api, &caller, id).await?;
+    api.post.remove(id).await.map_err(unserved)?;
+    Ok(api.devices.take_terms(caller.customer).await?)
 }
 
 /// The webhook, if it is the caller's.
