@@ -33,6 +33,7 @@ pub(crate) async fn run(devices: u32) {
         actions_ms: ACTION_RETENTION_MS,
         entries_ms: LOG_RETENTION_MS,
         events_ms: ACTION_RETENTION_MS,
+        letters_ms: ACTION_RETENTION_MS,
     };
     let logging = Logging::new(clock.clone(), Arc::clone(&store), kept).start();
     let parts = HomeParts {

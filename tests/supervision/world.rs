@@ -14,6 +14,7 @@ use actors::clock::Clock;
 use actors::devices::{Devices, Unserved};
 use actors::home::HomeParts;
 use actors::logging::{KeptFor, Logging};
+use actors::terms::Book;
 use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
 use engine::change::{Batch, Change};
 use engine::device::queue::{Accepted, SubmitRefusal};
@@ -178,6 +179,7 @@ fn run(
             actions_ms: 1 << 40,
             entries_ms: 1 << 40,
             events_ms: 1 << 40,
+            letters_ms: 1 << 40,
         };
         let logging = Logging::new(clock.clone(), store.clone(), kept_for).start();
         // Two, so that what one hears may be the other's.
@@ -192,7 +194,7 @@ fn run(
         let parts = HomeParts {
             clock,
             store: store.clone(),
-            rules: Arc::new(rules),
+            terms: Book::of(&Arc::new(rules), &[]),
             epoch: 1,
         };
         let arbiters = Arbiters::start(parts, sockets, &logging);
