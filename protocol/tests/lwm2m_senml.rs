@@ -305,11 +305,11 @@ fn types_of(samples: &[Sample]) -> impl Fn(Path) -> Option<DataType> + use<> {
 }
 
 fn json(path: Path, values: &Reading) -> Vec<u8> {
-    encode(ContentFormat::SENML_JSON, path, values).unwrap()
+    encode(ContentFormat::SENML_JSON, path, values).expect("every finite value has a form")
 }
 
 fn cbor(path: Path, values: &Reading) -> Vec<u8> {
-    encode(ContentFormat::SENML_CBOR, path, values).unwrap()
+    encode(ContentFormat::SENML_CBOR, path, values).expect("every finite value has a form")
 }
 
 /// One payload and what it means.
