@@ -17,7 +17,16 @@ const DOOR_LOCK: &str = include_str!("definitions/door_lock.xml");
 
 /// One replacement in the door lock, and the one fault it is told with: its kind, element, line
 /// and column, and part of its text.
-const FAULTY: &[(&str, &str, Kind, &str, (u32, u32), &str)] = &[
+type Faulty = (
+    &'static str,
+    &'static str,
+    Kind,
+    &'static str,
+    (u32, u32),
+    &'static str,
+);
+
+const FAULTY: &[Faulty] = &[
     (
         "<ObjectID>32770</ObjectID>",
         "",
@@ -465,9 +474,9 @@ fn xml_of(resources: usize, name: impl Fn(usize) -> String) -> String {
 }
 
 fn read(xml: &str) -> Definition {
-    parse(xml.as_bytes()).unwrap()
+    parse(xml.as_bytes()).expect("it is a definition")
 }
 
 fn refused(xml: &str) -> Vec<Fault> {
-    parse(xml.as_bytes()).unwrap_err()
+    parse(xml.as_bytes()).expect_err("it is no definition")
 }
