@@ -9,13 +9,26 @@ use crate::api::openapi::{JSON, Operation, Schema, Tag, names};
 use crate::api::page::described::page_of;
 
 /// An example of a definition.
-const SOME_XML: &str = "<LWM2M>\n  <Object ObjectType=\"MODefinition\">\n    <Name>Heat Meter</Name>\n    \
-     <ObjectID>33000</ObjectID>\n    <ObjectVersion>1.0</ObjectVersion>\n    \
-     <MultipleInstances>Single</MultipleInstances>\n    <Mandatory>Optional</Mandatory>\n    \
-     <Resources>\n      <Item ID=\"0\">\n        <Name>Flow Temperature</Name>\n        \
-     <Operations>RW</Operations>\n        <MultipleInstances>Single</MultipleInstances>\n        \
-     <Mandatory>Mandatory</Mandatory>\n        <Type>Float</Type>\n        <Units>Cel</Units>\n      \
-     </Item>\n    </Resources>\n  </Object>\n</LWM2M>\n";
+pub(in crate::api) const SOME_XML: &str = r#"<LWM2M>
+  <Object ObjectType="MODefinition">
+    <Name>Heat Meter</Name>
+    <ObjectID>33000</ObjectID>
+    <ObjectVersion>1.0</ObjectVersion>
+    <MultipleInstances>Single</MultipleInstances>
+    <Mandatory>Optional</Mandatory>
+    <Resources>
+      <Item ID="0">
+        <Name>Flow Temperature</Name>
+        <Operations>RW</Operations>
+        <MultipleInstances>Single</MultipleInstances>
+        <Mandatory>Mandatory</Mandatory>
+        <Type>Float</Type>
+        <Units>Cel</Units>
+      </Item>
+    </Resources>
+  </Object>
+</LWM2M>
+"#;
 
 /// PUT.
 pub(in crate::api) fn put() -> Operation {

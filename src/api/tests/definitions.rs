@@ -5,7 +5,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use serde_json::json;
 
-use engine::definition::{Definition, DefinitionId};
+use engine::definition::{Definition, DefinitionId, Read};
 use engine::ids::CustomerId;
 use engine::limits::DEFINITIONS_MAX;
 use engine::model::definition::BYTES_MAX;
@@ -13,6 +13,7 @@ use engine::moment::Timestamp;
 
 use super::golden;
 use super::world::{Answer, World};
+use crate::api::definitions::described::SOME_XML;
 use crate::api::definitions::{DefinitionBody, WholeDefinitionBody};
 use crate::api::page::PageBody;
 
@@ -44,6 +45,15 @@ fn a_list_of_definitions_of_which_one_cannot_be_read_any_more() {
     let shown = serde_json::to_value(WholeDefinitionBody::of(&broken)).unwrap();
     assert_eq!(shown["objectId"], 33_000);
     assert_eq!(shown["resources"], json!([]));
+}
+
+#[test]
+fn the_example_of_the_document_is_a_definition() {
+    let read = Read::of(SOME_XML.as_bytes()).unwrap();
+    assert_eq!(
+        (read.object().id(), read.object().name()),
+        (33_000, "Heat Meter")
+    );
 }
 
 #[actix_web::test]
