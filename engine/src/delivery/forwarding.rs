@@ -14,10 +14,12 @@
 //!   Active <-- RolledOut: the first event was taken
 //! ```
 
+mod aside;
 mod errand;
 mod lanes;
 mod place;
 mod progress;
+mod reading;
 
 pub use errand::{Delivered, Errand, Errands};
 
@@ -31,7 +33,7 @@ use crate::delivery::letter::{DeadLetter, Held, Sequence, Standing, Waiting};
 use crate::ids::Shard;
 use crate::moment::{Moment, Timestamp};
 
-use lanes::{Lanes, Open};
+use lanes::Lanes;
 use place::Place;
 use progress::Unsaved;
 
@@ -46,19 +48,8 @@ pub struct DeliveryRules {
     pub backlog_max: u64,
 }
 
-/// Events of a destination in memory, tried or not: some hundred bytes each, and enough that a
-/// thousand devices are served side by side.
-const OPEN_MAX: usize = 4_096;
-
-/// Events of one shard in memory that were not tried yet; the shard is read on when half of them
-/// are done with. A shard has a thousandth of the devices.
-const OPEN_PER_SHARD_MAX: usize = 64;
-
 /// Exceptions of a destination, which are kept one by one; beyond it nothing new is tried.
 const HELD_MAX: usize = 1_024;
-
-/// What is read of a shard for a destination that takes nothing, or too little.
-const SET_ASIDE_MAX: usize = 512;
 
 /// Dead letters that are taken up again in one go.
 const REPLAYED_MAX: u32 = 256;
@@ -66,12 +57,6 @@ const REPLAYED_MAX: u32 = 256;
 /// Failures with no success between them after which nothing new is tried until a retry succeeds:
 /// an endpoint that is down is not to be called for each device.
 const DOUBTS_MAX: u32 = 8;
-
-/// Why an event is set aside that was not tried, or not to the end.
-const IN_FAILURE: &str = "the integration was in failure";
-
-/// Why an event is set aside that is one of too many.
-const TOO_MANY: &str = "too many events waited";
 
 /// One destination.
 pub struct Forwarding {
@@ -164,6 +149,7 @@ impl Forwarding {
         if let Some(place) = self.places.get_mut(&shard) {
             let asked = place.note_read(rows.last().map(|row| row.sequence), rows.len());
             self.coming -= asked as usize;
+            self.unsaved.note_moved(m.now(), shard);
         }
         for waiting in rows {
             self.take_up(m, waiting);
@@ -295,96 +281,6 @@ impl Forwarding {
         self.destination.state == DestinationState::Failed
     }
 
-    fn note(&mut self, shards: Vec<Shard>) {
-        for shard in shards {
-            let place = self.places.entry(shard);
-            place.or_insert_with(|| Place::at(self.since)).note_news();
-            self.queue(shard);
-        }
-    }
-
-    /// Lets a shard be read on when its turn comes, if there is something and room for it.
-    fn queue(&mut self, shard: Shard) {
-        let open_max = self.open_per_shard_max();
-        if let Some(place) = self.places.get_mut(&shard)
-            && place.room(open_max) > 0
-            && place.begin_queueing()
-        {
-            self.to_read.push_back(shard);
-        }
-    }
-
-    fn queue_all(&mut self) {
-        let shards: Vec<Shard> = self.places.keys().copied().collect();
-        for shard in shards {
-            self.queue(shard);
-        }
-    }
-
-    fn sets_aside(&self) -> bool {
-        self.is_failed() || self.excess > 0
-    }
-
-    /// What may be open of a shard when it is read on; what is set aside does not stay open.
-    fn open_per_shard_max(&self) -> usize {
-        match self.sets_aside() {
-            true => usize::MAX,
-            false => OPEN_PER_SHARD_MAX,
-        }
-    }
-
-    /// Takes up an event that was read. One behind its place in the shard may be an exception, of
-    /// which it knows.
-    fn take_up(&mut self, m: &Moment, waiting: Waiting) {
-        let sequence = waiting.sequence;
-        if self.lanes.has(sequence) {
-            return;
-        }
-        if !self.destination.wants.has(waiting.event_type) {
-            return self.pass_over(m.now(), &waiting);
-        }
-        if self.is_failed() {
-            return self.set_aside(m.now(), waiting, 0, IN_FAILURE);
-        }
-        if self.excess > 0 {
-            self.set_older_aside(m.now(), waiting.shard());
-            self.excess = self.excess.saturating_sub(1);
-            return self.set_aside(m.now(), waiting, 0, TOO_MANY);
-        }
-        if let Some(place) = self.places.get_mut(&waiting.shard()) {
-            place.open(sequence);
-        }
-        self.lanes.add(waiting);
-        self.hold_behind(m.now(), waiting);
-    }
-
-    /// Sets aside what is open of a shard: it is older than what is to be.
-    fn set_older_aside(&mut self, now: Timestamp, shard: Shard) {
-        for open in self.take_open(now, shard) {
-            self.excess = self.excess.saturating_sub(1);
-            self.pass(now, &open.waiting);
-            self.bury(now, open.waiting, open.tries, TOO_MANY);
-        }
-    }
-
-    /// What is open of a shard, but for what is under way: that becomes an exception, so that it
-    /// does not keep the place of the shard where it is.
-    fn take_open(&mut self, now: Timestamp, shard: Shard) -> Vec<Open> {
-        let place = self.places.get(&shard);
-        let all_open = place.map(Place::all_open).unwrap_or_default();
-        let mut landed = Vec::new();
-        for sequence in all_open {
-            let Some(open) = self.lanes.find(sequence) else {
-                continue;
-            };
-            match self.lanes.except(sequence) {
-                Some(tries) => self.note_held(open.waiting, tries, now),
-                None => landed.push(open),
-            }
-        }
-        landed
-    }
-
     /// An event behind one that is tried again is an exception, too, as long as there is room: the
     /// other devices of its shard do not wait for it.
     fn hold_behind(&mut self, now: Timestamp, waiting: Waiting) {
@@ -467,44 +363,6 @@ impl Forwarding {
         }
     }
 
-    /// Gives up: whatever is open, and not under way, is set aside.
-    fn fail(&mut self, m: &mut Moment, sequence: Sequence, why: &str, out: &mut Errands) {
-        self.become_state(m, DestinationState::Failed);
-        self.destination.replay = Replay::None;
-        self.replay = Replaying::No;
-        self.excess = 0;
-        let entry = Entry::integration_disabled(m, &self.destination, why);
-        out.change(Change::AppendEntry(Box::new(entry)));
-        let shards: Vec<Shard> = self.places.keys().copied().collect();
-        for shard in shards {
-            self.take_open(m.now(), shard);
-        }
-        for open in self.lanes.landed() {
-            let (waiting, tries) = (open.waiting, open.tries);
-            let why = match waiting.sequence == sequence {
-                true => why,
-                false => IN_FAILURE,
-            };
-            self.pass(m.now(), &waiting);
-            self.bury(m.now(), waiting, tries, why);
-        }
-    }
-
-    /// Sets an event aside that was never open.
-    fn set_aside(&mut self, now: Timestamp, waiting: Waiting, tries: u8, why: &str) {
-        self.pass_over(now, &waiting);
-        self.bury(now, waiting, tries, why);
-    }
-
-    fn bury(&mut self, now: Timestamp, waiting: Waiting, tries: u8, why: &str) {
-        self.unsaved.bury(DeadLetter {
-            waiting,
-            tries,
-            at: now,
-            why: why.into(),
-        });
-    }
-
     fn become_state(&mut self, m: &Moment, state: DestinationState) {
         self.destination.state = state;
         self.destination.updated_at = m.now();
@@ -533,55 +391,6 @@ impl Forwarding {
                 break;
             };
             out.errand(Errand::Deliver(waiting));
-        }
-    }
-
-    /// Reads on: what is to be delivered again comes before anything new.
-    fn read_on(&mut self, out: &mut Errands) {
-        match self.replay {
-            Replaying::Behind(after) if self.lanes.held() < HELD_MAX / 2 => {
-                self.replay = Replaying::Reading;
-                let max = REPLAYED_MAX;
-                out.errand(Errand::ReadDead { after, max });
-            }
-            Replaying::Behind(_) | Replaying::Reading => {}
-            Replaying::No => self.read_shards(out),
-        }
-    }
-
-    fn read_shards(&mut self, out: &mut Errands) {
-        while self.may_read()
-            && let Some(shard) = self.to_read.pop_front()
-        {
-            let sets_aside = self.sets_aside();
-            let open_max = self.open_per_shard_max();
-            let Some(place) = self.places.get_mut(&shard) else {
-                continue;
-            };
-            place.end_queueing();
-            let room = place.room(open_max);
-            let max = match sets_aside {
-                true => room.min(SET_ASIDE_MAX),
-                false => room,
-            };
-            if max > 0 {
-                let max_rows = u32::try_from(max).unwrap_or(u32::MAX);
-                let after = place.begin_read(max_rows);
-                self.coming += max;
-                out.errand(Errand::Read {
-                    shard,
-                    after,
-                    max: max_rows,
-                });
-            }
-        }
-    }
-
-    /// Whether there is room for more; what is set aside is read bit by bit.
-    fn may_read(&self) -> bool {
-        match self.sets_aside() {
-            true => self.coming == 0,
-            false => self.lanes.open() + self.coming < OPEN_MAX && self.lanes.held() < HELD_MAX,
         }
     }
 }

@@ -342,9 +342,6 @@ impl Kept {
                 "it only goes on"
             );
         }
-        for held in progress.held {
-            self.held.insert(held.waiting.sequence, held);
-        }
         for sequence in progress.released {
             assert!(
                 self.held.remove(&sequence).is_some(),
@@ -356,6 +353,9 @@ impl Kept {
                 self.dead.remove(&sequence).is_some(),
                 "what is revived was dead"
             );
+        }
+        for held in progress.held {
+            self.held.insert(held.waiting.sequence, held);
         }
         for letter in progress.buried {
             self.dead.insert(letter.waiting.sequence, letter);

@@ -61,6 +61,11 @@ impl Unsaved {
     /// An event of a shard is done with.
     pub(super) fn pass(&mut self, now: Timestamp, shard: Shard) {
         self.passed += 1;
+        self.note_moved(now, shard);
+    }
+
+    /// The place of a shard may have moved.
+    pub(super) fn note_moved(&mut self, now: Timestamp, shard: Shard) {
         self.moved.insert(shard);
         self.since.get_or_insert(now);
     }
