@@ -18,10 +18,10 @@ pub(super) struct Measurement {
 
 /// Parts what is heard by the time of its measurement, oldest first.
 ///
-/// Unspecified (a path twice at one time): the later of the two in the payload counts, as it does
-/// of a record that is corrected.
+/// Unspecified (a path twice at one time): each value is told, in the order of the payload. A time
+/// has whole milliseconds here, and a device may measure more often.
 pub(super) fn by_time(heard_at: Timestamp, samples: Vec<Sample>) -> Vec<Measurement> {
-    let mut by_time = BTreeMap::<_, Reading>::new();
+    let mut by_time = BTreeMap::<_, Vec<Reading>>::new();
     for Sample {
         path,
         value,
@@ -30,13 +30,21 @@ pub(super) fn by_time(heard_at: Timestamp, samples: Vec<Sample>) -> Vec<Measurem
     {
         let measured_at = measured.and_then(|measured| time_of(measured, heard_at));
         let time = (known_at(measured_at, heard_at), measured_at);
-        by_time.entry(time).or_default().insert(path, value);
+        let readings = by_time.entry(time).or_default();
+        match readings.last_mut().filter(|last| !last.contains_key(&path)) {
+            Some(last) => {
+                last.insert(path, value);
+            }
+            None => readings.push(Reading::from([(path, value)])),
+        }
     }
-    let measurement = |((_, measured_at), values)| Measurement {
-        measured_at,
-        values,
-    };
-    by_time.into_iter().map(measurement).collect()
+    let of_time = by_time.into_iter().flat_map(|((_, measured_at), told)| {
+        told.into_iter().map(move |values| Measurement {
+            measured_at,
+            values,
+        })
+    });
+    of_time.collect()
 }
 
 /// Of each path the newest value.
@@ -90,9 +98,22 @@ mod tests {
     }
 
     #[test]
-    fn of_several_values_at_one_time_the_last_counts() {
-        let told = by_time(NOW, vec![sample(ONE, 1, None), sample(ONE, 2, None)]);
-        assert_eq!(told, [measurement((None, vec![(ONE, 2)]))]);
+    fn several_values_of_a_path_at_one_time_are_told_one_after_the_other() {
+        let told = by_time(
+            NOW,
+            vec![
+                sample(ONE, 1, None),
+                sample(OTHER, 2, None),
+                sample(ONE, 3, None),
+                sample(OTHER, 4, None),
+            ],
+        );
+        let expected = [
+            (None, vec![(ONE, 1), (OTHER, 2)]),
+            (None, vec![(ONE, 3), (OTHER, 4)]),
+        ];
+        assert_eq!(told, expected.map(measurement));
+        assert_eq!(newest(&told), reading(vec![(ONE, 3), (OTHER, 4)]));
     }
 
     #[test]
