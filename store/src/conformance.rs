@@ -52,7 +52,7 @@ pub struct Ground<'a> {
 /// Something that must hold.
 type Law = fn(&Ground<'_>);
 
-const LAWS: [(&str, Law); 63] = [
+const LAWS: [(&str, Law); 64] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -192,6 +192,10 @@ const LAWS: [(&str, Law); 63] = [
     (
         "events leave the last value of each path",
         events::leave_the_last_value_of_each_path,
+    ),
+    (
+        "events leave the value that was measured last",
+        events::leave_the_value_that_was_measured_last,
     ),
     (
         "events leave no more values than a device may have",

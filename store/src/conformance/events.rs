@@ -114,6 +114,30 @@ pub(super) fn leave_the_last_value_of_each_path(ground: &Ground<'_>) {
     assert_eq!(wait(store.values_of(other.key())), Ok(vec![]));
 }
 
+pub(super) fn leave_the_value_that_was_measured_last(ground: &Ground<'_>) {
+    let store = ground.open();
+    let (device, _) = two_devices(&*store);
+    let path = Path::resource(3303, 0, 5700);
+    let told = |second, measured_second: Option<i64>, value| {
+        let told = Telemetry {
+            measured_at: measured_second.map(at),
+            ..telemetry(Cause::Send, vec![(path, value)])
+        };
+        append(&*store, &event(&device, second, Happening::Telemetry(told)));
+        let known = wait(store.values_of(device.key())).expect("values");
+        let known = known.into_iter().next().expect("one is known");
+        (known.value, known.at)
+    };
+    let number = Value::Integer;
+    let long = Value::String("x".repeat(VALUE_BYTES_MAX + 1));
+    assert_eq!(told(10, Some(5), number(1)), (number(1), at(5)));
+    assert_eq!(told(11, Some(4), number(2)), (number(1), at(5)), "older");
+    assert_eq!(told(12, Some(4), long), (number(1), at(5)), "and long");
+    assert_eq!(told(13, Some(5), number(3)), (number(3), at(5)), "as old");
+    assert_eq!(told(14, Some(99), number(4)), (number(4), at(14)), "ahead");
+    assert_eq!(told(15, None, number(5)), (number(5), at(15)), "heard now");
+}
+
 pub(super) fn leave_no_more_values_than_a_device_may_have(ground: &Ground<'_>) {
     let store = ground.open();
     let (device, _) = two_devices(&*store);

@@ -86,6 +86,12 @@ pub(crate) fn read_known(path: Path, value: &[u8]) -> Result<KnownValue, Unreada
     })
 }
 
+/// Reads as of when a last known value is known.
+pub(crate) fn known_at(value: &[u8]) -> Result<Timestamp, Unreadable> {
+    let known: KnownV1 = read(VERSION, value)?;
+    Ok(Timestamp::from_ms(known.at_ms))
+}
+
 /// Values with their paths, as part of a record.
 pub(super) fn told_records(values: &[(Path, Value)]) -> Vec<ToldV1> {
     let told = |(path, value): &(Path, Value)| ToldV1 {

@@ -154,12 +154,17 @@ fn take(step: Step, outbox: &mut Outbox, rows: &mut Overlay<'_>) -> Result<(), F
         Step::Replace(key, value) => rows.replace(key, value)?,
         Step::PutRecord(recorded) => recorded.put(rows)?,
         Step::PutKnown {
+            at,
             counted,
             key,
             value,
-        } => put_known(counted, key, value, rows)?,
-        Step::RemoveKnown { counted, key } => {
-            if rows.erase(key)? {
+        } => {
+            if !is_newer_known(at, &key, rows)? {
+                put_known(counted, key, value, rows)?;
+            }
+        }
+        Step::RemoveKnown { at, counted, key } => {
+            if !is_newer_known(at, &key, rows)? && rows.erase(key)? {
                 rows.add(counted, -1)?;
             }
         }
@@ -184,6 +189,14 @@ fn take(step: Step, outbox: &mut Outbox, rows: &mut Overlay<'_>) -> Result<(), F
         Step::RemoveDefinition(id) => definitions::remove(&id, rows)?,
     }
     Ok(())
+}
+
+/// Whether a value is known as of later: what is told late was measured before.
+fn is_newer_known(at: Timestamp, key: &[u8], rows: &Overlay<'_>) -> Result<bool, Fault> {
+    let known = kv::load(rows, key)?;
+    // A damaged row gives way to the next value.
+    let known_at = known.and_then(|row| record::value::known_at(&row).ok());
+    Ok(known_at.is_some_and(|known_at| known_at > at))
 }
 
 fn put_known(counted: IVec, key: IVec, value: Value, rows: &mut Overlay<'_>) -> Result<(), Fault> {

@@ -10,6 +10,7 @@ use engine::definition::DefinitionId;
 use engine::device::record::DeviceRecord;
 use engine::event::{Event, Happening, Telemetry};
 use engine::ids::{ClientId, CustomerId, DestinationId, DeviceKey};
+use engine::moment::Timestamp;
 use engine::profile::Profile;
 use engine::promise::Promise;
 use engine::setting::Setting;
@@ -63,8 +64,11 @@ pub(super) enum Step {
     PutRecord(Box<Recorded>),
     /// Removes a row.
     Remove(IVec),
-    /// Puts a last known value over what was there; a new one only if the device has room for it.
+    /// Puts a last known value over one that is no newer; a new one only if the device has room
+    /// for it.
     PutKnown {
+        /// As of when it is known.
+        at: Timestamp,
         /// Where the values of the device are counted.
         counted: IVec,
         /// Where it is put.
@@ -72,8 +76,10 @@ pub(super) enum Step {
         /// What is put.
         value: Value,
     },
-    /// Removes a last known value, if there is one.
+    /// Removes a last known value, if there is one that is no newer.
     RemoveKnown {
+        /// As of when none is known.
+        at: Timestamp,
         /// Where the values of the device are counted.
         counted: IVec,
         /// Where it lies.
@@ -172,8 +178,13 @@ impl Step {
                 counted,
                 key,
                 value,
+                at: _,
             } => counted.len() + key.len() + value.bytes(),
-            Self::RemoveKnown { counted, key } => counted.len() + key.len(),
+            Self::RemoveKnown {
+                counted,
+                key,
+                at: _,
+            } => counted.len() + key.len(),
             Self::Mark(key) | Self::Remove(key) | Self::Add(key, _) | Self::CountNew(key) => {
                 key.len()
             }
@@ -397,20 +408,22 @@ impl Steps {
     }
 
     fn put_values(&mut self, event: &Event, told: &Telemetry) {
+        let at = told.known_at(event.at);
         for (path, value) in &told.values {
             let key = key::event::value(event.device, *path);
             let counted = key::event::values_counted(event.device).into();
             self.0.push(if record::value::is_short(value) {
-                let value = Value::cut(&key, &record::value::write_known(event.at, value));
+                let value = Value::cut(&key, &record::value::write_known(at, value));
                 let key = key.into();
                 Step::PutKnown {
+                    at,
                     counted,
                     key,
                     value,
                 }
             } else {
                 let key = key.into();
-                Step::RemoveKnown { counted, key }
+                Step::RemoveKnown { at, counted, key }
             });
         }
     }
