@@ -67,9 +67,7 @@ pub(super) async fn show(
     At(id): At<DestinationId>,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, Failure> {
-    let found = owned(&api, &caller, id).await?;
-    let backlog = api.store.backlog(id).await?;
-    Ok(HttpResponse::Ok().json(FollowedBody::of(&found, backlog, api.opener())))
+    Ok(HttpResponse::Ok().json(followed(&api, &caller, id).await?))
 }
 
 /// PATCH: makes of a webhook what its customer says anew.
@@ -173,6 +171,14 @@ async fn removed(api: web::Data<Api>, caller: Caller, id: DestinationId) -> Resu
 async fn owned(api: &Api, caller: &Caller, id: DestinationId) -> Result<Destination, Failure> {
     let found = api.store.destination(id).await?;
     Ok(destination_of(&caller.customer, found)?)
+}
+
+/// The webhook with what waits for it. Its state is read last: where nothing waits any more, it is
+/// that of a webhook to which all was delivered.
+async fn followed(api: &Api, caller: &Caller, id: DestinationId) -> Result<FollowedBody, Failure> {
+    let backlog = api.store.backlog(id).await?;
+    let found = owned(api, caller, id).await?;
+    Ok(FollowedBody::of(&found, backlog, api.opener()))
 }
 
 /// Whoever delivers to the webhook could not be asked.

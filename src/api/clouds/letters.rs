@@ -7,7 +7,7 @@ use engine::delivery::letter::{DeadLetter, Sequence};
 use engine::event::Event;
 use engine::ids::DestinationId;
 
-use super::{FollowedBody, owned, unserved};
+use super::{followed, owned, unserved};
 use crate::api::Api;
 use crate::api::access::Caller;
 use crate::api::body::Query;
@@ -79,10 +79,7 @@ pub(in crate::api) async fn replay(
 ) -> Result<HttpResponse, Failure> {
     owned(&api, &caller, id).await?;
     api.post.replay(id).await.map_err(unserved)??;
-    let now = owned(&api, &caller, id).await?;
-    let backlog = api.store.backlog(id).await?;
-    let body = FollowedBody::of(&now, backlog, api.opener());
-    Ok(HttpResponse::Accepted().json(body))
+    Ok(HttpResponse::Accepted().json(followed(&api, &caller, id).await?))
 }
 
 impl LettersBody {
