@@ -132,8 +132,11 @@ impl Record {
             (Label::Time, Scalar::Number(time) | Scalar::Time(time)) => self.time = Some(time),
             (Label::Boolean, value @ Scalar::Boolean(_))
             | (Label::Data, value @ Scalar::Bytes(_))
-            | (Label::Number, value @ (Scalar::Number(_) | Scalar::Time(_)))
             | (Label::Text, value @ Scalar::Text(_)) => self.put_value(value)?,
+            // A pack does not tell times from numbers, so that a tag of CBOR says nothing here.
+            (Label::Number, Scalar::Number(value) | Scalar::Time(value)) => {
+                self.put_value(Scalar::Number(value))?;
+            }
             (Label::Link, Scalar::Text(link)) => self.put_value(Scalar::Link(link))?,
             (_, _) => return Err(unfit),
         }

@@ -417,6 +417,21 @@ fn a_pack_in_cbor_is_read_however_its_items_are_written() {
 }
 
 #[test]
+fn a_number_tagged_as_a_time_is_a_number() {
+    let pack = bytes("81a2006a2f34323030302f302f3102c11a6b01745f");
+    let read = |data_type| decode_cbor(Scope::All, &pack, &|_| data_type);
+    let at = 1_795_257_439;
+    let cases = [
+        (None, Value::Integer(at)),
+        (Some(DataType::Integer), Value::Integer(at)),
+        (Some(DataType::Time), Value::Time(at)),
+    ];
+    for (data_type, value) in cases {
+        assert_eq!(read(data_type), Ok(vec![sample("/42000/0/1", value, None)]));
+    }
+}
+
+#[test]
 fn a_number_that_is_none_is_no_value() {
     let float = Malformed::Value {
         path: SENSOR_VALUE,
