@@ -99,6 +99,8 @@ pub(super) async fn delete(
     api.post.forget(customer.clone()).await?;
     // A device whose creation was under way was committed before the customer went, or not at all.
     retire_devices(&api, &customer).await?;
+    // A customer made anew under the id chose nothing of what this one did.
+    api.devices.take_terms(customer).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

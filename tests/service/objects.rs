@@ -6,14 +6,17 @@ use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
 use serde_json::json;
 
-use crate::scene::{ID, Scene};
+use crate::scene::{ID, Scene, start};
 use crate::vocabulary::caller::{API, Caller};
+use crate::vocabulary::client::ApiClient;
 use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::http::Response;
 use crate::vocabulary::lwm2m::{outcome, read, write};
 
 /// An object that no registry has: a temperature, an energy, and bytes.
 const HEAT_METER: &str = include_str!("../../protocol/tests/definitions/heat_meter.xml");
+
+const CUSTOMERS: &str = "/operator-api/v1/customers";
 
 const FLOW: Path = Path::resource(33_000, 0, 0);
 const ENERGY: Path = Path::resource(33_000, 0, 1);
@@ -94,6 +97,30 @@ fn what_one_customer_defines_does_not_hold_for_the_devices_of_another() {
     assert_eq!(define(&scene.caller).status, 201);
     assert!(is_refused(&scene.caller, ID, FLOW, "warm"));
     assert!(is_left_to_the_device(&stranger, "meter-2"));
+}
+
+#[test]
+fn a_customer_made_anew_has_defined_nothing() {
+    let (service, _) = start(&[]);
+    let operator = Caller::operator(&service);
+    let new = || {
+        let body = json!({ "id": "phoenix", "name": "Phoenix" });
+        operator.post(CUSTOMERS, &body).expect(201);
+        let caller = ApiClient::make(&service, "phoenix", &json!({ "name": "a test" }));
+        let caller = caller.caller(&service);
+        caller.create_device(ID, DEVICE_IP);
+        (caller, Device::registered(&service, heat_meter(ID)))
+    };
+    let (caller, device) = new();
+    assert_eq!(define(&caller).status, 201);
+    assert!(is_refused(&caller, ID, FLOW, "warm"));
+    drop(device);
+    let removed = operator.request("DELETE", &format!("{CUSTOMERS}/phoenix"));
+    assert_eq!(removed.status, 204);
+    let (caller, _device) = new();
+    assert!(is_left_to_the_device(&caller, ID));
+    let listed = caller.request("GET", &format!("{API}/lwm2m/objects"));
+    assert_eq!(listed.expect(200)["items"], json!([]));
 }
 
 #[test]
