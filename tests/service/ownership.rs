@@ -41,7 +41,9 @@ fn what_is_anothers_is_not_found_whatever_is_asked_of_it() {
     }
     assert!(asked >= 16, "only {asked} operations name something");
     assert_eq!(scene.caller.action(&request)["status"], "SCHEDULED");
-    let kept = scene.caller.request("GET", &format!("{webhooks}/{webhook}"));
+    let kept = scene
+        .caller
+        .request("GET", &format!("{webhooks}/{webhook}"));
     assert_eq!(kept.expect(200)["name"], "Mine");
 }
 
