@@ -417,7 +417,7 @@ impl Handler<Asked> for Forwarder {
     }
 }
 
-/// Its customer is gone, with all that was kept of it.
+/// Its customer goes, with all that is kept of it.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Forget;

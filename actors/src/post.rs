@@ -119,7 +119,8 @@ impl Post {
         self.ask(id, Question::Test).await
     }
 
-    /// Lets go of the destinations of a customer that was removed, which is durable.
+    /// Lets go of the destinations of a customer that is being removed; when this answers, nothing
+    /// is written of them any more.
     pub async fn forget(&self, customer: CustomerId) -> Result<(), Unserved> {
         let told = self.office.send(ForgetCustomer(customer)).await;
         told.map_err(|_| Unserved::Failed)

@@ -1,6 +1,8 @@
 //! What does a destination get, in which order, how often is it tried, and what is left after the
 //! service fell?
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 #[path = "forwarding/office.rs"]
 mod office;
 

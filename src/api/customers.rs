@@ -90,13 +90,13 @@ pub(super) async fn delete(
         settle(&*api.store, async || Ok(decided.clone())).await?;
     }
     retire_devices(&api, &customer).await?;
+    api.post.forget(customer.clone()).await?;
     settle(&*api.store, async || {
         Ok(remove_customer(
             api.store.customer(customer.clone()).await?,
         )?)
     })
     .await?;
-    api.post.forget(customer.clone()).await?;
     // A device whose creation was under way was committed before the customer went, or not at all.
     retire_devices(&api, &customer).await?;
     // A customer made anew under the id chose nothing of what this one did.

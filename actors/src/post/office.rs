@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{
-    Actor, ActorFutureExt as _, Addr, AsyncContext as _, Context, Handler, Message, WrapFuture as _,
+    Actor, ActorFutureExt as _, Addr, AsyncContext as _, Context, Handler, Message, ResponseFuture,
+    WrapFuture as _,
 };
 use engine::change::{Batch, Change};
 use engine::delivery::destination::Destination;
@@ -16,7 +17,7 @@ use engine::ids::{CustomerId, DestinationId};
 use engine::registry::{AfterPanic, Panics};
 use store::{Board, CommitError, Unavailable};
 use tokio::sync::oneshot;
-use tracing::{Span, error, warn};
+use tracing::{Span, debug, error, warn};
 
 use crate::devices::Unserved;
 use crate::forwarder::{Asked, Forget, Forwarder, Question};
@@ -211,22 +212,34 @@ impl Handler<Ask> for PostOffice {
     }
 }
 
-/// A customer was removed.
+/// A customer is being removed: nothing is delivered for it any more, and nothing said of what was.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct ForgetCustomer(pub(super) CustomerId);
 
 impl Handler<ForgetCustomer> for PostOffice {
-    type Result = ();
+    type Result = ResponseFuture<()>;
 
-    fn handle(&mut self, ForgetCustomer(customer): ForgetCustomer, _: &mut Context<Self>) {
-        self.desks.retain(|_, desk| {
-            let is_gone = desk.customer == customer;
-            if let (true, Staff::There(forwarder, _)) = (is_gone, &desk.forwarder) {
-                forwarder.do_send(Forget);
-            }
-            !is_gone
+    fn handle(
+        &mut self,
+        ForgetCustomer(customer): ForgetCustomer,
+        _: &mut Context<Self>,
+    ) -> ResponseFuture<()> {
+        let of_customer = |(_, desk): &(&DestinationId, &Desk)| desk.customer == customer;
+        let desks = self.desks.iter().filter(of_customer);
+        let there = desks.filter_map(|(_, desk)| match &desk.forwarder {
+            Staff::There(forwarder, _) => Some(forwarder.clone()),
+            Staff::Coming | Staff::Parked => None,
         });
+        let there: Vec<Addr<Forwarder>> = there.collect();
+        self.desks.retain(|_, desk| desk.customer != customer);
+        Box::pin(async move {
+            for forwarder in there {
+                if forwarder.send(Forget).await.is_err() {
+                    debug!("a forwarder was gone");
+                }
+            }
+        })
     }
 }
 

@@ -322,7 +322,21 @@ impl Office {
                 Change::PutDestination(destination) => self.kept.destination = *destination,
                 Change::PutProgress(progress) => self.kept.advance(*progress),
                 Change::AppendEntry(entry) => self.log.push(entry.message.to_string()),
-                other => panic!("not a destination's to change: {other:?}"),
+                Change::PutCustomer(_)
+                | Change::RemoveCustomer(_)
+                | Change::PutClient(_)
+                | Change::RemoveClient(_)
+                | Change::PutToken(_)
+                | Change::PutSetting(_)
+                | Change::PutDevice { .. }
+                | Change::RemoveDevice(_)
+                | Change::PutRecord { .. }
+                | Change::PutAction { .. }
+                | Change::KeepPromise(_)
+                | Change::AppendEvent(_)
+                | Change::RemoveDestination { .. }
+                | Change::PutDefinition(_)
+                | Change::RemoveDefinition(_) => panic!("not a destination's to change"),
             }
         }
     }
