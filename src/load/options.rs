@@ -306,7 +306,6 @@ mod tests {
             ("127.0.0.1:5683", "register"),
             ("coap://[::1]:5683", "register"),
             ("coap://127.0.0.1", "mixed"),
-            ("coap://127.0.0.1", "send"),
             ("coap://127.0.0.1", "actions"),
         ] {
             let words = [

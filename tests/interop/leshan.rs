@@ -4,6 +4,7 @@
 
 mod observing;
 mod reading;
+mod sending;
 
 use std::path::Path;
 use std::process::Command;

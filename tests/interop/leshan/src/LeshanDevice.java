@@ -15,9 +15,12 @@ import org.eclipse.leshan.client.LeshanClientBuilder;
 import org.eclipse.leshan.client.engine.DefaultRegistrationEngineFactory;
 import org.eclipse.leshan.client.resource.LwM2mObjectEnabler;
 import org.eclipse.leshan.client.resource.ObjectEnabler;
+import org.eclipse.leshan.client.send.ManualDataSender;
+import org.eclipse.leshan.client.send.NoDataException;
 import org.eclipse.leshan.client.servers.LwM2mServer;
 import org.eclipse.leshan.core.node.LwM2mObjectInstance;
 import org.eclipse.leshan.core.node.LwM2mPath;
+import org.eclipse.leshan.core.request.ContentFormat;
 import org.eclipse.leshan.core.request.CreateRequest;
 import org.eclipse.leshan.transport.californium.client.endpoint.CaliforniumClientEndpointsProvider;
 
@@ -35,6 +38,8 @@ import org.eclipse.leshan.transport.californium.client.endpoint.CaliforniumClien
  * wrote PATH VALUE         executed PATH ARGUMENTS
  * set PATH
  * observed PATH            unobserved PATH
+ * collected PATH
+ * sent CODE                send-failed REASON
  * </pre>
  *
  * <p>Each line on standard input is one command:
@@ -43,6 +48,9 @@ import org.eclipse.leshan.transport.californium.client.endpoint.CaliforniumClien
  * set PATH VALUE           gives a resource another value; a multiple one gives its instance 0
  * create PATH              adds an instance of an object
  * update                   sends a registration update
+ * send NUMBER PATH..       sends what paths are now, in a Content-Format
+ * collect PATH..           keeps what paths are now, with the time
+ * send-collected NUMBER    sends what was kept, in a Content-Format
  * reboot                   loses power, then begins anew: from another port, without memory
  * deregister               sends a de-registration
  * </pre>
@@ -51,6 +59,9 @@ import org.eclipse.leshan.transport.californium.client.endpoint.CaliforniumClien
  */
 final class LeshanDevice {
     private static final String LIFETIME_S = "300";
+
+    /** Longer than Californium repeats a message, so that it is that which gives up. */
+    private static final long SEND_TIMEOUT_MS = 120_000;
 
     private final Map<String, String> options;
     private LeshanClient client;
@@ -69,6 +80,7 @@ final class LeshanDevice {
         long lifetimeSeconds = Long.parseLong(options.getOrDefault("--lifetime", LIFETIME_S));
         LeshanClient client = new LeshanClientBuilder(options.get("--endpoint"))
                 .setObjects(Objects.of(options.get("--server"), lifetimeSeconds))
+                .setDataSenders(new ManualDataSender())
                 .setEndpointsProviders(endpoints).setRegistrationEngineFactory(engine).build();
         client.addObserver(new Registrar());
         for (Resource object : endpoints.getCoapServer().getRoot().getChildren()) {
@@ -96,6 +108,12 @@ final class LeshanDevice {
             case "set" -> set(new LwM2mPath(words[1]), words[2]);
             case "create" -> create(new LwM2mPath(words[1]));
             case "update" -> client.triggerRegistrationUpdate();
+            case "send" -> send(format(words[1]), List.of(words[2].split(" ")));
+            case "collect" -> {
+                kept().collectData(List.of(new LwM2mPath(words[1])));
+                Told.event("collected", words[1]);
+            }
+            case "send-collected" -> sendCollected(format(words[1]));
             case "reboot" -> {
                 client.destroy(false);
                 client = made();
@@ -115,6 +133,33 @@ final class LeshanDevice {
     private void create(LwM2mPath path) {
         LwM2mObjectInstance instance = new LwM2mObjectInstance(path.getObjectInstanceId());
         object(path).create(LwM2mServer.SYSTEM, new CreateRequest(path.getObjectId(), instance));
+    }
+
+    private void send(ContentFormat format, List<String> paths) {
+        client.getSendService().sendData(server(), format, paths, SEND_TIMEOUT_MS,
+                response -> Told.event("sent", response.getCode().getCode()),
+                error -> Told.event("send-failed", error.getClass().getSimpleName()));
+    }
+
+    private void sendCollected(ContentFormat format) {
+        try {
+            kept().sendCollectedData(server(), format, SEND_TIMEOUT_MS, false);
+        } catch (NoDataException nothing) {
+            Told.event("send-failed", nothing.getClass().getSimpleName());
+        }
+    }
+
+    private ManualDataSender kept() {
+        return client.getSendService().getDataSender(ManualDataSender.DEFAULT_NAME,
+                ManualDataSender.class);
+    }
+
+    private LwM2mServer server() {
+        return client.getRegisteredServers().values().iterator().next();
+    }
+
+    private static ContentFormat format(String number) {
+        return ContentFormat.fromCode(Integer.parseInt(number));
     }
 
     private LwM2mObjectEnabler object(LwM2mPath path) {
