@@ -143,6 +143,24 @@ fn a_replay_goes_on_after_a_fall_of_the_service() {
 }
 
 #[test]
+fn a_replay_ends_also_where_something_of_every_device_is_being_tried_again() {
+    let mut office = Office::open();
+    office.fail();
+    for device in 1..=8 {
+        office.happen(device, 1);
+    }
+    office.restart();
+    for device in 1..=8 {
+        office.happen(device, 1);
+    }
+    office.end_all(&not_taken());
+    assert_eq!(office.replay(), Ok(()));
+    office.heal();
+    assert!(office.dead().is_empty() && office.kept.held.is_empty());
+    assert_eq!(office.taken_once().len(), 17);
+}
+
+#[test]
 fn an_endpoint_that_is_down_is_not_called_for_each_device() {
     let mut office = Office::open();
     for device in 0..400 {
@@ -170,6 +188,33 @@ fn beyond_its_bound_the_oldest_are_set_aside_and_the_customer_is_told_once() {
     let aside = 50 + usize::try_from(office::BACKLOG_MAX / 10).unwrap();
     assert_eq!(office.dead().len(), aside);
     assert_eq!(office.taken_once().len() + aside, 700);
+}
+
+#[test]
+fn what_comes_after_too_much_was_taken_is_not_set_aside() {
+    let mut office = Office::telling([EventType::Lifecycle].into_iter().collect());
+    for _ in 0..150 {
+        office.happen_as(1, EventType::TelemetryData);
+    }
+    office.note_backlog(office::BACKLOG_MAX + 50);
+    office.note_backlog(0);
+    for _ in 0..80 {
+        office.happen_as(2, EventType::Lifecycle);
+    }
+    office.end_all(&Delivered::Taken);
+    assert!(office.dead().is_empty());
+    assert_eq!(office.taken_once().len(), 80);
+}
+
+#[test]
+fn what_is_not_wanted_is_part_of_too_much() {
+    let mut office = Office::telling([EventType::Lifecycle].into_iter().collect());
+    office.note_backlog(office::BACKLOG_MAX + 50);
+    for _ in 0..60 {
+        office.happen_as(1, EventType::TelemetryData);
+    }
+    office.happen_as(1, EventType::Lifecycle);
+    assert_eq!(office.under_way(), ["1/61"]);
 }
 
 #[test]

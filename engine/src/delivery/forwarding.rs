@@ -204,8 +204,12 @@ impl Forwarding {
     /// Takes note of how much waits: beyond the bound the oldest are set aside, and the customer
     /// is told so.
     pub fn note_backlog(&mut self, m: &mut Moment, waiting: u64, out: &mut Errands) {
+        let room_made = self.rules.backlog_max / 10;
+        if waiting <= self.rules.backlog_max - room_made {
+            // What is left of an excess was taken meanwhile: nothing new is to be set aside for it.
+            self.excess = 0;
+        }
         if waiting > self.rules.backlog_max && self.excess == 0 && !self.is_failed() {
-            let room_made = self.rules.backlog_max / 10;
             self.excess = waiting - self.rules.backlog_max + room_made;
             self.queue_all();
             let entry = Entry::events_set_aside(m, &self.destination, self.excess);

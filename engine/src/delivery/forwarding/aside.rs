@@ -26,6 +26,8 @@ impl Forwarding {
             return;
         }
         if !self.destination.wants.has(waiting.event_type) {
+            // It waited, too.
+            self.excess = self.excess.saturating_sub(1);
             return self.pass_over(m.now(), &waiting);
         }
         if self.is_failed() {

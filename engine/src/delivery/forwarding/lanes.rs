@@ -53,6 +53,8 @@ struct Lane {
     order: BTreeSet<Sequence>,
     /// What of it is under way.
     in_flight: Option<Sequence>,
+    /// How many of it were tried in vain.
+    tried: usize,
 }
 
 /// What is open, by device.
@@ -60,10 +62,11 @@ struct Lane {
 pub(super) struct Lanes {
     open: BTreeMap<Sequence, Open>,
     by_device: BTreeMap<DeviceKey, Lane>,
-    /// Devices whose next event was never tried. One that is not to be tried now, because another
-    /// of the device came before it or is under way, is passed over when its turn comes.
+    /// Devices of which nothing was tried in vain. One whose next event is not to be tried now,
+    /// because another came before it or is under way, is passed over when its turn comes.
     fresh: VecDeque<DeviceKey>,
-    /// Devices whose next event is to be tried again, likewise.
+    /// Devices of which something was, likewise. It need not be the next event: what is delivered
+    /// again comes before it.
     retries: VecDeque<DeviceKey>,
     /// When exceptions are tried that are or were the next of their devices.
     due: BTreeSet<(Timestamp, Sequence)>,
@@ -142,6 +145,7 @@ impl Lanes {
         let device = open.waiting.device;
         if let Some(lane) = self.by_device.get_mut(&device) {
             lane.order.remove(&sequence);
+            lane.tried -= usize::from(open.tries > 0);
             lane.in_flight.take_if(|in_flight| *in_flight == sequence);
             if lane.order.is_empty() {
                 self.by_device.remove(&device);
@@ -151,11 +155,11 @@ impl Lanes {
         Some(open)
     }
 
-    /// The next event to be delivered: one that was tried before comes first.
+    /// The next event to be delivered: one of a device of which something was tried comes first.
     pub(super) fn take_off(&mut self) -> Option<Waiting> {
         self.take_off_tried().or_else(|| {
             while let Some(device) = self.fresh.pop_front() {
-                if let Some(waiting) = self.depart(device, |tries| tries == 0) {
+                if let Some(waiting) = self.depart(device, |tried| tried == 0) {
                     return Some(waiting);
                 }
             }
@@ -163,10 +167,10 @@ impl Lanes {
         })
     }
 
-    /// The next event to be delivered that was tried before.
+    /// The next event to be delivered of a device of which something was tried in vain.
     pub(super) fn take_off_tried(&mut self) -> Option<Waiting> {
         while let Some(device) = self.retries.pop_front() {
-            if let Some(waiting) = self.depart(device, |tries| tries > 0) {
+            if let Some(waiting) = self.depart(device, |tried| tried > 0) {
                 return Some(waiting);
             }
         }
@@ -194,9 +198,14 @@ impl Lanes {
         let Some(open) = self.open.get_mut(&sequence) else {
             return 0;
         };
-        self.tried += usize::from(open.tries == 0);
+        let is_first = open.tries == 0;
         open.tries = open.tries.saturating_add(1);
-        open.tries
+        let (device, tries) = (open.waiting.device, open.tries);
+        self.tried += usize::from(is_first);
+        if let Some(lane) = self.by_device.get_mut(&device) {
+            lane.tried += usize::from(is_first);
+        }
+        tries
     }
 
     /// Lets those be tried again whose time has come.
@@ -271,6 +280,7 @@ impl Lanes {
         self.open.insert(sequence, open);
         let lane = self.by_device.entry(device).or_default();
         lane.order.insert(sequence);
+        lane.tried += usize::from(open.tries > 0);
         if lane.order.first() == Some(&sequence) {
             self.line_up(device);
         }
@@ -286,7 +296,8 @@ impl Lanes {
         let Some(first) = self.first_of(device) else {
             return;
         };
-        match (first.stage, first.tries) {
+        let tried = self.by_device.get(&device).map_or(0, |lane| lane.tried);
+        match (first.stage, tried) {
             (Stage::Fresh | Stage::Due, 0) => self.fresh.push_back(device),
             (Stage::Fresh | Stage::Due, 1..) => self.retries.push_back(device),
             (Stage::Held(due_at), _) => {
@@ -297,13 +308,13 @@ impl Lanes {
         }
     }
 
-    /// Sends the next event of a device on its way, if it may be tried now, has the tries it is to
-    /// have, and no other of the device is under way.
-    fn depart(&mut self, device: DeviceKey, has_tries: fn(u8) -> bool) -> Option<Waiting> {
+    /// Sends the next event of a device on its way, if it may be tried now, as many of the device
+    /// were tried in vain as are to be, and no other of it is under way.
+    fn depart(&mut self, device: DeviceKey, has_tried: fn(usize) -> bool) -> Option<Waiting> {
         let lane = self.by_device.get_mut(&device)?;
         let first = *lane.order.first()?;
         let open = self.open.get_mut(&first)?;
-        if lane.in_flight.is_some() || !has_tries(open.tries) {
+        if lane.in_flight.is_some() || !has_tried(lane.tried) {
             return None;
         }
         open.stage = match open.stage {
