@@ -131,12 +131,11 @@ impl Registry {
     }
 
     fn dispatch(&mut self, peer: Peer, sorted: Sorted, ctx: &mut Context<Self>) {
+        let sorted = match self.is_overloaded() {
+            true => sorted.put_off(),
+            false => sorted,
+        };
         match sorted {
-            Sorted::ToEndpoint(_, datagram) | Sorted::ToLocation(_, datagram)
-                if self.is_overloaded() =>
-            {
-                self.dispatch(peer, registry::overloaded(&datagram), ctx);
-            }
             Sorted::ToEndpoint(endpoint, datagram) => self.look_up(endpoint, datagram, ctx),
             Sorted::ToLocation(location, datagram) => {
                 let route = self.router().to_location(location, datagram);

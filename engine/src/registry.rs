@@ -52,6 +52,18 @@ pub enum Sorted {
     Ignored(Fate),
 }
 
+impl Sorted {
+    /// What becomes of it while nothing more can be kept: whoever asks for something that has to be
+    /// written is asked to come later. Answers and notifications go on to their device.
+    pub fn put_off(self) -> Self {
+        match self {
+            Self::ToEndpoint(_, datagram) | Self::ToLocation(_, datagram) => overloaded(&datagram),
+            Self::ToPeer(datagram) if datagram.message.code.is_request() => overloaded(&datagram),
+            Self::ToPeer(_) | Self::Answered { .. } | Self::Ignored(_) => self,
+        }
+    }
+}
+
 /// What became of a datagram that reached no device.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Fate {

@@ -228,6 +228,20 @@ fn those_who_belong_to_nobody_are_told_so() {
 }
 
 #[test]
+fn what_has_to_be_written_is_put_off_and_answers_are_not() {
+    let put_off = |message: &Message| {
+        let sorted = sort(peer(), &message.encode()).put_off();
+        told_of(sorted)
+    };
+    for path in [&["rd"][..], &["dp"]] {
+        let message = request(Code::POST, path).with_uri_query(["ep=meter"]);
+        assert_eq!(put_off(&message), "ACK 5.03 to 7, Overloaded", "{path:?}");
+    }
+    let answer = Message::response_to(&request(Code::GET, &["3"]), Code::CONTENT, ID);
+    assert_eq!(put_off(&answer), sorted(&answer));
+}
+
+#[test]
 fn an_overloaded_service_says_when_to_come_back() {
     let message = request(Code::POST, &["rd"]).with_uri_query(["ep=meter"]);
     let Sorted::Answered { datagram, fate } = overloaded(&Datagram {

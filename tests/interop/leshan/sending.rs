@@ -89,8 +89,10 @@ fn collected_samples_arrive_each_with_its_own_time() {
             );
         }
     }
-    let known = world.caller.inspect(ID)["resources"].to_string();
-    assert!(known.contains("-3"), "{known}");
+    let shown = world.caller.inspect(ID);
+    let mut values = shown["values"].as_array().unwrap().iter();
+    let known = values.find(|value| value["path"] == TEMPERATURE);
+    assert_eq!(known.unwrap()["value"], json!(-3.0), "{shown}");
 }
 
 #[test]

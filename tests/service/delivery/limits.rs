@@ -1,8 +1,10 @@
 //! What becomes of events when there is no room for more?
 
+use std::time::{Duration, Instant};
+
 use protocol::coap::code::Code;
 
-use super::{PATH, PRIVATE, STEADY, Scene, counted, values_of};
+use super::{PATH, PRIVATE, STEADY, Scene, counted, payload_of, values_of};
 use crate::vocabulary::endpoint::{Endpoint, Reply, taken};
 use crate::vocabulary::poll::until;
 
@@ -11,6 +13,9 @@ const BACKLOG_MAX: u64 = 10_000;
 
 /// Samples in a message of a device: what fits a datagram.
 const SAMPLES: u64 = 60;
+
+/// How long it is looked at what becomes of deliveries that cannot be kept.
+const WHILE_FULL: Duration = Duration::from_secs(5);
 
 #[test]
 fn more_than_may_wait_goes_to_the_dead_letters_and_the_log_says_so() {
@@ -61,12 +66,8 @@ fn a_full_disk_has_devices_keep_what_they_say_and_nothing_acknowledged_is_lost()
     let full = ("SIGNALBOX_DISK_RESERVE_MIB", reserve.as_str());
     scene.service.start_again_with(&[PRIVATE, STEADY, full]);
     scene.caller.follow(&scene.service);
-    meter.say(2.0);
-    until("a commit that is refused", || {
-        let printed = scene.service.printed().iter();
-        let mut lines = printed.filter(|line| line.contains("commits are refused"));
-        lines.next().map(drop)
-    });
+    let code = meter.send_payload(&payload_of(2.0));
+    assert_eq!(code, Code::SERVICE_UNAVAILABLE, "it is asked to come later");
     endpoint.open();
     scene.restart_with(&[PRIVATE, STEADY]);
     // What was not acknowledged the device keeps, and sends again.
@@ -75,5 +76,29 @@ fn a_full_disk_has_devices_keep_what_they_say_and_nothing_acknowledged_is_lost()
         values_of(&taken(posted), "meter-1").len() == 2
     });
     assert_eq!(values_of(&posted, "meter-1"), counted(2));
+    scene.once_done(&id);
+}
+
+#[test]
+fn what_a_full_disk_cannot_remember_is_not_told_over_and_over() {
+    let mut scene = Scene::with(&[STEADY]);
+    let mut endpoint = Endpoint::new();
+    let id = scene.values_to(&endpoint);
+    let mut meter = scene.meter("meter-1");
+    endpoint.close();
+    meter.send(1.0);
+    scene.service.kill();
+    endpoint.open();
+    let reserve = scene.service.reserve_above_free();
+    let full = ("SIGNALBOX_DISK_RESERVE_MIB", reserve.as_str());
+    scene.restart_with(&[PRIVATE, STEADY, full]);
+    endpoint.once_taken(1);
+    let since = Instant::now();
+    until("time for several tries", || {
+        (since.elapsed() > WHILE_FULL).then_some(())
+    });
+    let tries = endpoint.posted().len();
+    assert!(tries <= 2, "it was told {tries} times");
+    scene.restart_with(&[PRIVATE, STEADY]);
     scene.once_done(&id);
 }

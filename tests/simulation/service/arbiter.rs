@@ -99,12 +99,11 @@ impl Arbiter {
     }
 
     fn dispatch(&mut self, number: u64, from: Peer, sorted: Sorted, turn: &mut Turn<'_>) {
+        let sorted = match self.is_overloaded(turn) {
+            true => sorted.put_off(),
+            false => sorted,
+        };
         match sorted {
-            Sorted::ToEndpoint(_, datagram) | Sorted::ToLocation(_, datagram)
-                if self.is_overloaded(turn) =>
-            {
-                self.dispatch(number, from, registry::overloaded(&datagram), turn);
-            }
             Sorted::ToEndpoint(endpoint, datagram) => {
                 self.look_up(Wanted::Bearer(endpoint), Heard { number, datagram }, turn);
             }
