@@ -15,7 +15,7 @@ use engine::delivery::destination::Destination;
 use engine::delivery::forwarding::Forwarding;
 use engine::ids::{CustomerId, DestinationId};
 use engine::registry::{AfterPanic, Panics};
-use store::{Board, CommitError, Unavailable};
+use store::{Board, CommitError, Pressure, Unavailable};
 use tokio::sync::oneshot;
 use tracing::{Span, debug, error, warn};
 
@@ -128,12 +128,17 @@ impl PostOffice {
 }
 
 /// All that is needed to deliver to a destination, if it is still there. The board is put up
-/// first, so that nothing that begins to wait is missed.
+/// first, so that nothing that begins to wait is missed. While the store takes nothing nobody is
+/// brought back: what was delivered could not be kept, and would be delivered again and again.
 async fn restored(
     parts: &PostParts,
     id: DestinationId,
     customer: CustomerId,
 ) -> Result<Option<(Forwarding, Arc<Board>)>, Unavailable> {
+    match parts.store.pressure() {
+        Pressure::Open => {}
+        Pressure::Full => return Err(Unavailable),
+    }
     let board = parts.store.attend(customer);
     let Some(destination) = parts.store.destination(id).await? else {
         return Ok(None);
