@@ -7,7 +7,7 @@ use engine::moment::Timestamp;
 use engine::profile::Profile;
 
 /// The first address of the fleet: all of 127.0.0.0/8 is local, so a device can send from any.
-const FIRST_ADDRESS: u32 = u32::from_be_bytes([127, 1, 0, 1]);
+const FIRST_ADDRESS: u32 = u32::from_be_bytes([127, 64, 0, 0]);
 
 /// Whose devices they are.
 pub(crate) fn customer() -> CustomerId {

@@ -1,6 +1,7 @@
 //! Which store does the fleet live in? One that makes registered devices up as they are asked for.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::action::Action;
@@ -8,17 +9,23 @@ use engine::admin_log::daily::{Statistics, StatisticsWanted};
 use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Name};
 use engine::customer::{AccessToken, Client, Customer, SecretDigest};
+use engine::definition::{Definition, DefinitionId};
+use engine::delivery::destination::Destination;
+use engine::delivery::letter::{Backlog, DeadLetter, Sequence, Standing, Waiting};
 use engine::device::record::{DeviceRecord, Restored};
 use engine::directory::import::Known;
 use engine::event::Event;
-use engine::ids::{ActionId, ClientId, CustomerId, DeviceKey, EntryId, EventId};
+use engine::ids::{
+    ActionId, ClientId, CustomerId, DestinationId, DeviceKey, EntryId, EventId, Shard,
+};
 use engine::moment::Timestamp;
 use engine::profile::Profile;
 use engine::promise::{OnceKey, Promise};
 use engine::query::devices::{DeviceFilter, TooBroad};
 use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
 use engine::setting::Setting;
-use store::{Answer, Pressure, Receipt, RestoredPage, Retention, Store, Swept, Unavailable};
+use engine::terms::Chosen;
+use store::{Answer, Board, Pressure, Receipt, RestoredPage, Retention, Store, Swept, Unavailable};
 
 use crate::{fleet, kept};
 
@@ -181,6 +188,55 @@ impl Store for Made {
 
     fn entry_payload(&self, _: CustomerId, _: EntryId) -> Answer<Option<Box<[u8]>>> {
         unknown()
+    }
+
+    fn event(&self, _: DeviceKey, _: EventId) -> Answer<Option<Event>> {
+        unknown()
+    }
+
+    fn all_chosen(&self) -> Answer<Vec<Chosen>> {
+        unknown()
+    }
+
+    fn chosen_by(&self, _: CustomerId) -> Answer<Chosen> {
+        unknown()
+    }
+
+    fn definition(&self, _: DefinitionId) -> Answer<Option<Definition>> {
+        unknown()
+    }
+
+    fn destination(&self, _: DestinationId) -> Answer<Option<Destination>> {
+        unknown()
+    }
+
+    fn standing_of(&self, _: DestinationId) -> Answer<Standing> {
+        unknown()
+    }
+
+    fn shards_waiting(&self, _: DestinationId) -> Answer<Vec<Shard>> {
+        unknown()
+    }
+
+    fn waiting(&self, _: CustomerId, _: Shard, _: Sequence, _: u32) -> Answer<Vec<Waiting>> {
+        unknown()
+    }
+
+    fn backlog(&self, _: DestinationId) -> Answer<Backlog> {
+        unknown()
+    }
+
+    fn dead_letters(
+        &self,
+        _: DestinationId,
+        _: Option<Sequence>,
+        _: u32,
+    ) -> Answer<Vec<DeadLetter>> {
+        unknown()
+    }
+
+    fn attend(&self, _: CustomerId) -> Arc<Board> {
+        Arc::default()
     }
 }
 

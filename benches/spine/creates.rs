@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 use std::thread::available_parallelism;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use actix_web::web::ServiceConfig;
 use actors::post::Post;
@@ -26,7 +26,6 @@ use signalbox::telemetry;
 use store::Store;
 use store::sealed::MasterKey;
 use tokio::sync::oneshot;
-use tokio::task::JoinSet;
 
 use crate::callers::{self, Api, CALLERS, Called};
 use crate::figures::Figures;
@@ -178,31 +177,13 @@ pub(crate) async fn create(api: &Api, requests: usize) -> Called {
 
 /// Commits with as many writers as there are callers, each waiting for its receipt.
 async fn write(shelf: &Shelf) -> Called {
-    let mut batches: Vec<Vec<Batch>> = vec![Vec::new(); CALLERS];
-    for number in 0..REQUESTS {
-        batches[number % CALLERS].push(batch(shelf, number));
-    }
+    let batches: Vec<Batch> = (0..REQUESTS).map(|number| batch(shelf, number)).collect();
     let begun_at = Instant::now();
-    let mut writers = JoinSet::new();
-    for batches in batches {
-        let store = Arc::clone(&shelf.store);
-        writers.spawn(async move { commit_all(&*store, batches).await });
-    }
-    let waits = writers.join_all().await.concat();
+    let waits = shelf.commit_all(batches, CALLERS).await;
     Called {
         took: begun_at.elapsed(),
         waits,
     }
-}
-
-async fn commit_all(store: &dyn Store, batches: Vec<Batch>) -> Vec<Duration> {
-    let mut waits = Vec::with_capacity(batches.len());
-    for batch in batches {
-        let begun_at = Instant::now();
-        store.commit(batch).await.expect("the batch is committed");
-        waits.push(begun_at.elapsed());
-    }
-    waits
 }
 
 /// What the machine of a device wants saved when a request is made.

@@ -39,6 +39,7 @@ impl Line {
             actions_ms: ACTION_RETENTION_MS,
             entries_ms: LOG_RETENTION_MS,
             events_ms: ACTION_RETENTION_MS,
+            letters_ms: ACTION_RETENTION_MS,
         };
         let logging = Logging::new(shelf.clock.clone(), Arc::clone(&store), kept).start();
         let parts = HomeParts {

@@ -1,9 +1,9 @@
 //! How fast is the spine, end to end and against what it stands on?
 //!
-//! `cargo bench --bench spine -- [creates|log [ENTRIES,..]|requests [EXISTING,..]|updates
-//! [DEVICES,..]]` prints tables and ratios; without a word it makes those of `creates` and of
-//! `updates`.
-//! Everything runs in this process; each figure stands beside its yardstick, measured in the same
+//! `cargo bench --bench spine -- [creates|deliveries [DEVICES,..]|log [ENTRIES,..]|outage
+//! [EVENTS,..]|requests [EXISTING,..]|sends [DEVICES,..]|updates [DEVICES,..]]` prints tables and
+//! ratios; without a word it makes those of `creates` and of `updates`.
+//! Everything runs in this process, save the service of `deliveries` and of `outage`; each figure stands beside its yardstick, measured in the same
 //! run in turns.
 
 #[path = "../fleet.rs"]
@@ -16,11 +16,18 @@ mod talk;
 mod callers;
 mod creates;
 mod crowd;
+mod deliveries;
 mod echo;
+mod endpoint;
 mod figures;
 mod line;
 mod log;
+mod outage;
 mod requests;
+mod said;
+mod senders;
+mod sends;
+mod served;
 mod shelf;
 mod thread;
 mod unwritten;
@@ -41,28 +48,30 @@ fn main() -> ExitCode {
         .map(String::as_str)
         .filter(|word| *word != "--bench")
         .collect();
-    match wanted.as_slice() {
-        [] => System::new().block_on(async {
-            creates::run().await;
-            updates::run(&updates::FLEETS).await;
-        }),
-        ["requests"] => System::new().block_on(requests::run(&requests::EXISTING)),
-        ["requests", existing] => match numbers(existing) {
-            Some(existing) => System::new().block_on(requests::run(&existing)),
-            None => return wrong_usage(),
-        },
-        ["log"] => System::new().block_on(log::run(&log::ENTRIES)),
-        ["log", entries] => match numbers(entries) {
-            Some(entries) => System::new().block_on(log::run(&entries)),
-            None => return wrong_usage(),
-        },
-        ["creates"] => System::new().block_on(creates::run()),
-        ["updates"] => System::new().block_on(updates::run(&updates::FLEETS)),
-        ["updates", fleets] => match numbers(fleets) {
-            Some(fleets) => System::new().block_on(updates::run(&fleets)),
+    let (figure, numbers) = match wanted.as_slice() {
+        [] => (None, None),
+        [figure] => (Some(*figure), None),
+        [figure, text] => match numbers(text) {
+            Some(numbers) => (Some(*figure), Some(numbers)),
             None => return wrong_usage(),
         },
         _ => return wrong_usage(),
+    };
+    let or = |usual: &[u32]| numbers.clone().unwrap_or_else(|| usual.to_vec());
+    let system = System::new();
+    match figure {
+        None => system.block_on(async {
+            creates::run().await;
+            updates::run(&updates::FLEETS).await;
+        }),
+        Some("creates") if numbers.is_none() => system.block_on(creates::run()),
+        Some("deliveries") => system.block_on(deliveries::run(&or(&deliveries::FLEETS))),
+        Some("log") => system.block_on(log::run(&or(&log::ENTRIES))),
+        Some("outage") => system.block_on(outage::run(&or(&outage::EVENTS))),
+        Some("requests") => system.block_on(requests::run(&or(&requests::EXISTING))),
+        Some("sends") => system.block_on(sends::run(&or(&sends::FLEETS))),
+        Some("updates") => system.block_on(updates::run(&or(&updates::FLEETS))),
+        Some(_) => return wrong_usage(),
     }
     ExitCode::SUCCESS
 }
@@ -76,7 +85,8 @@ fn numbers(text: &str) -> Option<Vec<u32>> {
 fn wrong_usage() -> ExitCode {
     eprintln!(
         "usage: cargo bench --bench spine -- \
-         [creates|log [ENTRIES,..]|requests [EXISTING,..]|updates [DEVICES,..]]"
+         [creates|deliveries [DEVICES,..]|log [ENTRIES,..]|outage [EVENTS,..]|\
+         requests [EXISTING,..]|sends [DEVICES,..]|updates [DEVICES,..]]"
     );
     ExitCode::from(2)
 }

@@ -1,6 +1,7 @@
 //! Where do the benches keep things? A store of the real kind on the disk of the build.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use actors::clock::Clock;
 use engine::change::Batch;
@@ -20,7 +21,7 @@ pub(crate) struct Shelf {
     pub(crate) epoch: u64,
     /// The time.
     pub(crate) clock: Clock,
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl Shelf {
@@ -36,7 +37,7 @@ impl Shelf {
             store,
             epoch,
             clock: Clock::new(),
-            _directory: directory,
+            directory,
         };
         let mut receipts = JoinSet::new();
         for batch in known::batches(devices) {
@@ -52,6 +53,27 @@ impl Shelf {
         shelf
     }
 
+    /// Closes the store, so that another process can open it; returns where it is.
+    pub(crate) fn close(self) -> tempfile::TempDir {
+        assert_eq!(Arc::strong_count(&self.store), 1, "nobody uses it");
+        self.directory
+    }
+
+    /// Makes batches durable, with so many writers, each of which waits for its receipt before it
+    /// writes again; says how long each receipt took.
+    pub(crate) async fn commit_all(
+        &self,
+        batches: impl IntoIterator<Item = Batch, IntoIter: Send + 'static>,
+        writers: usize,
+    ) -> Vec<Duration> {
+        let queue = Arc::new(Mutex::new(batches.into_iter()));
+        let mut all = JoinSet::new();
+        for _ in 0..writers {
+            all.spawn(write(Arc::clone(&self.store), Arc::clone(&queue)));
+        }
+        all.join_all().await.concat()
+    }
+
     /// Makes a batch durable.
     pub(crate) async fn commit(&self, batch: Batch) {
         self.store
@@ -59,4 +81,19 @@ impl Shelf {
             .await
             .expect("the batch is committed");
     }
+}
+
+async fn write(
+    store: Arc<SledStore>,
+    queue: Arc<Mutex<impl Iterator<Item = Batch>>>,
+) -> Vec<Duration> {
+    let next = || queue.lock().expect("no writer panics").next();
+    let mut waits = Vec::new();
+    while let Some(batch) = next() {
+        let begun_at = Instant::now();
+        let receipt = store.commit(batch);
+        receipt.await.expect("the batch is committed");
+        waits.push(begun_at.elapsed());
+    }
+    waits
 }

@@ -1,0 +1,184 @@
+//! How many events a second come from an acknowledged Send to an answer of 200, and how many posts
+//! would the bare HTTP client make meanwhile?
+//!
+//! Rounds alternate between the program an operator runs, whose devices send as fast as they are
+//! answered, and the client alone, which posts the same body to the same endpoint with as many
+//! posts under way. Everybody shares the machine: load, program and endpoint.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actors::http::{Http, Letter, Method, Outbound, Posted};
+use engine::delivery::address::policy::Policy;
+use tokio::task::JoinSet;
+
+use crate::endpoint::Endpoint;
+use crate::figures::Figures;
+use crate::senders::Senders;
+use crate::served::{self, Served};
+use crate::shelf::Shelf;
+
+/// Registered devices, where nothing else is asked for.
+pub(crate) const FLEETS: [u32; 2] = [1_000, 10_000];
+
+/// Rounds that count, an odd number.
+const ROUNDS: usize = 3;
+
+/// How long a round takes.
+const ROUND: Duration = Duration::from_secs(5);
+
+/// Posts under way: what the service has unless it is configured.
+const PARALLEL: usize = 64;
+
+/// How often it is looked at how far the endpoint is.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Without another event for so long, some are lost.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Measures and prints.
+pub(crate) async fn run(fleets: &[u32]) {
+    println!("## From an acknowledged Send to 200, {PARALLEL} posts under way\n");
+    println!("| devices | | per second | connections a round |");
+    println!("|---|---|---|---|");
+    for &devices in fleets {
+        let (service, bare) = measure(devices).await;
+        let figures = |of: fn(&Round) -> f64| -> Figures { service.iter().map(of).collect() };
+        let client: Figures = bare.iter().map(|bare| bare.0).collect();
+        let connections = figures(|round| round.connections);
+        let whole = figures(|round| round.whole);
+        let meanwhile = figures(|round| round.meanwhile);
+        println!(
+            "| {devices} | Sends | {} | |",
+            figures(|round| round.sends).shown(0)
+        );
+        println!(
+            "| {devices} | events, while devices send | {} | |",
+            meanwhile.shown(0)
+        );
+        println!(
+            "| {devices} | events, first Send to last 200 | {} | {} |",
+            whole.shown(0),
+            connections.shown(0)
+        );
+        println!(
+            "| {devices} | events, once no device sends | {} | |",
+            figures(|it| it.after).shown(0)
+        );
+        let opened: Figures = bare.iter().map(|bare| bare.1).collect();
+        println!(
+            "| {devices} | bare client | {} | {} |",
+            client.shown(0),
+            opened.shown(0)
+        );
+        println!(
+            "| {devices} | ratio, while devices send | {} | |",
+            meanwhile.over(&client).shown(2)
+        );
+        println!(
+            "| {devices} | ratio, first to last | {} | |",
+            whole.over(&client).shown(2)
+        );
+    }
+    println!();
+}
+
+/// What a round of the service came to, by the second.
+struct Round {
+    sends: f64,
+    meanwhile: f64,
+    whole: f64,
+    after: f64,
+    connections: f64,
+}
+
+async fn measure(devices: u32) -> (Vec<Round>, Vec<(f64, f64)>) {
+    let endpoint = Endpoint::start();
+    let shelf = Shelf::with_devices(devices).await;
+    shelf
+        .commit(served::destination(&shelf, endpoint.address))
+        .await;
+    let directory = shelf.close();
+    let served = Served::start(directory.path());
+    let mut senders = Senders::register(devices, served.coap).await;
+    await_posts(&endpoint, u64::from(devices)).await;
+    deliver(&mut senders, &endpoint).await;
+    let (mut service, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        service.push(deliver(&mut senders, &endpoint).await);
+        bare.push(post(&endpoint).await);
+    }
+    (service, bare)
+}
+
+async fn deliver(senders: &mut Senders, endpoint: &Endpoint) -> Round {
+    let (before, connections) = (endpoint.posts(), endpoint.connections());
+    let begun_at = Instant::now();
+    let tally = senders.send(ROUND).await;
+    let meanwhile = endpoint.posts() - before;
+    let sent_in = begun_at.elapsed();
+    await_posts(endpoint, before + tally.answered).await;
+    let took = begun_at.elapsed();
+    assert_eq!(endpoint.posts() - before, tally.answered, "each comes once");
+    let after = tally.answered.saturating_sub(meanwhile) as f64;
+    Round {
+        sends: tally.in_time as f64 / ROUND.as_secs_f64(),
+        meanwhile: meanwhile as f64 / sent_in.as_secs_f64(),
+        whole: tally.answered as f64 / took.as_secs_f64(),
+        after: after / (took - sent_in).as_secs_f64(),
+        connections: (endpoint.connections() - connections) as f64,
+    }
+}
+
+/// Waits until the endpoint took so many posts.
+async fn await_posts(endpoint: &Endpoint, posts: u64) {
+    let (mut last, mut moved_at) = (endpoint.posts(), Instant::now());
+    while endpoint.posts() < posts {
+        tokio::time::sleep(LOOK).await;
+        if endpoint.posts() > last {
+            (last, moved_at) = (endpoint.posts(), Instant::now());
+        }
+        assert!(
+            moved_at.elapsed() < PATIENCE,
+            "{last} of {posts} events came"
+        );
+    }
+}
+
+/// The client alone: posts a second, and how many connections it opened.
+async fn post(endpoint: &Endpoint) -> (f64, f64) {
+    let (before, connections) = (endpoint.posts(), endpoint.connections());
+    let http = Http::new(Outbound::under(Policy::PrivateAllowed)).expect("HTTP can be set up");
+    let letter = Arc::new(letter(endpoint));
+    let begun_at = Instant::now();
+    let mut all = JoinSet::new();
+    for _ in 0..PARALLEL {
+        let (http, letter) = (http.clone(), Arc::clone(&letter));
+        all.spawn(async move {
+            while begun_at.elapsed() < ROUND {
+                let posted = http.send(Letter::clone(&letter)).await;
+                assert_eq!(posted, Posted::Accepted(200));
+            }
+        });
+    }
+    all.join_all().await;
+    let posts = (endpoint.posts() - before) as f64;
+    let opened = endpoint.connections() - connections;
+    (posts / begun_at.elapsed().as_secs_f64(), opened as f64)
+}
+
+/// What the service posted last, as the client alone posts it.
+fn letter(endpoint: &Endpoint) -> Letter {
+    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    let headers = [
+        ("content-type", "application/json"),
+        ("webhook-id", "019aa0d8-1f4e-7b7e-8000-000000000000"),
+        ("webhook-timestamp", "1795219200"),
+    ];
+    Letter {
+        method: Method::Post,
+        url: format!("http://{}/hook", endpoint.address),
+        headers: headers.map(owned).to_vec(),
+        body: endpoint.last_body(),
+    }
+}

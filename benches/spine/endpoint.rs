@@ -1,0 +1,147 @@
+//! Whose endpoint takes the events? One on a thread of its own that reads each POST to its end,
+//! remembers its id, and answers 200.
+
+use std::collections::HashSet;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Builder;
+use tokio::task::{LocalSet, spawn_local};
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+
+/// An endpoint, which ends with the process.
+pub(crate) struct Endpoint {
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
+    heard: Arc<Heard>,
+}
+
+#[derive(Default)]
+struct Heard {
+    is_away: AtomicBool,
+    posts: AtomicU64,
+    connections: AtomicU64,
+    rest: Mutex<Rest>,
+}
+
+#[derive(Default)]
+struct Rest {
+    ids: HashSet<Box<[u8]>>,
+    last: Vec<u8>,
+}
+
+impl Endpoint {
+    /// Starts it.
+    pub(crate) fn start() -> Self {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+        let listener = listener.expect("a port is free");
+        listener
+            .set_nonblocking(true)
+            .expect("a socket need not block");
+        let address = listener.local_addr().expect("a listener has an address");
+        let heard: Arc<Heard> = Arc::default();
+        let hearing = Arc::clone(&heard);
+        std::thread::spawn(move || {
+            let runtime = Builder::new_current_thread().enable_io().build();
+            let runtime = runtime.expect("a runtime can be had");
+            LocalSet::new().block_on(&runtime, listen(listener, hearing));
+        });
+        Self { address, heard }
+    }
+
+    /// How many posts it took.
+    pub(crate) fn posts(&self) -> u64 {
+        self.heard.posts.load(Ordering::Relaxed)
+    }
+
+    /// How many connections were opened to it.
+    pub(crate) fn connections(&self) -> u64 {
+        self.heard.connections.load(Ordering::Relaxed)
+    }
+
+    /// How many events it took, those that came again not counted.
+    pub(crate) fn events(&self) -> u64 {
+        self.rest().ids.len() as u64
+    }
+
+    /// The body of the last post.
+    pub(crate) fn last_body(&self) -> Vec<u8> {
+        self.rest().last.clone()
+    }
+
+    /// Goes away: who posts has the connection closed without an answer.
+    pub(crate) fn go_away(&self) {
+        self.heard.is_away.store(true, Ordering::Relaxed);
+    }
+
+    /// Comes back.
+    pub(crate) fn come_back(&self) {
+        self.heard.is_away.store(false, Ordering::Relaxed);
+    }
+
+    fn rest(&self) -> std::sync::MutexGuard<'_, Rest> {
+        self.heard.rest.lock().expect("nobody panics with it")
+    }
+}
+
+impl Heard {
+    fn take(&self, head: &[u8], body: &[u8]) {
+        let mut rest = self.rest.lock().expect("nobody panics with it");
+        if let Some(id) = header(head, b"webhook-id") {
+            rest.ids.insert(id.into());
+        }
+        rest.last.clear();
+        rest.last.extend_from_slice(body);
+        self.posts.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+async fn listen(listener: std::net::TcpListener, heard: Arc<Heard>) {
+    let listener = TcpListener::from_std(listener).expect("the runtime takes a listener");
+    loop {
+        let (stream, _) = listener.accept().await.expect("the endpoint listens");
+        heard.connections.fetch_add(1, Ordering::Relaxed);
+        spawn_local(serve(stream, Arc::clone(&heard)));
+    }
+}
+
+async fn serve(mut stream: TcpStream, heard: Arc<Heard>) {
+    // Who closes it has said all there is to say.
+    let _ = stream.set_nodelay(true);
+    let mut bytes = Vec::with_capacity(4_096);
+    loop {
+        while let Some((head, end)) = whole(&bytes) {
+            if heard.is_away.load(Ordering::Relaxed) {
+                return;
+            }
+            heard.take(&bytes[..head], &bytes[head..end]);
+            bytes.drain(..end);
+            if stream.write_all(OK).await.is_err() {
+                return;
+            }
+        }
+        match stream.read_buf(&mut bytes).await {
+            Ok(1..) => {}
+            Ok(0) | Err(_) => return,
+        }
+    }
+}
+
+/// Where the head of a post ends, and where its body does, once it is there.
+fn whole(bytes: &[u8]) -> Option<(usize, usize)> {
+    let head = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let length = header(&bytes[..head], b"content-length");
+    let length = length.and_then(|length| std::str::from_utf8(length).ok()?.parse().ok());
+    let end = head + length.unwrap_or(0_usize);
+    (bytes.len() >= end).then_some((head, end))
+}
+
+fn header<'a>(head: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let value = |line: &'a [u8]| line.strip_prefix(name)?.strip_prefix(b": ");
+    let found = head.split(|byte| *byte == b'\n').find_map(value);
+    found.map(<[u8]>::trim_ascii_end)
+}

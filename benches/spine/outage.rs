@@ -1,0 +1,113 @@
+//! What does it take to catch up after an outage? A store is filled with events that wait, the
+//! program an operator runs is started on it while the endpoint is away, and then the endpoint
+//! comes back. Halfway the program is killed and started again.
+
+use std::time::{Duration, Instant};
+
+use crate::endpoint::Endpoint;
+use crate::said::Said;
+use crate::served::{self, Served};
+use crate::shelf::Shelf;
+
+/// Events that wait, where nothing else is asked for: what few take in memory, and what many do.
+pub(crate) const EVENTS: [u32; 2] = [10_000, 1_000_000];
+
+/// Devices the events are of.
+const DEVICES: u32 = 10_000;
+
+/// Batches that wait for the disk while the store is filled.
+const WRITERS: usize = 1_024;
+
+/// How long the program runs while the endpoint is away.
+const AWAY: Duration = Duration::from_secs(8);
+
+/// How often memory and endpoint are looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Measures and prints.
+pub(crate) async fn run(events: &[u32]) {
+    println!("## Catching up after an outage, {DEVICES} devices\n");
+    println!(
+        "| events that wait | filled in, s | memory while the endpoint is away, MiB | \
+         most while catching up, MiB | events/s until the kill | from the start again to the next \
+         event, s | most after it, MiB | events/s after it | all, s | posted twice |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|");
+    for &events in events {
+        measure(events).await;
+    }
+    println!();
+}
+
+async fn measure(events: u32) {
+    let endpoint = Endpoint::start();
+    let shelf = Shelf::with_devices(DEVICES).await;
+    let said = Said::at(shelf.clock.now());
+    let destination = served::destination(&shelf, endpoint.address);
+    shelf.commit(destination).await;
+    let filling_at = Instant::now();
+    fill(&shelf, said, events).await;
+    let filled_in = filling_at.elapsed();
+    let directory = shelf.close();
+
+    endpoint.go_away();
+    let mut served = Served::start(directory.path());
+    let away = watch(&served, || false, AWAY).await;
+    assert_eq!(endpoint.posts(), 0, "the endpoint is away");
+    endpoint.come_back();
+    let begun_at = Instant::now();
+    let half = u64::from(events) / 2;
+    let first = watch(&served, || endpoint.events() >= half, Duration::MAX).await;
+    let first_rate = endpoint.posts() as f64 / first.took.as_secs_f64();
+
+    drop(served);
+    let (there, started_at) = (endpoint.posts(), Instant::now());
+    served = Served::start(directory.path());
+    let next = watch(&served, || endpoint.posts() > there, Duration::MAX).await;
+    let resumed_in = started_at.elapsed();
+    let all = u64::from(events);
+    let last = watch(&served, || endpoint.events() >= all, Duration::MAX).await;
+    let last_rate = (endpoint.posts() - there) as f64 / last.took.as_secs_f64();
+    println!(
+        "| {events} | {:.1} | {:.0} | {:.0} | {first_rate:.0} | {:.2} | {:.0} | {last_rate:.0} | \
+         {:.1} | {} |",
+        filled_in.as_secs_f64(),
+        away.resident_mib,
+        first.resident_mib,
+        resumed_in.as_secs_f64(),
+        last.resident_mib.max(next.resident_mib),
+        begun_at.elapsed().as_secs_f64(),
+        endpoint.posts() - all,
+    );
+}
+
+/// Has each device send in turn, as far as the store sees it: one batch for each Send.
+async fn fill(shelf: &Shelf, said: Said, events: u32) {
+    const AT_ONCE: u32 = 20_000;
+    for first in (0..events).step_by(AT_ONCE as usize) {
+        let numbers = first..events.min(first + AT_ONCE);
+        let batch = |number: u32| said.batch(shelf, number % DEVICES, number as f32);
+        let batches: Vec<_> = numbers.map(batch).collect();
+        shelf.commit_all(batches, WRITERS).await;
+    }
+}
+
+struct Watched {
+    took: Duration,
+    /// The most memory the program held.
+    resident_mib: f64,
+}
+
+/// Watches the program until something is so, or for so long.
+async fn watch(served: &Served, is_so: impl Fn() -> bool, at_most: Duration) -> Watched {
+    let begun_at = Instant::now();
+    let mut resident_mib: f64 = 0.0;
+    while !is_so() && begun_at.elapsed() < at_most {
+        resident_mib = resident_mib.max(served.resident_mib());
+        tokio::time::sleep(LOOK).await;
+    }
+    Watched {
+        took: begun_at.elapsed(),
+        resident_mib,
+    }
+}

@@ -1,0 +1,95 @@
+//! What does the machine of a device want saved for a Send? The store's own ceiling is measured with
+//! nothing else.
+
+use std::sync::Arc;
+
+use engine::change::{Batch, Change, Owner};
+use engine::datagram::Datagram;
+use engine::device::Device;
+use engine::device::record::{DeviceRecord, Registration, Restored};
+use engine::effect::Effects;
+use engine::moment::Timestamp;
+use engine::peer::Peer;
+use engine::terms::Terms;
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::token::Token;
+
+use crate::shelf::Shelf;
+use crate::{fleet, line};
+
+/// Registered devices, each of which sends when it is asked to.
+pub(crate) struct Said {
+    terms: Arc<Terms>,
+    record: DeviceRecord,
+}
+
+impl Said {
+    /// By devices that registered a moment ago.
+    pub(crate) fn at(now: Timestamp) -> Self {
+        let registration = Registration {
+            salt: 7,
+            lifetime_asked_s: Some(86_400),
+            expires_at: now.plus_s(86_400),
+            registered_at: now,
+            version: Registration::parse_version("1.1").expect("a version"),
+            binding: Registration::parse_binding("U").expect("a binding"),
+            sms: None,
+            links: Registration::parse_links("</1/0>,</3/0>,</4/0>,</3303/0>").expect("links"),
+        };
+        Self {
+            terms: Arc::new(Terms::of_rules(Arc::new(line::rules()))),
+            record: DeviceRecord {
+                first_registered_at: Some(now),
+                last_seen_at: Some(now),
+                registration: Some(registration),
+                ..DeviceRecord::default()
+            },
+        }
+    }
+
+    /// What is to be saved when a device sends a value.
+    pub(crate) fn batch(&self, shelf: &Shelf, device: u32, value: f32) -> Batch {
+        let peer = Peer::plain((fleet::address(device), 5_683).into());
+        let restored = Restored {
+            profile: fleet::profile(device),
+            record: DeviceRecord {
+                peer: Some(peer),
+                ..self.record.clone()
+            },
+            pending: Vec::new(),
+        };
+        let mut m = shelf.clock.moment();
+        let mut device = Device::restore(&mut m, Arc::clone(&self.terms), restored);
+        let datagram = Datagram {
+            peer,
+            message: message(value, MessageId(1)),
+        };
+        let mut out = Effects::new();
+        device.handle_datagram(&mut m, &datagram, &mut out);
+        let owner = Owner::Shard {
+            shard: device.key().shard(),
+            epoch: shelf.epoch,
+        };
+        let batch = out.settle(owner).0;
+        let is_event = |change: &Change| matches!(change, Change::AppendEvent(_));
+        let events = batch.changes.iter().filter(|change| is_event(change));
+        assert_eq!(events.count(), 1, "a Send is an event");
+        batch
+    }
+}
+
+/// A device sends what it measured (LwM2M Core 1.1 section 6.4.6).
+fn message(value: f32, id: MessageId) -> Message {
+    let name = b"\x81\xa2\x00\x6c/3303/0/5700\x02\xfa".as_slice();
+    Message::request(
+        Kind::Confirmable,
+        Code::POST,
+        id,
+        Token::from_u64(id.0.into()),
+    )
+    .with_uri_path(["dp"])
+    .with_content_format(ContentFormat::SENML_CBOR)
+    .with_payload([name, &value.to_be_bytes()].concat())
+}
