@@ -60,6 +60,7 @@ fn outbound(config: &Config) -> Result<Outbound, DeliveryError> {
     Ok(Outbound {
         timeout,
         connect_timeout: usual.connect_timeout.min(timeout),
+        idle_per_host_max: config.delivery_parallel_max as usize,
         authorities: authorities.transpose()?,
         ..usual
     })
@@ -76,10 +77,12 @@ mod tests {
         let usual = outbound(&Config::of_defaults()).unwrap();
         assert_eq!(usual.policy, Policy::PublicOnly);
         assert_eq!(usual.timeout, Duration::from_secs(20));
+        assert_eq!(usual.idle_per_host_max, 64);
         assert!(usual.authorities.is_none());
         let allowed = Config {
             allow_private_destinations: true,
             delivery_timeout_ms: 50,
+            delivery_parallel_max: 200,
             ..Config::of_defaults()
         };
         let allowed = outbound(&allowed).unwrap();
@@ -89,6 +92,7 @@ mod tests {
             timeouts,
             (Duration::from_millis(50), Duration::from_millis(50))
         );
+        assert_eq!(allowed.idle_per_host_max, 200);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! from the store, and what was under way is delivered again under the same id.
 
 mod courier;
+mod under_way;
 
 pub use courier::{header_context, secret_context};
 
@@ -19,7 +20,7 @@ use actix::{
 use engine::change::{Batch, Change};
 use engine::delivery::destination::Destination;
 use engine::delivery::forwarding::{Delivered, Errand, Errands, Forwarding, NotActive};
-use engine::delivery::letter::{DeadLetter, Sequence, Waiting};
+use engine::delivery::letter::{Sequence, Waiting};
 use engine::ids::{DestinationId, EventId, Shard};
 use engine::moment::Timestamp;
 use store::{Board, CommitError, Unavailable};
@@ -33,6 +34,7 @@ use crate::post::office::{Ended, PostOffice, Why};
 use crate::post::{Amended, PostParts};
 
 use courier::Courier;
+use under_way::{Came, Comings, UnderWay};
 
 /// Inputs that may wait for a destination: what its own deliveries bring, and what few callers ask.
 const INPUTS_MAX: usize = 1_024;
@@ -54,6 +56,7 @@ pub(crate) struct Forwarder {
     parts: Rc<PostParts>,
     forwarding: Forwarding,
     courier: Rc<Courier>,
+    under_way: UnderWay,
     board: Arc<Board>,
     office: Addr<PostOffice>,
     meters: Rc<Meters>,
@@ -76,6 +79,7 @@ impl Forwarder {
             parts,
             forwarding,
             courier,
+            under_way: UnderWay::default(),
             board,
             office,
             meters,
@@ -121,9 +125,9 @@ impl Forwarder {
     ) {
         for errand in errands {
             match errand {
-                Errand::Read { shard, after, max } => self.read(shard, after, max, ctx),
-                Errand::ReadDead { after, max } => self.read_dead(after, max, ctx),
-                Errand::Deliver(waiting) => self.deliver(waiting, ctx),
+                Errand::Read { shard, after, max } => self.read(shard, after, max),
+                Errand::ReadDead { after, max } => self.read_dead(after, max),
+                Errand::Deliver(waiting) => self.deliver(waiting),
             }
         }
         if let Some(afterwards) = afterwards {
@@ -156,47 +160,41 @@ impl Forwarder {
         ctx.stop();
     }
 
-    fn read(&self, shard: Shard, after: Sequence, max: u32, ctx: &mut Context<Self>) {
+    fn read(&mut self, shard: Shard, after: Sequence, max: u32) {
         let customer = self.forwarding.destination().customer.clone();
         let rows = self.parts.store.waiting(customer, shard, after, max);
-        ctx.spawn(
-            rows.into_actor(self)
-                .map(move |rows, actor, ctx| match rows {
-                    Ok(rows) => actor.step(|it, m, out| it.handle_rows(m, shard, rows, out), ctx),
-                    Err(Unavailable) => actor.end(Why::Unsaved, ctx),
-                }),
-        );
+        self.under_way
+            .begin(async move { Ok(Came::Rows(shard, rows.await?)) });
     }
 
-    fn read_dead(&self, after: Option<Sequence>, max: u32, ctx: &mut Context<Self>) {
+    fn read_dead(&mut self, after: Option<Sequence>, max: u32) {
         let letters = self.parts.store.dead_letters(self.id(), after, max);
-        let letters = letters.into_actor(self);
-        ctx.spawn(letters.map(
-            |letters: Result<Vec<DeadLetter>, _>, actor, ctx| match letters {
-                Ok(letters) => actor.step(|it, m, out| it.handle_dead(m, letters, out), ctx),
-                Err(Unavailable) => actor.end(Why::Unsaved, ctx),
-            },
-        ));
+        self.under_way
+            .begin(async move { Ok(Came::Dead(letters.await?)) });
     }
 
-    fn deliver(&self, waiting: Waiting, ctx: &mut Context<Self>) {
+    fn deliver(&mut self, waiting: Waiting) {
         let (courier, meters) = (Rc::clone(&self.courier), Rc::clone(&self.meters));
-        let delivery = async move {
+        self.under_way.begin(async move {
             let begun = meters.begin();
-            let delivered = courier.deliver(waiting).await;
-            if let Ok(delivered) = &delivered {
-                meters.end(begun, delivered);
+            let delivered = courier.deliver(waiting).await?;
+            meters.end(begun, &delivered);
+            Ok(Came::Back(waiting.sequence, delivered))
+        });
+    }
+
+    /// Takes what came of an errand.
+    fn take(&mut self, came: Result<Came, Unavailable>, ctx: &mut Context<Self>) {
+        match came {
+            Ok(Came::Rows(shard, rows)) => {
+                self.step(|it, m, out| it.handle_rows(m, shard, rows, out), ctx);
             }
-            delivered
-        };
-        ctx.spawn(
-            delivery
-                .into_actor(self)
-                .map(move |delivered, actor, ctx| match delivered {
-                    Ok(delivered) => actor.landed(waiting.sequence, delivered, ctx),
-                    Err(Unavailable) => actor.end(Why::Unsaved, ctx),
-                }),
-        );
+            Ok(Came::Dead(letters)) => {
+                self.step(|it, m, out| it.handle_dead(m, letters, out), ctx);
+            }
+            Ok(Came::Back(sequence, delivered)) => self.landed(sequence, delivered, ctx),
+            Err(Unavailable) => self.end(Why::Unsaved, ctx),
+        }
     }
 
     fn landed(&mut self, sequence: Sequence, delivered: Delivered, ctx: &mut Context<Self>) {
@@ -321,6 +319,7 @@ impl Actor for Forwarder {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         ctx.set_mailbox_capacity(INPUTS_MAX);
+        ctx.spawn(Comings);
         self.attend(ctx);
         self.step(|it, m, out| it.handle_timeout(m, out), ctx);
         self.look_at_backlog(ctx);

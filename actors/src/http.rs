@@ -21,10 +21,6 @@ use tokio::time::timeout;
 
 use self::resolver::{Guarded, Lookup, System};
 
-/// Connections kept open to one host between calls: enough that a fleet's events need no new one
-/// each, few enough that many hosts cost little.
-const IDLE_PER_HOST_MAX: usize = 8;
-
 /// How long a connection is kept open unused. Node and Apache close theirs after five seconds, and
 /// a call that is on its way then is not answered.
 const IDLE_FOR: Duration = Duration::from_secs(4);
@@ -45,6 +41,9 @@ pub struct Outbound {
     pub timeout: Duration,
     /// How long its connection may take of that.
     pub connect_timeout: Duration,
+    /// How many connections to one host are kept open between calls: as many as there may be calls
+    /// to it at once, or each burst opens new ones.
+    pub idle_per_host_max: usize,
     /// Certificates of authorities (PEM) that are trusted beside those of the system.
     pub authorities: Option<Vec<u8>>,
 }
@@ -150,6 +149,7 @@ impl Outbound {
             policy,
             timeout: Duration::from_secs(20),
             connect_timeout: Duration::from_secs(10),
+            idle_per_host_max: 64,
             authorities: None,
         }
     }
@@ -166,6 +166,7 @@ impl Http {
             policy,
             timeout,
             connect_timeout,
+            idle_per_host_max,
             authorities,
         } = outbound;
         let client = Client::builder()
@@ -177,7 +178,7 @@ impl Http {
             .retry(reqwest::retry::never())
             .http1_only()
             .connect_timeout(connect_timeout)
-            .pool_max_idle_per_host(IDLE_PER_HOST_MAX)
+            .pool_max_idle_per_host(idle_per_host_max)
             .pool_idle_timeout(IDLE_FOR)
             .user_agent(concat!("signalbox/", env!("CARGO_PKG_VERSION")))
             .build()?;
