@@ -232,7 +232,8 @@ pub trait Store: Send + Sync {
     fn values_of(&self, device: DeviceKey) -> Answer<Vec<KnownValue>>;
 
     /// An event, also one of a removed device while it is still there. It may be removed for its
-    /// age while it waits to be delivered: then there is nothing left to deliver.
+    /// age while it waits to be delivered: then there is nothing left to deliver. Whoever knows of
+    /// it has been told what waits or is set aside, so it is durable, and this waits for nothing.
     fn event(&self, device: DeviceKey, event: EventId) -> Answer<Option<Event>>;
 
     /// What each customer chose that chose anything: what a start asks.

@@ -330,7 +330,7 @@ impl Store for SledStore {
 
     fn event(&self, device: DeviceKey, event: EventId) -> Answer<Option<Event>> {
         self.readers
-            .deliver(move |db| events::event(db, device, event))
+            .fetch(move |db| events::event(db, device, event))
     }
 
     fn all_chosen(&self) -> Answer<Vec<Chosen>> {
@@ -366,8 +366,11 @@ impl Store for SledStore {
         after: Sequence,
         max: u32,
     ) -> Answer<Vec<Letter>> {
-        self.readers
-            .deliver(move |db| letters::waiting(db, &customer, shard, after, max))
+        let gauge = Arc::clone(&self.gauge);
+        self.readers.fetch(move |db| {
+            let stretch = (after, gauge.reached());
+            letters::waiting(db, &customer, shard, stretch, max)
+        })
     }
 
     fn backlog(&self, destination: DestinationId) -> Answer<Backlog> {

@@ -138,6 +138,7 @@ impl Committer {
         jobs: Receiver<Job>,
         (epochs, outbox): (Epochs, Outbox),
     ) -> Self {
+        gauge.reach(outbox.newest());
         Self {
             db,
             file,
@@ -334,6 +335,7 @@ impl Committer {
         let written_at = Instant::now();
         self.file.sync_data().map_err(Fault::Sync)?;
         self.gauge.meters.synced(written_at.elapsed());
+        self.gauge.reach(self.outbox.newest());
         self.gauge.end_group();
         self.gauge.boards.tell(begun);
         self.gauge.meters.known(moved);

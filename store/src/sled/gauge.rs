@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock};
 
+use engine::delivery::letter::Sequence;
 use tokio::sync::watch;
 
 use super::boards::Boards;
@@ -25,6 +26,8 @@ pub(super) struct Gauge {
     written: AtomicU64,
     /// The newest group that is durable.
     durable: watch::Sender<u64>,
+    /// The newest number of an event that waits and is durable.
+    newest: AtomicU64,
     /// Held while a group is put into the tree, and by those who must not see it come.
     applying: RwLock<()>,
     /// Who is told what begins to wait.
@@ -44,6 +47,7 @@ impl Gauge {
             failed: AtomicBool::new(false),
             written: AtomicU64::new(0),
             durable: watch::Sender::new(0),
+            newest: AtomicU64::new(0),
             applying: RwLock::new(()),
             boards: Boards::default(),
             meters: Meters::new(),
@@ -96,6 +100,16 @@ impl Gauge {
         self.durable
             .send_replace(self.written.load(Ordering::SeqCst));
         self.meters.group();
+    }
+
+    /// Says that what waits is durable up to a number. Only the committer says so.
+    pub(super) fn reach(&self, Sequence(newest): Sequence) {
+        self.newest.store(newest, Ordering::SeqCst);
+    }
+
+    /// Up to which number what waits is durable.
+    pub(super) fn reached(&self) -> Sequence {
+        Sequence(self.newest.load(Ordering::SeqCst))
     }
 
     /// Puts a group into the tree. A single look at the tree sees all of it or nothing anyway.

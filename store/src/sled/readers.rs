@@ -88,6 +88,15 @@ impl Readers {
         self.settled(&self.showing, question)
     }
 
+    /// Has a question answered about what is on its way already, of which whoever asks knows that
+    /// it is durable.
+    pub(super) fn fetch<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Db) -> Result<T, Fault> + Send + 'static,
+    ) -> Answer<T> {
+        self.delivering.answer(&self.gauge, question)
+    }
+
     /// Has a question answered about what is to be delivered, which must be durable as well.
     pub(super) fn deliver<T: Send + 'static>(
         &self,

@@ -67,16 +67,20 @@ pub(in crate::sled) fn shards_waiting(db: &Db, id: DestinationId) -> Result<Vec<
     Ok(shards)
 }
 
-/// What waits in a shard behind a number.
+/// What waits in a shard behind a number and is durable: what is not yet is passed over, because
+/// the board tells of it once it is, and who reads need not wait for a group.
 pub(in crate::sled) fn waiting(
     db: &Db,
     customer: &CustomerId,
     shard: Shard,
-    after: Sequence,
+    (after, reached): (Sequence, Sequence),
     max: u32,
 ) -> Result<Vec<Waiting>, Fault> {
+    if reached <= after {
+        return Ok(Vec::new());
+    }
     let first = key::behind(key::letter::waiting(customer, shard, after));
-    let end = key::behind(key::letter::waiting_in(customer, shard));
+    let end = key::behind(key::letter::waiting(customer, shard, reached));
     let mut waiting = Vec::new();
     let max = usize::try_from(max).unwrap_or(usize::MAX);
     for row in rows_between(db, &first, &end).take(max) {
