@@ -111,6 +111,18 @@ fn a_failed_destination_gets_dead_letters_until_it_is_restarted() {
 }
 
 #[test]
+fn what_was_under_way_at_the_failure_is_set_aside_when_the_service_falls() {
+    let mut office = Office::open();
+    office.happen(2, 1);
+    office.fail();
+    assert_eq!(office.under_way(), ["2/1"]);
+    office.restart_service();
+    assert_eq!(office.dead(), ["2/1 after 0", "1/1 after 5"]);
+    assert!(office.kept.held.is_empty() && office.under_way().is_empty());
+    assert_eq!(office.passed(), 2);
+}
+
+#[test]
 fn a_replay_delivers_dead_letters_in_order_and_before_anything_new() {
     let mut office = Office::open();
     office.fail();

@@ -376,8 +376,9 @@ impl Forwarding {
     /// Does what may be done now: delivers, reads on, and saves what has to be.
     fn go_on(&mut self, m: &mut Moment, out: &mut Errands) {
         self.lanes.wake(m.now());
-        if !self.is_failed() {
-            self.deliver(out);
+        match self.is_failed() {
+            true => self.set_landed_aside(m.now()),
+            false => self.deliver(out),
         }
         self.read_on(out);
         let places = &mut self.places;

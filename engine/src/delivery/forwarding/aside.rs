@@ -101,6 +101,17 @@ impl Forwarding {
         }
     }
 
+    /// Sets aside what was under way when the destination failed, if the service fell before it
+    /// ended: nobody will say how it did.
+    pub(super) fn set_landed_aside(&mut self, now: Timestamp) {
+        if self.lanes.open() > self.lanes.in_flight() {
+            for open in self.lanes.landed() {
+                self.pass(now, &open.waiting);
+                self.bury(now, open.waiting, open.tries, IN_FAILURE);
+            }
+        }
+    }
+
     /// Sets an event aside that was never open.
     fn set_aside(&mut self, now: Timestamp, waiting: Waiting, tries: u8, why: &str) {
         self.pass_over(now, &waiting);
