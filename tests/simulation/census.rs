@@ -7,6 +7,7 @@ use engine::registry::Fate;
 use harness::device::event::Event as News;
 
 use crate::disk::Moved;
+use crate::endpoints::Reception;
 use crate::service::{End, Loss, Reply};
 
 /// How often what happened.
@@ -69,6 +70,18 @@ pub(crate) struct Census {
     forgotten_by_device: u64,
     observed_again: u64,
     pub(crate) observations_lost: u64,
+    pub(crate) destinations_made: u64,
+    pub(crate) destinations_removed: u64,
+    pub(crate) desks_opened: u64,
+    pub(crate) desks_dropped: u64,
+    pub(crate) restarts: u64,
+    pub(crate) replays: u64,
+    pub(crate) reporting_switched: u64,
+    delivered: u64,
+    pub(crate) sent: u64,
+    pub(crate) rubbish_sent: u64,
+    not_taken: u64,
+    answers_lost: u64,
 }
 
 impl Census {
@@ -160,6 +173,14 @@ impl Census {
         }
     }
 
+    pub(crate) fn count_reception(&mut self, reception: &Reception) {
+        *match (reception.is_taken, reception.answer) {
+            (true, Some(_)) => &mut self.delivered,
+            (true, None) => &mut self.answers_lost,
+            (false, _) => &mut self.not_taken,
+        } += 1;
+    }
+
     /// Adds what was seen elsewhere.
     pub(crate) fn add(&mut self, other: &Self) {
         let theirs = other.rows();
@@ -201,6 +222,8 @@ rows! {
     not_pending, not_scheduled, begun, begun_again, succeeded, refused, unanswered, expired,
     interrupted, unfit, registered, updated, registrations_lost, asleep, notified, observed,
     unobserved, forgotten_by_device, observed_again, observations_lost,
+    destinations_made, destinations_removed, desks_opened, desks_dropped, restarts, replays,
+    reporting_switched, sent, rubbish_sent, delivered, not_taken, answers_lost,
 }
 
 fn asked_of(action: &Action) -> Operation {

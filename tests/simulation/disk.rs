@@ -2,6 +2,7 @@
 //! crash forgets what was not durable.
 
 mod history;
+mod outbox;
 mod reading;
 mod removing;
 
@@ -10,15 +11,20 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use engine::action::{Action, Lwm2mRequest, Operation, Request, Standing, Status};
 use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Change, Counter, Expect, Name, Owner};
+use engine::delivery::letter;
 use engine::device::record::{DeviceRecord, Observation};
 use engine::event::Happening;
-use engine::ids::{ActionId, DeviceKey};
+use engine::ids::{ActionId, DestinationId, DeviceKey};
 use engine::profile::Profile;
 use engine::registry::homes::ArbiterId;
+use engine::setting::SettingState;
 use protocol::lwm2m::path::Path;
 
+use crate::endpoints::Manner;
 use history::History;
-pub(crate) use history::payload_of;
+pub(crate) use history::{payload_of, plain};
+pub(crate) use outbox::Kept;
+use outbox::Outbox;
 pub(crate) use reading::Page;
 pub(crate) use removing::Swept;
 
@@ -34,12 +40,50 @@ pub(crate) struct Disk {
 
 /// A batch that is not durable yet.
 pub(crate) struct Waiting {
-    pub(crate) at: ArbiterId,
-    pub(crate) who: usize,
-    pub(crate) step: u64,
+    pub(crate) author: Author,
     pub(crate) batch: Batch,
     /// Whether there was room for it.
     pub(crate) fits: bool,
+}
+
+/// Whose batch it is.
+#[derive(Debug)]
+pub(crate) enum Author {
+    /// A step of a device at home at an arbiter.
+    Device {
+        at: ArbiterId,
+        who: usize,
+        step: u64,
+    },
+    /// A step of a destination.
+    Forwarder {
+        id: DestinationId,
+        generation: u64,
+        step: u64,
+    },
+    /// The customer wishes something.
+    Customer(Wish),
+}
+
+/// What a customer wishes.
+#[derive(Debug)]
+pub(crate) enum Wish {
+    /// To be told what happens at an endpoint of these manners.
+    Create(DestinationId, Manner),
+    /// Not to be told any more.
+    Remove(DestinationId),
+    /// To have devices read unasked, or not any more.
+    Switch,
+}
+
+impl Author {
+    /// The step it is, if it is one.
+    pub(crate) fn step(&self) -> Option<u64> {
+        match self {
+            Self::Device { step, .. } | Self::Forwarder { step, .. } => Some(*step),
+            Self::Customer(_) => None,
+        }
+    }
 }
 
 /// What is on the disk.
@@ -57,6 +101,9 @@ pub(crate) struct Durable {
     first_contacts: Vec<u32>,
     failures_logged: Vec<u32>,
     histories: Vec<History>,
+    outbox: Outbox,
+    /// Whether devices are read unasked.
+    reporting: SettingState,
     epoch: u64,
 }
 
@@ -82,6 +129,8 @@ pub(crate) struct Done {
     pub(crate) lost: Vec<Path>,
     /// Whether the device came or went.
     pub(crate) came_or_went: bool,
+    /// What waits to be delivered from now on.
+    pub(crate) numbered: Vec<letter::Waiting>,
 }
 
 /// A batch expected what did not hold, or came from an owner that was superseded.
@@ -127,6 +176,8 @@ impl Durable {
             first_contacts: vec![0; count],
             failures_logged: vec![0; count],
             histories: (0..count).map(|_| History::default()).collect(),
+            outbox: Outbox::default(),
+            reporting: SettingState::default(),
             epoch: 0,
             profiles,
         }
@@ -134,13 +185,13 @@ impl Durable {
 
     /// Does a batch if all it expects holds, and tells what it did.
     pub(crate) fn apply(&mut self, batch: Batch) -> Result<Done, Refused> {
-        let Owner::Shard { epoch, .. } = batch.owner else {
-            return Err(Refused("a device's batch has an owner"));
-        };
-        if epoch < self.epoch {
-            return Err(Refused("the owner is superseded"));
+        match batch.owner {
+            Owner::Shard { epoch, .. } if epoch < self.epoch => {
+                return Err(Refused("the owner is superseded"));
+            }
+            Owner::Shard { epoch, .. } => self.epoch = epoch,
+            Owner::Nobody => {}
         }
-        self.epoch = epoch;
         if !batch.expects.iter().all(|expect| self.holds(expect)) {
             return Err(Refused("what the batch expects does not hold"));
         }
@@ -189,16 +240,19 @@ impl Durable {
                 }
             }
             Change::AppendEntry(entry) => {
-                let about = entry.about.as_ref().expect("a device logs about itself");
-                let who = self.existing(about.key)?;
-                self.append(who, &entry);
-                done.lost.extend(lost_as_told(&entry));
+                // What is not about a device is about a destination.
+                if let Some(about) = &entry.about {
+                    let who = self.existing(about.key)?;
+                    self.append(who, &entry);
+                    done.lost.extend(lost_as_told(&entry));
+                }
             }
             Change::AppendEvent(event) => {
                 let who = self.existing(event.device)?;
                 done.came_or_went |= matches!(event.happening, Happening::Lifecycle(_));
                 let asked = |id| asked_by(self.actions[who].get(&id)?);
                 self.histories[who].append(&event, asked);
+                done.numbered.extend(self.outbox.append(who, &event));
             }
             Change::RemoveDevice(device) => {
                 let who = self.existing(device)?;
@@ -206,16 +260,16 @@ impl Durable {
                 done.removed = Some(who);
             }
             Change::KeepPromise(_) => panic!("no caller here names its calls"),
+            Change::PutSetting(setting) => self.reporting = setting.state,
+            Change::PutDestination(destination) => self.outbox.put(*destination),
+            Change::RemoveDestination { destination, .. } => self.outbox.remove(destination),
+            Change::PutProgress(progress) => self.outbox.advance(*progress),
             Change::PutCustomer(_)
             | Change::RemoveCustomer(_)
             | Change::PutClient(_)
             | Change::RemoveClient(_)
             | Change::PutToken(_)
-            | Change::PutSetting(_)
             | Change::PutDevice { .. }
-            | Change::PutDestination(_)
-            | Change::RemoveDestination { .. }
-            | Change::PutProgress(_)
             | Change::PutDefinition(_)
             | Change::RemoveDefinition(_) => panic!("no device changes this"),
         }

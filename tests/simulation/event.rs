@@ -4,11 +4,14 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::RangeInclusive;
 
-use engine::ids::DeviceKey;
+use engine::delivery::forwarding::Delivered;
+use engine::delivery::letter::Waiting;
+use engine::ids::{DestinationId, DeviceKey};
 use engine::peer::Peer;
 use engine::registry::homes::ArbiterId;
 
 use crate::disk::Page;
+use crate::service::Reading;
 
 /// One thing that happens; what belongs to a run of the service is void in another.
 #[derive(Debug)]
@@ -79,10 +82,39 @@ pub(crate) enum Event {
     },
     /// The disk is done with its oldest batch.
     Committed { run: u64 },
+    /// The customer chooses something.
+    Choice,
+    /// A destination's machine is brought back.
+    DeskOpens { id: DestinationId, run: u64 },
+    /// A destination's machine is due.
+    DeskDue { id: DestinationId, generation: u64 },
+    /// A destination's board is read.
+    BoardRead { id: DestinationId, generation: u64 },
+    /// The disk was read for a destination.
+    ReadForDesk {
+        id: DestinationId,
+        generation: u64,
+        reading: Reading,
+    },
+    /// An event reaches an endpoint.
+    Delivers { parcel: Parcel },
+    /// What came of that reaches the service.
+    Delivered {
+        parcel: Parcel,
+        delivered: Delivered,
+    },
     /// Something goes wrong.
     Misfortune,
     /// The service starts.
     Start,
+}
+
+/// An event on its way to an endpoint, and who sent it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parcel {
+    pub(crate) id: DestinationId,
+    pub(crate) generation: u64,
+    pub(crate) waiting: Waiting,
 }
 
 /// What is to come, in the order of time; of one instant, in the order of its making.

@@ -9,13 +9,39 @@ use engine::peer::Peer;
 use engine::profile::Profile;
 use harness::chance::Chance;
 use harness::device::SimulatedDevice;
-use harness::device::configuration::{Configuration, Notify, Reachability, Retry};
+use harness::device::configuration::{CompositeRead, Configuration, Notify, Reachability, Retry};
+use harness::device::resource::Resource;
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::payload::Sample;
+use protocol::lwm2m::value::Value;
 use protocol::lwm2m::version::EnablerVersion;
 
-use crate::nature::{Nature, pick};
+use crate::nature::{Kinds, Nature, pick};
 
 /// How many ports the roaming devices share: few, so that one takes over what another left.
 const SHARED_PORTS: u32 = 12;
+
+/// What devices speak beside text and TLV.
+const SPOKEN: [&[ContentFormat]; 4] = [
+    &[],
+    &[ContentFormat::SENML_CBOR],
+    &[ContentFormat::SENML_JSON],
+    &[ContentFormat::SENML_CBOR, ContentFormat::LWM2M_CBOR],
+];
+
+/// What devices offer beside what all of them do; nobody knows the last of these objects.
+const OFFERED: [&[Path]; 3] = [
+    &[],
+    &[Path::resource(3304, 0, 5700)],
+    &[
+        Path::resource(3304, 0, 5700),
+        Path::resource(3304, 1, 5700),
+        Path::resource(3315, 0, 5700),
+        Path::resource(33_999, 0, 1),
+    ],
+];
 
 /// All devices.
 pub(crate) struct Fleet {
@@ -31,6 +57,8 @@ pub(crate) struct Member {
     pub(crate) boot: u32,
     /// When it is woken next.
     pub(crate) armed_at_ms: Option<i64>,
+    /// What is to be kept of what it sent last.
+    pub(crate) sends: Vec<Sample>,
     /// How many of its deeds were seen.
     pub(crate) seen: u64,
     has_own_ip: bool,
@@ -44,6 +72,7 @@ impl Fleet {
                 address: home(who),
                 boot: 0,
                 armed_at_ms: None,
+                sends: Vec::new(),
                 seen: 0,
                 has_own_ip: has_own_ip(who),
             })
@@ -152,6 +181,11 @@ fn configuration(who: usize, nature: &Nature, chance: &mut Chance) -> Configurat
         true => Reachability::Queue { awake_window_ms },
         false => Reachability::Always,
     };
+    let plain = Configuration::new(format!("device-{who}"));
+    let kind = match nature.kinds {
+        Kinds::One => plain,
+        Kinds::Many => of_some_kind(plain, chance),
+    };
     Configuration {
         lifetime_s: shortest_s + chance.below(longest_s - shortest_s + 1),
         version: pick(
@@ -172,6 +206,38 @@ fn configuration(who: usize, nature: &Nature, chance: &mut Chance) -> Configurat
             first_ms: 2_000,
             most_ms: 60_000,
         },
-        ..Configuration::new(format!("device-{who}"))
+        ..kind
+    }
+}
+
+/// A device that offers more or less than others, and speaks or refuses other formats.
+fn of_some_kind(plain: Configuration, chance: &mut Chance) -> Configuration {
+    let mut formats = plain.formats.clone();
+    formats.extend(pick(chance, SPOKEN));
+    let mut announced = formats.clone();
+    // Some announce what they refuse.
+    if chance.below(3) == 0 {
+        announced.extend(pick(chance, SPOKEN));
+    }
+    let mut resources = plain.resources;
+    for path in pick(chance, OFFERED) {
+        resources.push(Resource::holding(*path, Value::Float(20.5)));
+    }
+    Configuration {
+        formats,
+        announced,
+        composite: pick(
+            chance,
+            [
+                CompositeRead::Answered,
+                CompositeRead::Answered,
+                CompositeRead::AcknowledgedOnly,
+                CompositeRead::Refused(Code::METHOD_NOT_ALLOWED),
+                CompositeRead::Refused(Code::NOT_ACCEPTABLE),
+                CompositeRead::Refused(Code::INTERNAL_SERVER_ERROR),
+            ],
+        ),
+        resources,
+        ..plain
     }
 }

@@ -5,28 +5,36 @@
 
 mod attempts;
 mod books;
+pub(crate) mod delivering;
 pub(crate) mod homes;
+mod leaving;
 mod observing;
 mod outcomes;
+mod passive;
 mod presence;
 mod promises;
 pub(crate) mod rest;
+mod sending;
 mod speech;
 mod ways;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use engine::action::Status;
+use engine::change::{Batch, Change};
 use engine::device::Rules;
 use engine::device::record::Restored;
 use engine::ids::ActionId;
 use engine::peer::Peer;
+use engine::setting::SettingState;
 use harness::device::performed::Performed;
 
-use crate::disk::{Done, Durable, Moved, Swept};
+use crate::disk::{Done, Durable, Moved, Swept, plain};
 use crate::service::{Occasion, Question, Reply, Saves};
-use crate::wire::{AttemptKey, Head, Met, Purpose};
+use crate::wire::{AttemptKey, FormatFound, Met, Purpose};
+use delivering::Ledgers;
 use observing::Tellings;
+use sending::Sendings;
 use ways::Ways;
 
 /// A law that was broken.
@@ -63,6 +71,12 @@ pub(crate) struct Judge {
     failed: Vec<i64>,
     /// What devices said of what is observed.
     pub(crate) tellings: Tellings,
+    /// What was answered, and where.
+    answered: HashSet<(Peer, AttemptKey)>,
+    /// What devices sent unasked.
+    pub(crate) sendings: Sendings,
+    /// What destinations are owed.
+    pub(crate) ledgers: Ledgers,
 }
 
 /// What is known of a request.
@@ -71,6 +85,8 @@ struct Known {
     who: usize,
     /// The attempts that left, by their names on the wire.
     sent: Vec<AttemptKey>,
+    /// What left for the same attempts in other formats.
+    otherwise: Vec<AttemptKey>,
     /// Whether a caller was told that it is accepted.
     is_promised: bool,
     /// How many uplinks of the device were heard when its last attempt began.
@@ -83,9 +99,13 @@ struct Ear {
     /// When its machine came into being.
     machine_since_ms: i64,
     heard_at_ms: i64,
+    /// When it last said that it is there and was taken at its word.
+    accepted_at_ms: i64,
     uplinks: u64,
     /// The last answer that told it a location.
     told: Option<Told>,
+    /// The last location it was told, however long ago.
+    location: Vec<String>,
 }
 
 /// An answer to a registration.
@@ -102,10 +122,19 @@ struct Told {
 #[derive(Clone, Copy)]
 struct Begun {
     purpose: Purpose,
+    /// Whether it asks for the same as the exchange before in another format.
+    again: Again,
     /// From when on its exchange waits.
     at_ms: i64,
     /// How many uplinks of the device were heard by then.
     uplinks: u64,
+}
+
+/// How an exchange follows the one before.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Again {
+    No,
+    InAnotherFormat,
 }
 
 /// What a device did when it was asked.
@@ -132,6 +161,8 @@ pub(crate) struct Decision {
     pub(crate) meets: Option<Met>,
     pub(crate) step: u64,
     pub(crate) saves: Saves,
+    /// Whether devices are read unasked.
+    pub(crate) reporting: SettingState,
     pub(crate) sends: Vec<(AttemptKey, Purpose)>,
 }
 
@@ -159,6 +190,9 @@ impl Judge {
             recount: vec![[0; Status::ALL.len()]; devices],
             failed: vec![0; devices],
             tellings: Tellings::default(),
+            answered: HashSet::new(),
+            sendings: Sendings::of(devices),
+            ledgers: Ledgers::default(),
         }
     }
 
@@ -182,12 +216,27 @@ impl Judge {
         if let (Some(open), Some(meets)) = (&mut self.open[who], &decision.meets) {
             open.is_answered |= open.attempt.is_met_by(meets);
         }
+        if decision.on != Occasion::Other {
+            self.sendings.heard(who);
+        }
         for (attempt, purpose) in decision.sends {
+            let before = self.refused_format(who, decision.meets.as_ref());
+            let (purpose, again) = match (purpose, before) {
+                (Purpose::Unsaved(_) | Purpose::Report, Some(before)) => {
+                    (before, Again::InAnotherFormat)
+                }
+                (purpose, _) => (purpose, Again::No),
+            };
             match purpose {
+                _ if again == Again::InAnotherFormat => {}
+                Purpose::Unsaved(_) | Purpose::Report if self.is_open(who, attempt) => continue,
+                Purpose::Report => {
+                    let reporting = decision.reporting;
+                    passive::nothing_is_read_unasked_unless_it_is_wanted(who, reporting)?;
+                }
                 Purpose::Action(action) => {
                     presence::a_retry_waits_for_the_device(self, who, action)?;
                 }
-                Purpose::Unsaved(_) if self.is_open(who, attempt) => continue,
                 Purpose::Unsaved(path) => {
                     observing::asking_again_waits_for_the_device(self, who, path)?;
                 }
@@ -196,6 +245,7 @@ impl Judge {
             let uplinks = self.ears[who].uplinks;
             let begun = Begun {
                 purpose,
+                again,
                 at_ms,
                 uplinks,
             };
@@ -207,63 +257,12 @@ impl Judge {
         Ok(())
     }
 
-    /// A datagram leaves the service.
-    pub(crate) fn left(&mut self, departure: &Departure<'_>, durable: &Durable) -> Verdict {
-        speech::nothing_is_said_before_it_is_saved(self, departure.step)?;
-        let (Some(who), Some(head)) = (departure.who, Head::of(departure.datagram)) else {
-            return Ok(());
-        };
-        // Message ids belong to an address: elsewhere nothing is a repetition.
-        let told = &mut self.ears[who].told;
-        told.take_if(|told| told.to != departure.to);
-        if head.is_created() {
-            speech::a_location_is_told_when_it_leads_somewhere(who, departure.datagram, durable)?;
-            presence::a_repeated_register_gets_the_same_location(self, who, departure)?;
-        }
-        if head.is_empty_acknowledgement() {
-            let (to, id) = (departure.to, head.message_id);
-            return observing::what_is_acknowledged_is_told(self, who, to, id, durable);
-        }
-        if head.is_request() {
-            return self.request_left(departure.at_ms, who, head.key(), durable);
-        }
-        Ok(())
-    }
-
-    /// A request leaves, for the first time or again.
-    fn request_left(
-        &mut self,
-        at_ms: i64,
-        who: usize,
-        attempt: AttemptKey,
-        durable: &Durable,
-    ) -> Verdict {
-        let begun = speech::a_request_leaves_as_it_was_decided(self, attempt)?;
-        match begun.purpose {
-            Purpose::Action(action) => {
-                speech::an_attempt_is_saved_before_it_leaves(self, who, attempt, action, durable)?;
-                promises::cancelled_action_is_never_sent(action, who, durable)?;
-            }
-            Purpose::Unsaved(path) => {
-                observing::what_is_asked_again_is_owed(who, &attempt, path, durable)?;
-            }
-        }
-        if self.is_open(who, attempt) {
-            return Ok(());
-        }
-        attempts::one_exchange_is_in_flight(self, who, at_ms, durable)?;
-        self.open[who] = Some(OpenExchange {
-            attempt,
-            begun_at_ms: begun.at_ms,
-            is_answered: false,
-        });
-        if let Purpose::Action(action) = begun.purpose {
-            let known = self.known.get_mut(&action).expect("what is saved is known");
-            known.sent.push(attempt);
-            known.uplinks_at_attempt = Some(begun.uplinks);
-            attempts::attempts_never_exceed_what_was_permitted(known, action, durable)?;
-        }
-        Ok(())
+    /// What the open exchange with a device was for, if its format is what the device refuses.
+    fn refused_format(&self, who: usize, meets: Option<&Met>) -> Option<Purpose> {
+        let open = self.open[who].as_ref()?;
+        let meets = meets.filter(|meets| meets.format == FormatFound::Unfit)?;
+        let begun = self.attempts.get(&open.attempt)?;
+        open.attempt.is_met_by(meets).then_some(begun.purpose)
     }
 
     fn is_open(&self, who: usize, attempt: AttemptKey) -> bool {
@@ -382,9 +381,25 @@ impl Judge {
         self.known.get(&id).map_or(0, |known| known.sent.len())
     }
 
-    /// A step will never be durable.
-    pub(crate) fn forgotten(&mut self, step: u64) {
-        self.undurable.remove(&step);
+    /// A step changes something, which is not durable yet.
+    pub(crate) fn will_be_saved(&mut self, step: u64) {
+        self.undurable.insert(step);
+    }
+
+    /// A batch is about to be done.
+    pub(crate) fn will_write(&mut self, batch: &Batch, durable: &Durable) -> Verdict {
+        for change in &batch.changes {
+            if let Change::PutProgress(progress) = change {
+                delivering::what_is_passed_is_settled(&self.ledgers, progress, durable)?;
+                self.ledgers.revived(progress);
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody waits any more for a step to be durable.
+    pub(crate) fn forgotten(&mut self, step: Option<u64>) {
+        step.map(|step| self.undurable.remove(&step));
     }
 
     /// The machine of a device is gone, and its exchange with it.
@@ -408,6 +423,7 @@ impl Judge {
         durable: &Durable,
     ) -> Verdict {
         self.ears[who].machine_since_ms = at_ms;
+        self.sendings.restored(who);
         let registration = restored.record.registration.as_ref();
         self.ways
             .restored(who, registration.and(restored.record.peer));
@@ -434,9 +450,14 @@ impl Judge {
         attempts::a_device_obeys_an_attempt_once(self, who, boot, attempt)?;
         let deeds = self.deeds.entry((who, attempt)).or_default();
         deeds.boot = boot;
-        deeds.payloads.push(performed.payload.clone());
+        deeds.payloads.push(payload_performed(performed));
         Ok(())
     }
+}
+
+/// What a device read or wrote, in the bytes in which plain devices say it.
+fn payload_performed(performed: &Performed) -> Vec<u8> {
+    plain(performed.format, performed.path, &performed.payload)
 }
 
 /// Says that a law is broken, unless it holds.

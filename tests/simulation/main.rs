@@ -15,6 +15,7 @@
 mod callers;
 mod census;
 mod disk;
+mod endpoints;
 mod event;
 mod fleet;
 mod laws;

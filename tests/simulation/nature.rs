@@ -1,9 +1,15 @@
 //! What is this world like? Drawn from its seed, so that many seeds see many worlds.
 
+use std::sync::Arc;
+
+use engine::delivery::forwarding::DeliveryRules;
 use engine::device::{NameTrust, Rules};
 use engine::limits::{ACTION_RETENTION_MS, Limits};
 use harness::chance::Chance;
 use protocol::coap::exchange::Transmission;
+
+/// How long after each try of an event the next one comes, as customers are told.
+const WAITS_MS: [i64; 4] = [150_000, 180_000, 420_000, 1_020_000];
 
 /// What holds in a world from its beginning to its end.
 #[derive(Clone, Debug)]
@@ -17,11 +23,24 @@ pub(crate) struct Nature {
     pub(crate) lifetime_s: (u32, u32),
     /// How many of the devices sleep.
     pub(crate) queue_mode_percent: u8,
+    /// Whether devices differ in what they offer and in what formats they speak.
+    pub(crate) kinds: Kinds,
     pub(crate) rules: Rules,
+    /// How events are delivered.
+    pub(crate) delivery: Arc<DeliveryRules>,
     /// How long final requests are kept.
     pub(crate) retention_ms: i64,
     /// What goes wrong while the world is not healed.
     pub(crate) faults: Faults,
+}
+
+/// What kinds of devices there are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Kinds {
+    /// All of them are plain.
+    One,
+    /// They offer more or less, in these formats or those, and some announce what they refuse.
+    Many,
 }
 
 /// How often things go wrong, in percent of the cases.
@@ -73,7 +92,9 @@ impl Nature {
             pace_ms,
             lifetime_s,
             queue_mode_percent: pick(chance, [0, 50, 100]),
+            kinds: Kinds::Many,
             rules: rules(chance),
+            delivery: Arc::new(delivery(chance, pace_ms)),
             retention_ms: 300 * pace_ms,
             faults: Faults {
                 lost_percent: pick(chance, [0, 5, 20, 50]),
@@ -96,11 +117,17 @@ impl Nature {
             pace_ms: 1_000,
             lifetime_s: (86_400, 86_400),
             queue_mode_percent: 0,
+            kinds: Kinds::One,
             rules: Rules {
                 limits: Limits::default(),
                 transmission: Transmission::STANDARD,
                 names: NameTrust::NameSuffices,
             },
+            delivery: Arc::new(DeliveryRules {
+                waits_ms: WAITS_MS.into(),
+                parallel_max: 64,
+                backlog_max: 100_000,
+            }),
             retention_ms: ACTION_RETENTION_MS,
             faults: Faults::NONE,
         }
@@ -123,6 +150,19 @@ fn rules(chance: &mut Chance) -> Rules {
             ..Transmission::STANDARD
         },
         names: NameTrust::NameSuffices,
+    }
+}
+
+fn delivery(chance: &mut Chance, pace_ms: i64) -> DeliveryRules {
+    // Where everything collides nobody waits for a quarter of an hour.
+    let waits_ms = match pace_ms {
+        ..10_000 => WAITS_MS.map(|wait_ms| wait_ms / 1_000),
+        10_000.. => WAITS_MS,
+    };
+    DeliveryRules {
+        waits_ms: waits_ms.into(),
+        parallel_max: pick(chance, [2, 8, 64]),
+        backlog_max: pick(chance, [30, 100_000, 100_000]),
     }
 }
 

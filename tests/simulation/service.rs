@@ -5,6 +5,7 @@
 
 mod acts;
 mod arbiter;
+pub(crate) mod post;
 mod resident;
 mod restoring;
 mod stepping;
@@ -16,9 +17,10 @@ use std::sync::Arc;
 
 use engine::action::NewAction;
 use engine::datagram::Datagram;
+use engine::delivery::letter::Sequence;
 use engine::device::queue::{Accepted, CancelRefusal, Cancelled, SubmitRefusal};
 use engine::device::{Device, Rules};
-use engine::ids::{ActionId, DeviceKey, Endpoint};
+use engine::ids::{ActionId, DeviceKey, Endpoint, Shard};
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::profile::Profile;
@@ -29,6 +31,21 @@ use harness::chance::Chance;
 
 pub(crate) use acts::{Act, End, Loss, Occasion, PassedOver, Saves, Whose};
 pub(crate) use arbiter::{Arbiter, Post, Unread, Wanted};
+use post::Post as PostOffice;
+
+/// What is read for a destination.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reading {
+    Rows {
+        shard: Shard,
+        after: Sequence,
+        max: u32,
+    },
+    Dead {
+        after: Option<Sequence>,
+        max: u32,
+    },
+}
 
 /// What a device is told or asked.
 #[derive(Debug)]
@@ -151,6 +168,8 @@ impl Directory {
             Sorted::ToLocation(location, _) => {
                 Whose::Named(self.who_by_prefix.get(&location.device).copied())
             }
+            // A device may be asked to send later.
+            Sorted::ToPeer(sent) if sent.message.code.is_request() => Whose::Nobodys,
             Sorted::ToPeer(_) => Whose::Behind(from),
             Sorted::Answered { .. } | Sorted::Ignored(_) => Whose::Nobodys,
         }
@@ -165,6 +184,8 @@ pub(crate) struct Service {
     arbiters: Vec<Arbiter>,
     /// What is on its way from one arbiter to another, in the order it left.
     mailboxes: BTreeMap<(ArbiterId, ArbiterId), VecDeque<Post>>,
+    /// Where events are delivered.
+    pub(crate) post: PostOffice,
     /// By what the kernel deals datagrams out since the sockets were opened.
     deal: u64,
     run: u64,
@@ -178,6 +199,7 @@ impl Service {
             homes: Homes::among(arbiters),
             arbiters: Vec::new(),
             mailboxes: BTreeMap::new(),
+            post: PostOffice::default(),
             deal: 0,
             run: 0,
         }
@@ -198,6 +220,20 @@ impl Service {
     pub(crate) fn crash(&mut self) {
         self.arbiters.clear();
         self.mailboxes.clear();
+        self.post.clear();
+    }
+
+    /// Has the devices go by these terms, each from its next input on.
+    pub(crate) fn take_terms(&mut self, terms: Arc<Terms>) {
+        for arbiter in &mut self.arbiters {
+            arbiter.terms = Arc::clone(&terms);
+        }
+        self.terms = terms;
+    }
+
+    /// The terms of the customer, as the service knows them.
+    pub(crate) fn terms(&self) -> &Terms {
+        &self.terms
     }
 
     pub(crate) fn run(&self) -> u64 {

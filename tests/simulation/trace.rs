@@ -6,6 +6,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use engine::action::Status;
+use engine::ids::DestinationId;
 use engine::registry::homes::ArbiterId;
 use protocol::coap::message::Message;
 
@@ -113,6 +114,17 @@ pub(crate) enum What {
         who: usize,
         parked: bool,
     },
+    /// Something about a destination.
+    Post {
+        id: DestinationId,
+        does: &'static str,
+    },
+    /// An event reached an endpoint.
+    Tried {
+        id: DestinationId,
+        sequence: u64,
+        how: &'static str,
+    },
     World(&'static str),
 }
 
@@ -212,9 +224,19 @@ impl fmt::Display for What {
                 write!(f, "device {who} is restored at {at} with {pending} pending")
             }
             Self::Fell { who, parked } => write!(f, "device {who} panicked, parked: {parked}"),
+            Self::Post { id, does } => write!(f, "destination {} {does}", place(*id)),
+            Self::Tried { id, sequence, how } => {
+                let id = place(*id);
+                write!(f, "destination {id} is brought {sequence} and {how}")
+            }
             Self::World(what) => f.write_str(what),
         }
     }
+}
+
+/// Which of all destinations one is.
+fn place(id: DestinationId) -> u8 {
+    id.as_bytes()[15]
 }
 
 struct Words<'a>(&'a [u8]);

@@ -33,33 +33,53 @@ impl AttemptKey {
 
     /// Whether a message is an answer to the attempt, as its token or its message id shows.
     pub(crate) fn is_met_by(&self, met: &Met) -> bool {
-        match met {
-            Met::ByToken(token) => *token == self.token,
-            Met::ById(message_id) => *message_id == self.message_id,
+        match met.by {
+            By::Token(token) => token == self.token,
+            By::Id(message_id) => message_id == self.message_id,
         }
     }
 }
 
 /// What a message may be the answer to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Met {
-    ByToken([u8; 9]),
-    ById(u16),
+pub(crate) struct Met {
+    by: By,
+    /// Whether it says that the format was not the right one.
+    pub(crate) format: FormatFound,
+}
+
+/// By what an answer belongs to a request.
+#[derive(Clone, Copy, Debug)]
+enum By {
+    Token([u8; 9]),
+    Id(u16),
+}
+
+/// What an answer says of the format that was asked for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum FormatFound {
+    Fit,
+    Unfit,
 }
 
 impl Met {
     /// What a message may end; one that only says that a request has arrived ends nothing.
     pub(crate) fn by(message: &Message) -> Option<Self> {
         let id = message.message_id.0;
-        match message.kind {
+        let by = match message.kind {
             Kind::Confirmable | Kind::NonConfirmable if message.code.is_response() => {
                 let key = AttemptKey::new(id, message.token.as_bytes());
-                Some(Self::ByToken(key.token))
+                By::Token(key.token)
             }
-            Kind::Acknowledgement if message.code == Code::EMPTY => None,
-            Kind::Acknowledgement | Kind::Reset => Some(Self::ById(id)),
-            Kind::Confirmable | Kind::NonConfirmable => None,
-        }
+            Kind::Acknowledgement if message.code == Code::EMPTY => return None,
+            Kind::Acknowledgement | Kind::Reset => By::Id(id),
+            Kind::Confirmable | Kind::NonConfirmable => return None,
+        };
+        let format = match message.code {
+            Code::NOT_ACCEPTABLE | Code::UNSUPPORTED_CONTENT_FORMAT => FormatFound::Unfit,
+            _ => FormatFound::Fit,
+        };
+        Some(Self { by, format })
     }
 }
 
@@ -96,6 +116,11 @@ impl<'a> Head<'a> {
         self.code >> 5 >= 2
     }
 
+    /// Whether it says in an acknowledgement that something was changed.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.kind == ACKNOWLEDGEMENT && self.code == 2 << 5 | 4
+    }
+
     /// Whether it only says that a message has arrived.
     pub(crate) fn is_empty_acknowledgement(&self) -> bool {
         self.kind == ACKNOWLEDGEMENT && self.code == 0
@@ -118,6 +143,8 @@ pub(crate) enum Purpose {
     Action(ActionId),
     /// Nothing that was saved with it: it is repeated, or asks again for the path.
     Unsaved(Option<Path>),
+    /// Nobody: what is there is to be told.
+    Report,
 }
 
 /// Which requests a step sends, and what for: each attempt is saved before its request.
@@ -132,7 +159,7 @@ pub(crate) fn requests_sent(effects: &Effects) -> Vec<(AttemptKey, Purpose)> {
             Effect::Say(Speech::Send { datagram, .. }) => {
                 let head = Head::of(datagram).filter(Head::is_request);
                 if let Some(head) = head {
-                    let unsaved = || Purpose::Unsaved(path_of(datagram));
+                    let unsaved = || unsaved(datagram);
                     let purpose = saved.take().map_or_else(unsaved, Purpose::Action);
                     sent.push((head.key(), purpose));
                 }
@@ -147,12 +174,17 @@ pub(crate) fn requests_sent(effects: &Effects) -> Vec<(AttemptKey, Purpose)> {
     sent
 }
 
-/// What a request asks for.
-fn path_of(datagram: &[u8]) -> Option<Path> {
+/// What a request is for that is saved with nothing.
+fn unsaved(datagram: &[u8]) -> Purpose {
     let message = Message::decode(datagram).expect("the service speaks well");
+    let is_fetch = message.code == Code::FETCH;
+    let is_read = message.code == Code::GET && message.observe().is_none();
+    if is_fetch || is_read {
+        return Purpose::Report;
+    }
     let segments = message.uri_path();
     let text: String = segments.map(|segment| format!("/{segment}")).collect();
-    text.parse().ok()
+    Purpose::Unsaved(text.parse().ok())
 }
 
 /// Whether a request is saved as it leaves.

@@ -1,11 +1,14 @@
 //! The world: time, and everything that happens in it, one event after the other.
 
 mod calling;
+pub(crate) mod choosing;
 mod devices;
 mod misfortune;
+mod posting;
 mod renaming;
 mod restoring;
 mod routing;
+mod sending;
 mod serving;
 
 use std::process::Command;
@@ -20,11 +23,13 @@ use harness::device::event::Output;
 use crate::callers::Callers;
 use crate::census::Census;
 use crate::disk::Disk;
+use crate::endpoints::Endpoints;
 use crate::event::{Event, Queue};
 use crate::fleet::{self, Fleet};
 use crate::laws::rest::a_healed_world_comes_to_rest;
-use crate::laws::{Breach, Judge, Verdict, homes};
+use crate::laws::{Breach, Judge, Verdict, delivering, homes};
 use crate::nature::{Faults, Nature};
+use crate::service::post::Input;
 use crate::service::{Act, Arbiter, Pressure, Service, Turn};
 use crate::trace::{Trace, What};
 
@@ -48,6 +53,8 @@ pub(crate) struct World {
     pub(crate) service: Service,
     pub(crate) disk: Disk,
     pub(crate) fleet: Fleet,
+    pub(crate) endpoints: Endpoints,
+    destinations_made: u64,
     pub(crate) callers: Callers,
     pub(crate) judge: Judge,
     pub(crate) trace: Trace,
@@ -84,6 +91,8 @@ impl World {
         world.queue.push(world.now_ms, Event::Call);
         world.queue.push(world.now_ms, Event::Misfortune);
         world.queue.push(world.now_ms, Event::Sweep);
+        world.queue.push(world.now_ms, Event::Choice);
+        world.choose_at_first();
         world
     }
 
@@ -108,6 +117,8 @@ impl World {
             service: Service::new(nature.rules.clone(), &profiles, nature.arbiters),
             disk: Disk::new(profiles),
             fleet: Fleet::new(&nature, &mut chance),
+            endpoints: Endpoints::default(),
+            destinations_made: 0,
             callers: Callers::new(nature.devices),
             judge: Judge::new(nature.rules.clone(), nature.arbiters, nature.devices),
             trace: Trace::default(),
@@ -156,6 +167,35 @@ impl World {
             self.add(who);
             self.cure(who);
         }
+        self.endpoints.cure();
+        self.come_to_rest();
+        let (ledgers, durable) = (&self.judge.ledgers, &self.disk.durable);
+        self.check(delivering::what_is_acknowledged_is_delivered(
+            ledgers, durable,
+        ));
+        // Now and then dead letters are left for the next act.
+        if self.chance.below(3) > 0 {
+            self.deliver_all_again();
+        }
+        self.endpoints.relapse();
+        self.crash();
+        (self.mood, self.faults) = before;
+    }
+
+    /// Every destination is told what was set aside for it.
+    pub(crate) fn deliver_all_again(&mut self) {
+        for id in self.service.post.ids() {
+            self.tell_desk_to(id, Input::Restart);
+            self.tell_desk_to(id, Input::Replay);
+        }
+        self.come_to_rest();
+        let (ledgers, durable) = (&self.judge.ledgers, &self.disk.durable);
+        self.check(delivering::what_was_set_aside_is_delivered(
+            ledgers, durable,
+        ));
+    }
+
+    fn come_to_rest(&mut self) {
         let deadline_ms = self.now_ms + self.patience_ms();
         while let Err(breach) = a_healed_world_comes_to_rest(self) {
             if self.now_ms > deadline_ms {
@@ -163,13 +203,12 @@ impl World {
             }
             self.step();
         }
-        self.crash();
-        (self.mood, self.faults) = before;
     }
 
     /// How long a healed world may take: every device was heard within its lifetime.
     fn patience_ms(&self) -> i64 {
-        2 * 1_000 * i64::from(self.nature.lifetime_s.1) + 900_000
+        let waits_ms: i64 = self.nature.delivery.waits_ms.iter().sum();
+        2 * 1_000 * i64::from(self.nature.lifetime_s.1) + 900_000 + waits_ms
     }
 
     fn step(&mut self) {
@@ -192,12 +231,18 @@ impl World {
             .and_then(|()| {
                 let held = service.datagrams_held();
                 self.judge.ways.every_datagram_is_somewhere(held)
-            });
+            })
+            .and_then(|()| delivering::no_destination_delays_another(&self.judge.ledgers, durable));
         self.check(verdict);
     }
 
     fn let_time_pass(&mut self, at_ms: i64) {
         if at_ms > self.now_ms {
+            let is_disk_at_rest =
+                self.disk.full_until_ms.max(self.disk.busy_until_ms) <= self.now_ms;
+            if self.service.is_up() && is_disk_at_rest {
+                self.judge.ledgers.be_calm_for(at_ms - self.now_ms);
+            }
             (self.now_ms, self.events_of_now) = (at_ms, 0);
         }
         self.events_of_now += 1;
@@ -236,6 +281,17 @@ impl World {
                 run,
             } => self.paged(at, first, page, run),
             Event::Committed { run } => self.committed(run),
+            Event::Choice => self.choose(),
+            Event::DeskOpens { id, run } => self.desk_opens(id, run),
+            Event::DeskDue { id, generation } => self.desk_due(id, generation),
+            Event::BoardRead { id, generation } => self.board_read(id, generation),
+            Event::ReadForDesk {
+                id,
+                generation,
+                reading,
+            } => self.read_for_desk(id, generation, reading),
+            Event::Delivers { parcel } => self.delivers(parcel),
+            Event::Delivered { parcel, delivered } => self.delivered(&parcel, delivered),
             Event::Misfortune => self.misfortune(),
             Event::Start => self.start(),
         }

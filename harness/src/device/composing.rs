@@ -45,6 +45,7 @@ impl SimulatedDevice {
                     operation: Operation::Read,
                     message_id: request.message_id,
                     token: request.token,
+                    format: outcome.format,
                     payload: outcome.payload.clone(),
                 });
             }

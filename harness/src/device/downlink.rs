@@ -164,11 +164,13 @@ impl SimulatedDevice {
         if outcome.code.is_success() {
             self.set_off(now_ms, answered_after_ms, asked);
             outcome.observe = self.observe(asked, &outcome);
-            let payload = match operation {
+            let (format, payload) = match operation {
                 Operation::Read | Operation::Observe | Operation::CancelObservation => {
-                    &outcome.payload
+                    (outcome.format, &outcome.payload)
                 }
-                Operation::Write | Operation::Execute => &request.payload,
+                Operation::Write | Operation::Execute => {
+                    (request.content_format(), &request.payload)
+                }
             };
             self.performed.add(Performed {
                 number: self.performed.count(),
@@ -176,6 +178,7 @@ impl SimulatedDevice {
                 operation,
                 message_id: request.message_id,
                 token: request.token,
+                format,
                 payload: payload.clone(),
             });
         }

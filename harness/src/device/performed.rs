@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use protocol::coap::content::ContentFormat;
 use protocol::coap::message::MessageId;
 use protocol::coap::token::Token;
 use protocol::lwm2m::path::Path;
@@ -25,6 +26,8 @@ pub struct Performed {
     pub message_id: MessageId,
     /// The request that asked for it.
     pub token: Token,
+    /// The format of that, where it is said.
+    pub format: Option<ContentFormat>,
     /// What was read, written, or given to execute.
     pub payload: Vec<u8>,
 }

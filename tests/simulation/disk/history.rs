@@ -4,9 +4,20 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use engine::event::{Cause, Event, Happening, Lifecycle, Telemetry};
 use engine::ids::ActionId;
+use engine::moment::Timestamp;
+use protocol::coap::content::ContentFormat;
+use protocol::lwm2m::model;
 use protocol::lwm2m::path::Path;
-use protocol::lwm2m::payload::{Reading, text, tlv};
+use protocol::lwm2m::payload::{self, Measured, Reading, Sample, text, tlv};
 use protocol::lwm2m::value::Value;
+use protocol::lwm2m::version::EnablerVersion;
+
+/// The formats in which plain devices say things.
+const PLAIN: [ContentFormat; 3] = [
+    ContentFormat::TEXT,
+    ContentFormat::OCTET_STREAM,
+    ContentFormat::LWM2M_TLV,
+];
 
 /// The history of a device, as far as laws ask for it.
 #[derive(Default)]
@@ -14,6 +25,8 @@ pub(crate) struct History {
     /// What was told of a path, in the bytes in which devices say it.
     told: HashMap<Path, HashSet<Vec<u8>>>,
     last: BTreeMap<Path, Value>,
+    /// How often a value was sent of a path, and as of when it was measured.
+    sent: HashMap<(Path, Box<str>), Vec<Option<Timestamp>>>,
     /// How it came or went last.
     lifecycle: Option<Lifecycle>,
 }
@@ -24,6 +37,18 @@ impl History {
         self.told
             .get(&path)
             .is_some_and(|told| told.contains(payload))
+    }
+
+    /// How often a sample was told that was sent, as measured when it was.
+    pub(crate) fn times_sent(&self, sample: &Sample) -> usize {
+        let told = self.sent.get(&(sample.path, sample.value.to_text().into()));
+        let is_it = |at: &&Option<Timestamp>| match (sample.measured, at) {
+            (None, at) => at.is_none(),
+            (Some(Measured::Absolute(ms)), Some(at)) => at.as_ms() == ms,
+            (Some(Measured::Relative(_)), at) => at.is_some(),
+            (Some(Measured::Absolute(_)), None) => false,
+        };
+        told.map_or(0, |told| told.iter().filter(is_it).count())
     }
 
     /// The last value known at or below a path.
@@ -54,6 +79,12 @@ impl History {
                 self.tell_of(path, &telemetry.values);
             }
             Cause::Send | Cause::PassiveReport => {
+                for (path, value) in &telemetry.values {
+                    let said = self.sent.entry((*path, value.to_text().into()));
+                    if telemetry.cause == Cause::Send {
+                        said.or_default().push(telemetry.measured_at);
+                    }
+                }
                 for value in &telemetry.values {
                     self.tell_of(value.0, std::slice::from_ref(value));
                 }
@@ -66,6 +97,25 @@ impl History {
         let payload = payload_of(path, values);
         self.told.entry(path).or_default().insert(payload);
     }
+}
+
+/// What a device says in a format, in the bytes in which plain devices say it.
+pub(crate) fn plain(format: Option<ContentFormat>, path: Path, said: &[u8]) -> Vec<u8> {
+    let is_plain = format.is_none_or(|format| PLAIN.contains(&format));
+    if is_plain {
+        return said.to_vec();
+    }
+    let type_of = |path: Path| {
+        let object = path.object_id();
+        let version = model::default_version(object, EnablerVersion::V1_2);
+        model::resource(object, version, path.resource_id()?)?.data_type()
+    };
+    // What was said of several paths at once is no answer to anybody who asked for one.
+    let Ok(values) = payload::decode(format, path, said, type_of) else {
+        return said.to_vec();
+    };
+    let values: Vec<(Path, Value)> = values.into_iter().collect();
+    payload_of(path, &values)
 }
 
 /// How a device says these values of a path.

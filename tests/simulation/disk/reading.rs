@@ -8,9 +8,12 @@ use engine::change::Counter;
 use engine::device::record::{DeviceRecord, Restored};
 use engine::ids::{ActionId, DeviceKey};
 use engine::profile::Profile;
+use engine::setting::{Setting, SettingName, SettingState};
+use engine::terms::Chosen;
 
 use super::Durable;
 use super::history::History;
+use super::outbox::Outbox;
 
 /// Live devices of a page: few, so that there are several pages.
 const PAGE_MAX: usize = 2;
@@ -91,6 +94,37 @@ impl Durable {
 
     pub(crate) fn devices(&self) -> usize {
         self.profiles.len()
+    }
+
+    /// What waits to be delivered, and to whom.
+    pub(crate) fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+
+    /// Whether devices are read unasked.
+    pub(crate) fn reporting(&self) -> SettingState {
+        self.reporting
+    }
+
+    /// What the customer chose.
+    pub(crate) fn chosen(&self) -> Chosen {
+        let customer = self.profiles[0].customer.clone();
+        let setting = Setting {
+            customer: customer.clone(),
+            name: SettingName::Lwm2mPassiveReporting,
+            state: self.reporting,
+        };
+        Chosen {
+            settings: vec![setting],
+            definitions: Vec::new(),
+            destinations: self.outbox.chosen(&customer),
+            customer,
+        }
+    }
+
+    /// Whose key it is.
+    pub(crate) fn who(&self, key: DeviceKey) -> usize {
+        self.who_by_key[&key]
     }
 
     /// What a device said.

@@ -41,6 +41,7 @@ impl Durable {
         self.first_contacts[who] = 0;
         self.failures_logged[who] = 0;
         self.histories[who] = History::default();
+        self.outbox.forget(who);
     }
 
     /// Removes final requests made before, some at a time.
@@ -60,6 +61,7 @@ impl Durable {
             let action = self.actions[swept.who].remove(&swept.action);
             self.count_out(&action.expect("it was found a moment ago"));
         }
+        self.outbox.sweep();
         all
     }
 

@@ -6,12 +6,13 @@ use engine::action::{Action, Operation, Request, Status};
 use engine::device::record::{Observation, ObservationState};
 use engine::event::Lifecycle;
 use engine::peer::Peer;
+use protocol::coap::content::ContentFormat;
 use protocol::coap::message::{Kind, Message};
 use protocol::coap::observe::Newest;
 use protocol::lwm2m::path::Path;
 
 use super::{Judge, Verdict, hold};
-use crate::disk::{Done, Durable};
+use crate::disk::{Done, Durable, plain};
 use crate::wire::{AttemptKey, Head};
 
 /// What devices said of what is observed.
@@ -28,7 +29,15 @@ pub(crate) struct Tellings {
 /// One thing that was said of what is observed.
 struct Said {
     sequence: u32,
+    format: Option<ContentFormat>,
     payload: Vec<u8>,
+}
+
+impl Said {
+    /// What was said of a path, in the bytes in which plain devices say it.
+    fn of(&self, path: Path) -> Vec<u8> {
+        plain(self.format, path, &self.payload)
+    }
 }
 
 /// Which of the things that were said.
@@ -58,6 +67,7 @@ impl Tellings {
         }
         said.push(Said {
             sequence,
+            format: message.content_format(),
             payload: message.payload,
         });
         if message.kind == Kind::Confirmable {
@@ -71,9 +81,9 @@ impl Tellings {
     }
 
     /// Whether anybody said this of what is observed under the token of an attempt.
-    pub(super) fn has_said(&self, attempt: &AttemptKey, payload: &[u8]) -> bool {
+    pub(super) fn has_said(&self, attempt: &AttemptKey, path: Path, payload: &[u8]) -> bool {
         let said = self.said.get(attempt.token());
-        said.is_some_and(|said| said.iter().any(|said| said.payload == payload))
+        said.is_some_and(|said| said.iter().any(|said| said.of(path) == payload))
     }
 
     /// Whether the device was heard since it was last asked again for this; it is asked now.
@@ -121,7 +131,7 @@ fn is_told_or_overtaken(
     let of_sequence = |sequence| Newest::new(sequence, 0);
     let stands_for_it = |other: &&Said| {
         let is_older = of_sequence(other.sequence).is_outdated_by(&of_sequence(sequence));
-        !is_older && history.has_told(path, &other.payload)
+        !is_older && history.has_told(path, &other.of(path))
     };
     said.iter().any(|said| stands_for_it(&said)) && history.last_in(path).is_some()
 }

@@ -15,10 +15,11 @@ pub(super) fn a_success_is_what_the_device_did(judge: &Judge, action: &Action) -
     }
     let known = judge.known.get(&action.id);
     let sent = known.map(|known| &known.sent[..]).unwrap_or_default();
+    let otherwise = known.map(|known| &known.otherwise[..]).unwrap_or_default();
     let devices = 0..judge.open.len();
     let done = devices.flat_map(|who| {
-        sent.iter()
-            .filter_map(move |attempt| judge.deeds.get(&(who, *attempt)))
+        let all = sent.iter().chain(otherwise);
+        all.filter_map(move |attempt| judge.deeds.get(&(who, *attempt)))
     });
     let payloads: Vec<&[u8]> = done
         .flat_map(|done| &done.payloads)
@@ -28,8 +29,8 @@ pub(super) fn a_success_is_what_the_device_did(judge: &Judge, action: &Action) -
     let shown = shown_of(action, request.path);
     let has_shown = |shown: &Vec<u8>| payloads.contains(&shown.as_slice());
     let was_notified = |shown: &Vec<u8>| {
-        let mut sent = sent.iter();
-        sent.any(|attempt| judge.tellings.has_said(attempt, shown))
+        let mut sent = sent.iter().chain(otherwise);
+        sent.any(|attempt| judge.tellings.has_said(attempt, request.path, shown))
     };
     let is_true = match request.operation {
         Operation::Read => shown.as_ref().is_some_and(has_shown),

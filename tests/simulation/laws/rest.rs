@@ -1,5 +1,6 @@
 //! The law of a healed world: everything comes to rest.
 
+use engine::delivery::destination::Replay;
 use engine::device::record::ObservationState;
 use engine::location::Location;
 
@@ -41,6 +42,30 @@ pub(crate) fn a_healed_world_comes_to_rest(world: &World) -> Verdict {
             format!("device {who} is to be asked again for {owed:?}")
         })?;
         is_registered(world, who)?;
+    }
+    nothing_waits_to_be_delivered(world)
+}
+
+fn nothing_waits_to_be_delivered(world: &World) -> Verdict {
+    let law = "a_healed_world_comes_to_rest";
+    let outbox = world.disk.durable.outbox();
+    for kept in outbox.destinations() {
+        let id = kept.destination.id;
+        let clerk = world.service.post.clerk(id);
+        hold(law, clerk.is_some_and(|clerk| clerk.is_at_rest()), || {
+            format!("destination {id} is busy")
+        })?;
+        let waiting = outbox.backlog(id);
+        let shards = outbox.shards_waiting(id);
+        let is_done = waiting == 0 && shards.is_empty() && kept.held.is_empty();
+        hold(law, is_done, || {
+            let held = kept.held.len();
+            format!("for destination {id} {waiting} wait, in {shards:?}, {held} of them again")
+        })?;
+        let replay = kept.destination.replay;
+        hold(law, replay == Replay::None, || {
+            format!("destination {id} is told again what it did not take")
+        })?;
     }
     Ok(())
 }

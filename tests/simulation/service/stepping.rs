@@ -4,6 +4,8 @@
 //! inputs wait with it, other devices do not. If the step was not saved, the device says nothing
 //! and is brought back from the disk.
 
+use std::sync::Arc;
+
 use engine::change::Owner;
 use engine::effect::{Effects, Speech};
 use engine::peer::Peer;
@@ -26,6 +28,9 @@ impl Arbiter {
             let end = End::Handled { who };
             let number = heard.number;
             turn.acts.push(Act::Ended { number, end });
+        }
+        if !Arc::ptr_eq(live.device.terms(), &self.terms) {
+            live.device.take_terms(Arc::clone(&self.terms));
         }
         let mut m = turn.moment();
         let mut out = Effects::new();

@@ -4,6 +4,7 @@ use engine::peer::Peer;
 use harness::chance::Chance;
 use harness::device::SimulatedDevice;
 use harness::device::event::{Event as News, Output};
+use harness::device::performed::Performed;
 use harness::device::resource::Answer;
 use protocol::coap::code::Code;
 use protocol::coap::message::{Kind, Message, MessageId};
@@ -91,7 +92,11 @@ impl World {
             return;
         }
         let fresh = member.machine.performed().rev();
-        for performed in fresh.take_while(|performed| performed.number >= seen) {
+        let fresh = fresh.take_while(|performed| performed.number >= seen);
+        let mut fresh: Vec<&Performed> = fresh.collect();
+        // Asked for several things at once, a device does each of them for one request.
+        fresh.dedup_by_key(|performed| (performed.message_id, performed.token));
+        for performed in fresh {
             let verdict = self.judge.performed(who, boot, performed);
             if let Err(breach) = verdict {
                 self.fail(&breach);
@@ -120,6 +125,8 @@ impl World {
         });
         let from = self.fleet.member(who).address;
         self.judge.tellings.hear(from, &datagram);
+        let samples = &self.fleet.member(who).sends;
+        self.judge.sendings.hear(from, &datagram, samples);
         self.travel(|| Event::ReachesService {
             from,
             datagram: datagram.clone(),
@@ -141,7 +148,8 @@ impl World {
     }
 
     pub(super) fn indulge(&mut self, who: usize) {
-        match self.chance.below(100) {
+        match self.chance.below(115) {
+            100.. => self.send_something(who),
             0..25 => self.does(who, "updates", SimulatedDevice::update),
             25..35 => self.roam(who),
             35..39 => self.does(who, "is rebooted", SimulatedDevice::reboot),

@@ -48,7 +48,7 @@ impl World {
         }
         while let Some(batch) = self.disk.next_batch() {
             self.census.forgotten += 1;
-            self.judge.forgotten(batch.step);
+            self.judge.forgotten(batch.author.step());
         }
         self.disk.busy_until_ms = self.now_ms;
         let verdict = self.judge.crashed(&self.disk.durable);

@@ -22,6 +22,8 @@ impl World {
         }
         self.note(What::World("the service starts"));
         self.service.start(self.chance.number());
+        self.take_terms();
+        self.open_desks();
         for at in self.service.homes().arbiters() {
             self.serve(at, |arbiter, turn| arbiter.restore_all(turn));
         }

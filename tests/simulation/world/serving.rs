@@ -5,7 +5,7 @@ use engine::peer::Peer;
 use engine::registry::homes::ArbiterId;
 
 use super::{Mood, World};
-use crate::disk::{Moved, Waiting};
+use crate::disk::{Author, Done, Moved, Waiting, Wish};
 use crate::event::Event;
 use crate::laws::{Breach, Decision, Departure};
 use crate::service::{Act, Input, Question, Receipt, Reply};
@@ -27,36 +27,67 @@ impl World {
             .disk
             .next_batch()
             .expect("a batch waits for its commit");
-        let (at, who, step) = (batch.at, batch.who, batch.step);
-        let receipt = self.write(batch);
-        self.serve(at, |arbiter, turn| {
-            arbiter.receive(who, step, receipt, turn)
-        });
+        let (author, receipt) = self.write(batch);
+        match author {
+            Author::Device { at, who, step } => self.serve(at, |arbiter, turn| {
+                arbiter.receive(who, step, receipt, turn)
+            }),
+            Author::Forwarder {
+                id,
+                generation,
+                step,
+            } => self.desk_hears((id, generation, step), receipt),
+            Author::Customer(wish) => self.wish_done(&wish, receipt),
+        }
     }
 
     /// Does a batch, unless there was no room for it.
-    pub(super) fn write(&mut self, waiting: Waiting) -> Receipt {
+    pub(super) fn write(&mut self, waiting: Waiting) -> (Author, Receipt) {
         let Waiting {
-            at: _,
-            who,
-            step,
+            author,
             batch,
             fits,
         } = waiting;
         if !fits {
             self.census.unsaved += 1;
-            self.note(What::Unsaved { who, step });
-            self.judge.forgotten(step);
-            self.judge.machine_is_gone(who);
-            return Receipt::Unsaved;
+            self.judge.forgotten(author.step());
+            if let Author::Device { who, step, .. } = author {
+                self.note(What::Unsaved { who, step });
+                self.judge.machine_is_gone(who);
+            }
+            return (author, Receipt::Unsaved);
         }
+        let verdict = self.judge.will_write(&batch, &self.disk.durable);
+        self.check(verdict);
         let done = match self.disk.durable.apply(batch) {
             Ok(done) => done,
             Err(refused) => self.fail(&Breach {
                 law: "an_owner_never_conflicts_with_itself",
-                what: format!("step {step} of device {who}: {}", refused.0),
+                what: format!("{author:?}: {}", refused.0),
             }),
         };
+        match author {
+            Author::Device { who, step, .. } => self.step_is_durable(who, step, &done),
+            Author::Forwarder { id, step, .. } => {
+                self.judge.forgotten(Some(step));
+                self.note(What::Post {
+                    id,
+                    does: "is kept",
+                });
+            }
+            Author::Customer(Wish::Create(id, manner)) => self.judge.ledgers.created(id, manner),
+            Author::Customer(Wish::Remove(id)) => self.judge.ledgers.removed(id),
+            Author::Customer(Wish::Switch) => {}
+        }
+        for waiting in &done.numbered {
+            self.judge.ledgers.numbered(waiting, &self.disk.durable);
+            self.note_on_boards(waiting.shard());
+        }
+        (author, Receipt::Durable)
+    }
+
+    /// A step of a device is durable.
+    fn step_is_durable(&mut self, who: usize, step: u64, done: &Done) {
         self.note(What::Durable { who, step });
         for moved in &done.moved {
             self.see_moved(moved);
@@ -71,9 +102,8 @@ impl World {
         self.census.observations_lost += done.lost.len() as u64;
         let verdict = self
             .judge
-            .became_durable(self.now_ms, step, who, &done, durable);
+            .became_durable(self.now_ms, step, who, done, durable);
         self.check(verdict);
-        Receipt::Durable
     }
 
     fn see_moved(&mut self, moved: &Moved) {
@@ -123,6 +153,7 @@ impl World {
                     meets,
                     step,
                     saves,
+                    reporting: self.service.terms().passive_reporting,
                     sends,
                 };
                 let verdict = self.judge.decided(decision, &self.disk.durable);
@@ -160,15 +191,19 @@ impl World {
     }
 
     fn commit(&mut self, at: ArbiterId, who: usize, step: u64, batch: Batch) {
+        self.note(What::Commits { who, step });
+        self.commit_as(Author::Device { at, who, step }, batch);
+    }
+
+    /// Puts a batch behind the others.
+    pub(super) fn commit_as(&mut self, author: Author, batch: Batch) {
         let slow_ms = match self.chance.hits(self.faults.slow_commit_percent) {
             true => i64::from(self.chance.below(8_000)),
             false => i64::from(1 + self.chance.below(5)),
         };
         let fits = self.now_ms >= self.disk.full_until_ms;
         self.disk.take_in(Waiting {
-            at,
-            who,
-            step,
+            author,
             batch,
             fits,
         });
@@ -176,7 +211,6 @@ impl World {
         let run = self.service.run();
         self.queue
             .push(self.disk.busy_until_ms, Event::Committed { run });
-        self.note(What::Commits { who, step });
     }
 
     fn send(&mut self, step: Option<u64>, who: Option<usize>, to: Peer, datagram: Vec<u8>) {

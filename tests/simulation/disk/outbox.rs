@@ -1,0 +1,196 @@
+//! What waits to be delivered, and how far each destination has come with it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use engine::delivery::destination::Destination;
+use engine::delivery::letter::{DeadLetter, Held, Progress, Sequence, Standing, Waiting};
+use engine::event::Event;
+use engine::ids::{CustomerId, DestinationId, EventId, Shard};
+
+/// Rows that one sweep removes at most: few, so that there are several sweeps.
+const SWEEP_MAX: usize = 50;
+
+/// What is kept for deliveries.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    newest: u64,
+    /// How many events were ever given a number.
+    numbered: i64,
+    waiting: BTreeMap<Shard, BTreeMap<Sequence, Waiting>>,
+    destinations: BTreeMap<DestinationId, Kept>,
+    removed: BTreeSet<DestinationId>,
+    /// Which device said what is kept.
+    said_by: HashMap<EventId, usize>,
+}
+
+/// What is kept of a destination.
+pub(crate) struct Kept {
+    pub(crate) destination: Destination,
+    pub(crate) since: Sequence,
+    pub(crate) reached: BTreeMap<Shard, Sequence>,
+    pub(crate) held: BTreeMap<Sequence, Held>,
+    pub(crate) dead: BTreeMap<Sequence, DeadLetter>,
+    passed: i64,
+    /// How many events had a number when it was made.
+    numbered_before: i64,
+}
+
+impl Outbox {
+    /// Keeps an event; it waits under the next number if anybody is told of it.
+    pub(super) fn append(&mut self, who: usize, event: &Event) -> Option<Waiting> {
+        self.said_by.insert(event.id, who);
+        if self.destinations.is_empty() {
+            return None;
+        }
+        // Some numbers are nobody's.
+        self.newest += 1 + u64::from(event.id.as_bytes()[15] % 3);
+        self.numbered += 1;
+        let waiting = Waiting {
+            sequence: Sequence(self.newest),
+            device: event.device,
+            event: event.id,
+            event_type: event.happening.event_type(),
+        };
+        let shard = self.waiting.entry(waiting.shard()).or_default();
+        shard.insert(waiting.sequence, waiting);
+        Some(waiting)
+    }
+
+    /// Forgets what a device said, which was removed; what waits of it is not there any more.
+    pub(super) fn forget(&mut self, who: usize) {
+        self.said_by.retain(|_, by| *by != who);
+    }
+
+    /// Puts a destination. A new one begins behind every event there is; one that was removed does
+    /// not come back.
+    pub(super) fn put(&mut self, destination: Destination) {
+        let id = destination.id;
+        if let Some(kept) = self.destinations.get_mut(&id) {
+            kept.destination = destination;
+        } else if !self.removed.contains(&id) {
+            let kept = Kept {
+                destination,
+                since: Sequence(self.newest),
+                reached: BTreeMap::new(),
+                held: BTreeMap::new(),
+                dead: BTreeMap::new(),
+                passed: 0,
+                numbered_before: self.numbered,
+            };
+            self.destinations.insert(id, kept);
+        }
+    }
+
+    pub(super) fn remove(&mut self, id: DestinationId) {
+        self.destinations.remove(&id);
+        self.removed.insert(id);
+    }
+
+    /// Takes a step of a destination. One of a destination that was removed leaves nothing.
+    pub(super) fn advance(&mut self, progress: Progress) {
+        let Some(kept) = self.destinations.get_mut(&progress.destination) else {
+            return;
+        };
+        for (shard, sequence) in progress.reached {
+            let reached = kept.reached.entry(shard).or_default();
+            *reached = sequence.max(*reached);
+        }
+        for sequence in progress.released {
+            kept.held.remove(&sequence);
+        }
+        for held in progress.held {
+            kept.held.insert(held.waiting.sequence, held);
+        }
+        for sequence in progress.revived {
+            kept.dead.remove(&sequence);
+        }
+        for letter in progress.buried {
+            kept.dead.insert(letter.waiting.sequence, letter);
+        }
+        kept.passed += progress.passed;
+    }
+
+    /// Removes rows that every destination is past, some at a time.
+    pub(super) fn sweep(&mut self) {
+        let mut left = SWEEP_MAX;
+        for (shard, rows) in &mut self.waiting {
+            let places = self.destinations.values().map(|kept| kept.place_in(*shard));
+            let past = places.min().unwrap_or(Sequence(u64::MAX));
+            while left > 0
+                && let Some(first) = rows.first_entry()
+                && *first.key() <= past
+            {
+                first.remove();
+                left -= 1;
+            }
+        }
+        self.waiting.retain(|_, rows| !rows.is_empty());
+    }
+
+    pub(crate) fn destinations(&self) -> impl Iterator<Item = &Kept> {
+        self.destinations.values()
+    }
+
+    pub(crate) fn destination(&self, id: DestinationId) -> Option<&Kept> {
+        self.destinations.get(&id)
+    }
+
+    /// What waits in a shard behind a number.
+    pub(crate) fn waiting(&self, shard: Shard, after: Sequence) -> impl Iterator<Item = &Waiting> {
+        let rows = self.waiting.get(&shard).into_iter().flatten();
+        rows.map(|(_, row)| row)
+            .filter(move |row| row.sequence > after)
+    }
+
+    /// The shards in which something waits for a destination, exceptions apart.
+    pub(crate) fn shards_waiting(&self, id: DestinationId) -> Vec<Shard> {
+        let Some(kept) = self.destinations.get(&id) else {
+            return Vec::new();
+        };
+        let shards = self.waiting.keys().copied();
+        shards
+            .filter(|shard| self.waiting(*shard, kept.place_in(*shard)).next().is_some())
+            .collect()
+    }
+
+    /// How many events a destination is not done with.
+    pub(crate) fn backlog(&self, id: DestinationId) -> u64 {
+        let left = |kept: &Kept| self.numbered - kept.numbered_before - kept.passed;
+        let left = self.destinations.get(&id).map_or(0, left);
+        u64::try_from(left).expect("nothing is passed twice")
+    }
+
+    /// Which device said it, while it is kept.
+    pub(crate) fn said_by(&self, event: EventId) -> Option<usize> {
+        self.said_by.get(&event).copied()
+    }
+
+    /// The customers' choices of where to be told.
+    pub(super) fn chosen(&self, customer: &CustomerId) -> Vec<Destination> {
+        let all = self.destinations.values().map(|kept| &kept.destination);
+        let own = all.filter(|destination| destination.customer == *customer);
+        own.cloned().collect()
+    }
+}
+
+impl Kept {
+    /// Up to where it is done with a shard.
+    pub(crate) fn place_in(&self, shard: Shard) -> Sequence {
+        self.reached.get(&shard).copied().unwrap_or(self.since)
+    }
+
+    pub(crate) fn standing(&self) -> Standing {
+        Standing {
+            since: self.since,
+            reached: self.reached.clone().into_iter().collect(),
+            held: self.held.values().copied().collect(),
+        }
+    }
+
+    /// Its dead letters behind a number.
+    pub(crate) fn dead_behind(&self, after: Option<Sequence>, max: u32) -> Vec<DeadLetter> {
+        let dead = self.dead.values();
+        let behind = dead.filter(|letter| Some(letter.waiting.sequence) > after);
+        behind.take(max as usize).cloned().collect()
+    }
+}

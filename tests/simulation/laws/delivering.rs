@@ -1,0 +1,223 @@
+//! Laws about what customers are told: all of it, in order, and nobody because of another late.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use engine::delivery::letter::{Progress, Sequence, Waiting};
+use engine::ids::{DestinationId, DeviceKey};
+
+use super::{Verdict, hold};
+use crate::disk::{Durable, Kept};
+use crate::endpoints::Manner;
+
+/// How long a destination that takes everything at once may be without an event that is durable,
+/// in time in which the service is up and the disk is at rest.
+pub(crate) const DELAY_MAX_MS: i64 = 300_000;
+
+/// What destinations were told, as far as the laws ask for it.
+#[derive(Default)]
+pub(crate) struct Ledgers {
+    by_destination: BTreeMap<DestinationId, Ledger>,
+    /// Time in which nothing outside kept events from being delivered.
+    calm_ms: i64,
+}
+
+/// What a destination is to have and does not.
+struct Ledger {
+    /// Its manners for as long as it is not cured of them.
+    manner: Manner,
+    owed: BTreeMap<Sequence, Owed>,
+    by_device: BTreeMap<DeviceKey, BTreeSet<Sequence>>,
+}
+
+/// An event that a destination wants and was not told.
+struct Owed {
+    waiting: Waiting,
+    /// How much calm there had been when it became durable.
+    since_ms: i64,
+}
+
+impl Ledgers {
+    /// A destination is there from now on.
+    pub(crate) fn created(&mut self, id: DestinationId, manner: Manner) {
+        let ledger = Ledger {
+            manner,
+            owed: BTreeMap::new(),
+            by_device: BTreeMap::new(),
+        };
+        self.by_destination.entry(id).or_insert(ledger);
+    }
+
+    pub(crate) fn removed(&mut self, id: DestinationId) {
+        self.by_destination.remove(&id);
+    }
+
+    /// So much time passed in which the service was up and the disk at rest.
+    pub(crate) fn be_calm_for(&mut self, ms: i64) {
+        self.calm_ms += ms;
+    }
+
+    /// An event is durable and has a number: whoever wants it is owed it.
+    pub(crate) fn numbered(&mut self, waiting: &Waiting, durable: &Durable) {
+        for kept in durable.outbox().destinations() {
+            let ledger = self.by_destination.get_mut(&kept.destination.id);
+            let wants = kept.destination.wants.has(waiting.event_type);
+            let ledger = ledger.expect("a destination on the disk has a ledger");
+            if wants {
+                let since_ms = self.calm_ms;
+                let waiting = *waiting;
+                ledger
+                    .owed
+                    .insert(waiting.sequence, Owed { waiting, since_ms });
+                let of_device = ledger.by_device.entry(waiting.device).or_default();
+                of_device.insert(waiting.sequence);
+            }
+        }
+    }
+
+    /// A destination is to be told after all what was set aside for it.
+    pub(crate) fn revived(&mut self, progress: &Progress) {
+        let calm_ms = self.calm_ms;
+        let Some(ledger) = self.by_destination.get_mut(&progress.destination) else {
+            return;
+        };
+        for sequence in &progress.revived {
+            let owed = ledger.owed.get_mut(sequence);
+            owed.into_iter().for_each(|owed| owed.since_ms = calm_ms);
+        }
+    }
+
+    /// A destination was told an event, and whoever told it knows; or there is nothing left to
+    /// tell.
+    pub(crate) fn settled(&mut self, id: DestinationId, sequence: Sequence) {
+        let Some(ledger) = self.by_destination.get_mut(&id) else {
+            return;
+        };
+        let Some(owed) = ledger.owed.remove(&sequence) else {
+            return;
+        };
+        let device = owed.waiting.device;
+        if let Some(of_device) = ledger.by_device.get_mut(&device) {
+            of_device.remove(&sequence);
+        }
+    }
+}
+
+/// A destination moves past an event only when it was told it, or has a dead letter or an exception
+/// of it; and drops an exception only for one of the other two.
+pub(crate) fn what_is_passed_is_settled(
+    ledgers: &Ledgers,
+    progress: &Progress,
+    durable: &Durable,
+) -> Verdict {
+    let law = "what_is_acknowledged_is_delivered";
+    let ledger = ledgers.by_destination.get(&progress.destination);
+    let kept = durable.outbox().destination(progress.destination);
+    let (Some(ledger), Some(kept)) = (ledger, kept) else {
+        return Ok(());
+    };
+    let becomes_dead = |sequence: &Sequence| {
+        let mut buried = progress.buried.iter();
+        let was_dead = kept.dead.contains_key(sequence) && !progress.revived.contains(sequence);
+        was_dead || buried.any(|letter| letter.waiting.sequence == *sequence)
+    };
+    let becomes_held = |sequence: &Sequence| {
+        let mut held = progress.held.iter();
+        let was_held = kept.held.contains_key(sequence) && !progress.released.contains(sequence);
+        was_held || held.any(|held| held.waiting.sequence == *sequence)
+    };
+    let is_lost = |sequence: &Sequence| {
+        let is_owed = ledger.owed.contains_key(sequence);
+        is_owed && !becomes_dead(sequence) && !becomes_held(sequence)
+    };
+    for (shard, reached) in &progress.reached {
+        let rows = durable.outbox().waiting(*shard, kept.place_in(*shard));
+        let mut passed = rows.map(|row| row.sequence).filter(|row| row <= reached);
+        let lost = passed.find(is_lost);
+        hold(law, lost.is_none(), || {
+            format!("{lost:?} is passed and was not told: {progress:?}")
+        })?;
+    }
+    let mut dropped = progress.released.iter().chain(&progress.revived);
+    let lost = dropped.find(|sequence| is_lost(sequence));
+    hold(law, lost.is_none(), || {
+        format!("{lost:?} is dropped and was not told: {progress:?}")
+    })
+}
+
+/// Once everything is at rest each destination was told what it wants, or has a dead letter of it.
+pub(crate) fn what_is_acknowledged_is_delivered(ledgers: &Ledgers, durable: &Durable) -> Verdict {
+    let mut owed = all_owed(ledgers, durable);
+    let lost = owed.find(|(kept, owed)| !kept.dead.contains_key(&owed.waiting.sequence));
+    let lost = lost.map(|(kept, owed)| (kept.destination.id, owed.waiting));
+    hold("what_is_acknowledged_is_delivered", lost.is_none(), || {
+        format!("nobody was told and nothing is kept of {lost:?}")
+    })
+}
+
+/// Once dead letters were delivered again, each destination was told everything.
+pub(crate) fn what_was_set_aside_is_delivered(ledgers: &Ledgers, durable: &Durable) -> Verdict {
+    let mut owed = all_owed(ledgers, durable);
+    let lost = owed.next();
+    let lost = lost.map(|(kept, owed)| (kept.destination.id, owed.waiting));
+    hold("what_is_acknowledged_is_delivered", lost.is_none(), || {
+        format!("after a replay nobody was told {lost:?}")
+    })
+}
+
+fn all_owed<'a>(
+    ledgers: &'a Ledgers,
+    durable: &'a Durable,
+) -> impl Iterator<Item = (&'a Kept, &'a Owed)> {
+    let destinations = durable.outbox().destinations();
+    destinations.flat_map(|kept| {
+        let ledger = ledgers.by_destination.get(&kept.destination.id);
+        let owed = ledger.into_iter().flat_map(|ledger| ledger.owed.values());
+        owed.map(move |owed| (kept, owed))
+    })
+}
+
+/// What is tried of a device is the oldest of it that a destination was not told, dead letters
+/// apart.
+pub(crate) fn events_of_a_device_keep_their_order(
+    ledgers: &Ledgers,
+    id: DestinationId,
+    waiting: &Waiting,
+    durable: &Durable,
+) -> Verdict {
+    let ledger = ledgers.by_destination.get(&id);
+    let kept = durable.outbox().destination(id);
+    let (Some(ledger), Some(kept)) = (ledger, kept) else {
+        return Ok(());
+    };
+    let of_device = ledger.by_device.get(&waiting.device);
+    let mut before = of_device
+        .into_iter()
+        .flat_map(|of_device| of_device.range(..waiting.sequence));
+    let left_out = before.find(|sequence| !kept.dead.contains_key(sequence));
+    hold(
+        "events_of_a_device_keep_their_order",
+        left_out.is_none(),
+        || format!("{waiting:?} is tried before {left_out:?}"),
+    )
+}
+
+/// What a destination takes at once it has soon, whatever other destinations and devices do.
+pub(crate) fn no_destination_delays_another(ledgers: &Ledgers, durable: &Durable) -> Verdict {
+    for (id, ledger) in &ledgers.by_destination {
+        let Some(kept) = durable.outbox().destination(*id) else {
+            continue;
+        };
+        let is_late = |owed: &&Owed| ledgers.calm_ms - owed.since_ms > DELAY_MAX_MS;
+        let takes = |owed: &&Owed| {
+            let who = durable.who(owed.waiting.device);
+            ledger.manner.always_takes(who) && !kept.dead.contains_key(&owed.waiting.sequence)
+        };
+        let mut late = ledger.owed.values().take_while(is_late);
+        let late = late.find(takes).map(|owed| owed.waiting);
+        hold("no_destination_delays_another", late.is_none(), || {
+            let (manner, state) = (ledger.manner, kept.destination.state);
+            format!("{id} is {manner:?} and {state:?}, and waits for {late:?}")
+        })?;
+    }
+    Ok(())
+}

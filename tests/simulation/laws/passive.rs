@@ -1,0 +1,76 @@
+//! Laws about what is read of devices without anybody having asked for it.
+
+use engine::action::Status;
+use engine::setting::SettingState;
+use protocol::coap::code::Code;
+use protocol::coap::message::Message;
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::payload;
+
+use super::{Judge, Verdict, hold};
+use crate::disk::Durable;
+
+/// Objects that are never read so: the keys and accounts of a device, and the device itself.
+const UNREAD: [u16; 5] = [0, 1, 2, 3, 21];
+
+/// Devices are read unasked only while their customer wants that.
+pub(super) fn nothing_is_read_unasked_unless_it_is_wanted(
+    who: usize,
+    reporting: SettingState,
+) -> Verdict {
+    let is_wanted = reporting == SettingState::Enabled;
+    hold(
+        "nothing_is_read_unasked_unless_it_is_wanted",
+        is_wanted,
+        || format!("device {who} is read, and nobody wants that"),
+    )
+}
+
+/// What is read unasked is none of the objects that nobody is to read so, and nothing below an
+/// object.
+pub(super) fn what_is_private_is_not_read_unasked(who: usize, datagram: &[u8]) -> Verdict {
+    let asked = asked_for(datagram);
+    let is_fit = |path: &Path| {
+        !UNREAD.contains(&path.object_id()) && *path == Path::object(path.object_id())
+    };
+    let is_right = asked.as_ref().is_some_and(|paths| paths.iter().all(is_fit));
+    hold("what_is_private_is_not_read_unasked", is_right, || {
+        format!("device {who} is asked for {asked:?}")
+    })
+}
+
+/// What callers asked before the device was heard last goes before what nobody asked for.
+pub(super) fn callers_go_before_what_nobody_asked_for(
+    judge: &Judge,
+    at_ms: i64,
+    who: usize,
+    durable: &Durable,
+) -> Verdict {
+    let heard_at_ms = judge.ears[who].accepted_at_ms;
+    let mut pending = durable.pending(who);
+    let before = pending.find(|action| {
+        action.status == Status::Scheduled
+            && action.created_at.as_ms() < heard_at_ms
+            && action.expires_at.as_ms() > at_ms
+    });
+    hold(
+        "callers_go_before_what_nobody_asked_for",
+        before.is_none(),
+        || {
+            let before = before.map(|action| action.id);
+            format!("device {who} is read, and {before:?} waits")
+        },
+    )
+}
+
+/// The paths that a request asks for.
+fn asked_for(datagram: &[u8]) -> Option<Vec<Path>> {
+    let message = Message::decode(datagram).expect("the service speaks well");
+    if message.code == Code::FETCH {
+        let format = message.content_format()?;
+        return payload::decode_paths(format, &message.payload).ok();
+    }
+    let segments = message.uri_path();
+    let text: String = segments.map(|segment| format!("/{segment}")).collect();
+    Some(vec![text.parse().ok()?])
+}

@@ -1,0 +1,109 @@
+//! What devices send unasked: one value or many, of now or of before, in every format, and bytes
+//! that nobody can read.
+
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::token::Token;
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::payload::{Measured, Sample};
+use protocol::lwm2m::value::Value;
+
+use super::World;
+use crate::nature::pick;
+use crate::trace::What;
+
+/// What devices measure and send; nobody knows the last of these objects.
+const MEASURED: [Path; 4] = [
+    Path::resource(3303, 0, 5700),
+    Path::resource(3304, 0, 5700),
+    Path::resource(3304, 1, 5700),
+    Path::resource(33_999, 0, 1),
+];
+
+/// The formats in which devices send; the last has no times.
+const FORMATS: [ContentFormat; 3] = [
+    ContentFormat::SENML_CBOR,
+    ContentFormat::SENML_JSON,
+    ContentFormat::LWM2M_CBOR,
+];
+
+/// Samples of one Send.
+const SAMPLES_MAX: u32 = 6;
+
+impl World {
+    /// A device sends something.
+    pub(super) fn send_something(&mut self, who: usize) {
+        if self.chance.below(10) == 0 {
+            return self.send_rubbish(who);
+        }
+        let format = pick(&mut self.chance, FORMATS);
+        let count = 1 + self.chance.below(SAMPLES_MAX);
+        let samples = (0..count).map(|_| self.sample(format)).collect();
+        self.sends(who, format, samples);
+    }
+
+    /// A value that no other sample has, of now or of another time.
+    fn sample(&mut self, format: ContentFormat) -> Sample {
+        let path = pick(&mut self.chance, MEASURED);
+        let ago_ms = i64::from(self.chance.below(3_600_000));
+        let measured = match self.chance.below(3) {
+            _ if format == ContentFormat::LWM2M_CBOR => None,
+            0 => None,
+            1 => Some(Measured::Absolute(self.now_ms - ago_ms)),
+            _ => Some(Measured::Relative(-ago_ms)),
+        };
+        Sample {
+            path,
+            value: self.measurement(),
+            measured,
+        }
+    }
+
+    /// A value that was never measured before.
+    pub(crate) fn measurement(&mut self) -> Value {
+        let number = u32::try_from(self.next_number()).expect("a world is not that old");
+        Value::Float(f64::from(number) + 0.5)
+    }
+
+    /// A device sends these samples, unless it is off or busy.
+    pub(crate) fn sends(&mut self, who: usize, format: ContentFormat, mut samples: Vec<Sample>) {
+        // Without times there is one value of each path.
+        if format == ContentFormat::LWM2M_CBOR {
+            samples.sort_by_key(|sample| sample.path);
+            samples.dedup_by_key(|sample| sample.path);
+        }
+        self.note(What::Device { who, does: "sends" });
+        self.fleet.member_mut(who).sends = kept_of(&samples);
+        let mut is_sent = false;
+        self.drive(who, |device, now_ms, out| {
+            is_sent = device.send(now_ms, format, &samples, out).is_ok();
+        });
+        self.census.sent += u64::from(is_sent);
+    }
+
+    /// A device sends bytes that nobody can read.
+    fn send_rubbish(&mut self, who: usize) {
+        let id = MessageId((self.chance.number() >> 48) as u16);
+        let token = Token::from_u64(self.chance.number());
+        let bytes = self.chance.number().to_be_bytes();
+        let rubbish = Message::request(Kind::Confirmable, Code::POST, id, token)
+            .with_uri_path(["dp"])
+            .with_content_format(pick(&mut self.chance, FORMATS))
+            .with_payload([&[0x60], &bytes[..]].concat());
+        self.census.rubbish_sent += 1;
+        self.fleet.member_mut(who).sends = Vec::new();
+        self.device_says(who, rubbish.encode());
+    }
+}
+
+/// What is to be kept of samples: of those of one path and time the last.
+fn kept_of(samples: &[Sample]) -> Vec<Sample> {
+    let is_kept = |place: usize, sample: &Sample| {
+        let mut later = samples.iter().skip(place + 1);
+        !later.any(|other| (other.path, other.measured) == (sample.path, sample.measured))
+    };
+    let kept = samples.iter().enumerate();
+    let kept = kept.filter(|(place, sample)| is_kept(*place, sample));
+    kept.map(|(_, sample)| sample.clone()).collect()
+}
