@@ -9,15 +9,15 @@
 mod tests;
 
 use crate::coap::content::ContentFormat;
-use crate::lwm2m::model::{self, Instances, Resource};
+use crate::lwm2m::model::{Instances, Object, Resource};
 use crate::lwm2m::path::Path;
 use crate::lwm2m::value::{DataType, Value};
 use crate::lwm2m::version::EnablerVersion;
 
 use super::format_of;
 
-/// Bounds the formats of a list: one for each of a release and one of the drafts. Of a device that
-/// announces more, the worst are left out.
+/// Bounds the formats of a list: one for each of a release. Of a device that announces more, the
+/// worst are left out.
 pub const FORMATS_MAX: usize = 8;
 
 /// The formats to try in turn, best first. An empty list leaves the choice to the device.
@@ -35,8 +35,9 @@ struct Offer<'a> {
     enabler: EnablerVersion,
 }
 
-/// Formats for one value besides text and bytes, which every device has.
-const FOR_ONE: [ContentFormat; 9] = [
+/// Formats for one value behind text and bytes, of which every device has that of the value's type.
+/// Bytes have a form as text, too, which is the longest.
+const FOR_ONE: [ContentFormat; 10] = [
     ContentFormat::CBOR,
     ContentFormat::LWM2M_TLV,
     ContentFormat::SENML_CBOR,
@@ -46,6 +47,7 @@ const FOR_ONE: [ContentFormat; 9] = [
     ContentFormat::LEGACY_TEXT,
     ContentFormat::LEGACY_TLV,
     ContentFormat::LEGACY_JSON,
+    ContentFormat::TEXT,
 ];
 
 /// Formats for several values, for devices that announce none: LwM2M 1.0 demands TLV, and later
@@ -167,18 +169,19 @@ impl<'a> Offer<'a> {
     }
 }
 
-/// Returns the formats to ask a path in.
+/// Returns the formats to ask a path in, whose object is as the device offers it, if it is known.
 ///
 /// One value is asked for as text or as bytes first, which every device has and few announce; one
 /// of unknown type as the device likes. Several are asked for in a format that is announced; if
 /// only others are, as the device likes.
 pub fn formats_to_read(
     path: Path,
-    resource: Option<&Resource>,
+    object: Option<Object<'_>>,
     announced: &[u16],
     enabler: EnablerVersion,
 ) -> Formats {
     let offer = Offer { announced, enabler };
+    let resource = object.and_then(|object| object.resource(path.resource_id()?));
     if holds_one_value(path, resource) {
         let data_type = resource.and_then(Resource::data_type);
         return data_type.map_or(Formats::NONE, |data_type| of_one_value(data_type, offer));
@@ -186,7 +189,7 @@ pub fn formats_to_read(
     if announced.is_empty() {
         return offer.sorted(&PROVEN).collect();
     }
-    let formats = match is_known(path, resource) {
+    let formats = match is_known(path, object, resource) {
         true => &SHORTEST,
         false => &TELLING,
     };
@@ -251,9 +254,9 @@ fn is_multiple(resource: Option<&Resource>) -> bool {
 }
 
 /// Tells whether the types of what lies at a path are likely to be known.
-fn is_known(path: Path, resource: Option<&Resource>) -> bool {
+fn is_known(path: Path, object: Option<Object<'_>>, resource: Option<&Resource>) -> bool {
     match path.is_object() || path.is_instance() {
-        true => !model::versions(path.object_id()).is_empty(),
+        true => object.is_some(),
         false => resource.is_some_and(|resource| resource.data_type().is_some()),
     }
 }

@@ -6,7 +6,7 @@ use proptest::sample::{select, subsequence};
 
 use super::{FORMATS_MAX, Formats, formats_to_compose, formats_to_read, formats_to_write};
 use crate::coap::content::ContentFormat;
-use crate::lwm2m::model::{self, Resource};
+use crate::lwm2m::model::{self, Object, Resource};
 use crate::lwm2m::path::Path;
 use crate::lwm2m::value::Value;
 use crate::lwm2m::version::{EnablerVersion, Version};
@@ -66,6 +66,28 @@ fn one_value_is_asked_for_next_in_what_is_announced_and_then_in_what_the_release
     ];
     for (enabler, announced, expected) in cases {
         let asked = read(BATTERY_LEVEL, announced, enabler);
+        assert_eq!(asked, expected, "{enabler} {announced:?}");
+    }
+}
+
+#[test]
+fn bytes_are_asked_for_as_text_where_nothing_else_is_left() {
+    let cases: [(EnablerVersion, &[u16], &[u16]); 4] = [
+        (EnablerVersion::V1_0, &[], &[42, 11542, 11543, 0]),
+        (EnablerVersion::V1_0, &[0], &[42, 0, 11542, 11543]),
+        (
+            EnablerVersion::V1_1,
+            &[0, 112],
+            &[42, 112, 0, 60, 11542, 110, 11543],
+        ),
+        (
+            EnablerVersion::V1_2,
+            &[],
+            &[42, 60, 11542, 112, 110, 11544, 11543, 0],
+        ),
+    ];
+    for (enabler, announced, expected) in cases {
+        let asked = read(PACKAGE, announced, enabler);
         assert_eq!(asked, expected, "{enabler} {announced:?}");
     }
 }
@@ -183,7 +205,7 @@ proptest! {
         announced in announcements(),
         enabler in select(&RELEASES[..]),
     ) {
-        let formats = formats_to_read(path, resource_at(path), &announced, enabler);
+        let formats = formats_to_read(path, object_of(path), &announced, enabler);
         let mut walked = Vec::new();
         let mut next = formats.first();
         while let Some(format) = next {
@@ -229,7 +251,7 @@ fn announcements() -> impl Strategy<Value = Vec<u16>> {
 }
 
 fn read(path: Path, announced: &[u16], enabler: EnablerVersion) -> Vec<u16> {
-    let formats = formats_to_read(path, resource_at(path), announced, enabler);
+    let formats = formats_to_read(path, object_of(path), announced, enabler);
     numbers(&formats)
 }
 
@@ -240,6 +262,10 @@ fn write(path: Path, value: &Value, announced: &[u16], enabler: EnablerVersion) 
 
 fn numbers(formats: &Formats) -> Vec<u16> {
     formats.iter().map(|format| format.0).collect()
+}
+
+fn object_of(path: Path) -> Option<Object<'static>> {
+    model::object(path.object_id(), Version::new(1, 1)).copied()
 }
 
 fn resource_at(path: Path) -> Option<&'static Resource> {
