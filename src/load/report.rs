@@ -242,11 +242,15 @@ impl Report {
             "window": match (options.rate, options.scenario) {
                 (Some(_), _) => None,
                 (None, Scenario::Actions) => Some(options.callers()),
-                (None, Scenario::Register | Scenario::Update | Scenario::Send) => Some(options.requests()),
+                (None, Scenario::Register | Scenario::Update | Scenario::Send) => {
+                    Some(options.requests())
+                }
             },
             "durationSeconds": match options.scenario {
                 Scenario::Register => None,
-                Scenario::Update | Scenario::Send | Scenario::Actions => Some(options.time().as_secs_f64()),
+                Scenario::Update | Scenario::Send | Scenario::Actions => {
+                    Some(options.time().as_secs_f64())
+                }
             },
             "lossPercent": options.loss,
             "endpointOfFirst": options.endpoint_pattern.name(0),
