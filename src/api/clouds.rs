@@ -12,7 +12,6 @@ mod shown;
 
 use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
-use tracing::Instrument;
 
 use actors::devices::Unserved;
 use actors::post::Amended;
@@ -28,6 +27,7 @@ use super::access::Caller;
 use super::body::{Json, Query};
 use super::error::Failure;
 use super::page::{PageBody, wanted};
+use super::records::to_its_end;
 use super::segment::{At, Segment};
 
 pub(super) use shown::{FollowedBody, TestedBody, WebhookBody};
@@ -113,15 +113,6 @@ pub(super) async fn test(
     owned(&api, &caller, id).await?;
     let tested = api.post.test(id).await.map_err(unserved)?;
     Ok(HttpResponse::Ok().json(TestedBody::of(tested)))
-}
-
-/// What has begun comes to its end even if the caller goes away: devices are to hear of what is
-/// durable.
-async fn to_its_end<T: 'static>(
-    change: impl Future<Output = Result<T, Failure>> + 'static,
-) -> Result<T, Failure> {
-    let ended = actix_web::rt::spawn(change.in_current_span()).await;
-    ended.map_err(Failure::internal)?
 }
 
 async fn made(

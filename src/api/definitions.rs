@@ -10,6 +10,7 @@ use engine::Version;
 use engine::definition::{Definition, DefinitionId, Read};
 use engine::directory::Refusal;
 use engine::directory::definition::{Put, put_definition, remove_definition};
+use engine::ids::CustomerId;
 use engine::model::definition::{BYTES_MAX, Fault as XmlFault, Kind};
 use engine::model::{Instances, Object, Operations, Resource};
 
@@ -18,7 +19,7 @@ use super::access::Caller;
 use super::body::{Raw, essence};
 use super::error::{Failure, Fault};
 use super::page::PageBody;
-use super::records::settle;
+use super::records::{settle, to_its_end};
 use super::segment::{At, ObjectNumber};
 
 /// The media type of a definition.
@@ -81,28 +82,35 @@ pub(super) async fn put(
     }
     let read = Read::of(&raw.bytes);
     let read = read.map_err(|faults| Failure::invalid(faults.into_iter().map(told).collect()))?;
-    // One after the other, so that no two callers find the last place free.
-    let turn = api.changing_definitions.lock().await;
-    let (definition, put) = settle(&*api.store, async || {
-        let customer = caller.customer.clone();
-        let others = api.store.chosen_by(customer.clone()).await?.definitions;
-        let moment = api.clock.moment();
-        Ok(put_definition(&moment, customer, &others, &read)?)
-    })
-    .await?;
-    drop(turn);
-    api.devices.take_terms(caller.customer).await?;
+    let (body, id, put) = to_its_end(kept(api, caller.customer, read)).await?;
     let mut answer = match put {
         Put::Made => HttpResponse::Created(),
         Put::Replaced | Put::Unchanged => HttpResponse::Ok(),
     };
     let DefinitionId {
         object, version, ..
-    } = &definition.id;
+    } = id;
     let at = format!("/management-api/v1/lwm2m/objects/{object}/{version}");
-    Ok(answer
-        .insert_header((LOCATION, at))
-        .json(DefinitionBody::of(&definition, Some(read.object()))))
+    Ok(answer.insert_header((LOCATION, at)).json(body))
+}
+
+async fn kept(
+    api: web::Data<Api>,
+    customer: CustomerId,
+    read: Read,
+) -> Result<(DefinitionBody, DefinitionId, Put), Failure> {
+    // One after the other, so that no two callers find the last place free.
+    let turn = api.changing_definitions.lock().await;
+    let (definition, put) = settle(&*api.store, async || {
+        let others = api.store.chosen_by(customer.clone()).await?.definitions;
+        let moment = api.clock.moment();
+        Ok(put_definition(&moment, customer.clone(), &others, &read)?)
+    })
+    .await?;
+    drop(turn);
+    api.devices.take_terms(customer).await?;
+    let body = DefinitionBody::of(&definition, Some(read.object()));
+    Ok((body, definition.id, put))
 }
 
 /// GET: lists the definitions of the caller by object and version.
@@ -141,15 +149,17 @@ pub(super) async fn delete(
     At(version): At<Version>,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, Failure> {
-    let customer = caller.customer.clone();
-    let id = id(caller, object, version);
+    to_its_end(removed(api, id(caller, object, version))).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+async fn removed(api: web::Data<Api>, id: DefinitionId) -> Result<(), Failure> {
     settle(&*api.store, async || {
         let found = api.store.definition(id.clone()).await?;
         Ok(remove_definition(found)?)
     })
     .await?;
-    api.devices.take_terms(customer).await?;
-    Ok(HttpResponse::NoContent().finish())
+    Ok(api.devices.take_terms(id.customer).await?)
 }
 
 fn id(caller: Caller, ObjectNumber(object): ObjectNumber, version: Version) -> DefinitionId {

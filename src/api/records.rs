@@ -2,6 +2,7 @@
 
 use engine::directory::Decided;
 use store::{CommitError, Store};
+use tracing::Instrument as _;
 
 use super::error::Failure;
 
@@ -23,4 +24,13 @@ pub(super) async fn settle<T>(
             Err(error) => return Err(Failure::from(error)),
         }
     }
+}
+
+/// What has begun comes to its end even if the caller goes away: devices are to hear of what is
+/// durable.
+pub(super) async fn to_its_end<T: 'static>(
+    change: impl Future<Output = Result<T, Failure>> + 'static,
+) -> Result<T, Failure> {
+    let ended = actix_web::rt::spawn(change.in_current_span()).await;
+    ended.map_err(Failure::internal)?
 }

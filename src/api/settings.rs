@@ -14,7 +14,7 @@ use super::access::Caller;
 use super::body::Json;
 use super::error::Failure;
 use super::page::PageBody;
-use super::records::settle;
+use super::records::{settle, to_its_end};
 use super::segment::{At, Platform};
 use super::words::Word;
 
@@ -65,13 +65,17 @@ pub(super) async fn change(
         name,
         state,
     };
+    to_its_end(changed(api, setting.clone())).await?;
+    Ok(HttpResponse::Ok().json(SettingBody::of(&setting)))
+}
+
+async fn changed(api: web::Data<Api>, setting: Setting) -> Result<(), Failure> {
     let decided = Decided {
         batch: change_setting(setting.clone()),
         answer: (),
     };
     settle(&*api.store, async || Ok(decided.clone())).await?;
-    api.devices.take_terms(setting.customer.clone()).await?;
-    Ok(HttpResponse::Ok().json(SettingBody::of(&setting)))
+    Ok(api.devices.take_terms(setting.customer).await?)
 }
 
 fn known(api: &Api, platform: &Platform) -> Result<(), Failure> {

@@ -1,11 +1,16 @@
 //! Is a device read without being asked by anybody, if its customer wants that?
 
+use std::io::Write;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
 use harness::device::configuration::Configuration;
 use harness::device::resource::{Answer, Resource};
 use protocol::coap::code::Code;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
 use serde_json::{Value as Json, json};
+use socket2::SockRef;
 
 use crate::scene::{ID, Scene, start};
 use crate::vocabulary::caller::{API, Caller};
@@ -82,6 +87,22 @@ fn a_crash_does_not_end_it() {
 }
 
 #[test]
+fn what_a_caller_wants_holds_also_if_it_does_not_wait_for_the_answer() {
+    let mut scene = Scene::with(&[], tracker());
+    for left_after_us in (200..4_000).step_by(200) {
+        switch(&scene.caller, "DISABLED");
+        let before = reported(&scene.caller).len();
+        switch_and_leave(&scene.caller, Duration::from_micros(left_after_us));
+        if setting(&scene.caller) == "ENABLED" {
+            until("a report", || {
+                scene.device.update();
+                (reported(&scene.caller).len() > before).then_some(())
+            });
+        }
+    }
+}
+
+#[test]
 fn one_object_that_cannot_be_read_does_not_keep_the_next_from_it() {
     let (service, caller) = start(&[]);
     switch(&caller, "ENABLED");
@@ -125,9 +146,37 @@ fn tracker() -> Configuration {
 }
 
 fn switch(caller: &Caller, state: &str) {
-    let path = format!("{API}/settings/signalbox/LWM2M_PASSIVE_REPORTING");
-    let answer = caller.try_send("PATCH", &path, &json!({ "state": state }));
+    let answer = caller.try_send("PATCH", &setting_path(), &json!({ "state": state }));
     assert_eq!(answer.unwrap().expect(200)["state"], state);
+}
+
+/// Asks for it and breaks the connection a little later.
+fn switch_and_leave(caller: &Caller, left_after: Duration) {
+    let mut stream = TcpStream::connect(caller.address()).unwrap();
+    SockRef::from(&stream)
+        .set_linger(Some(Duration::ZERO))
+        .unwrap();
+    let (token, body) = (caller.token(), r#"{"state":"ENABLED"}"#);
+    let (path, length) = (setting_path(), body.len());
+    let request = format!(
+        "PATCH {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let asked_at = Instant::now();
+    while asked_at.elapsed() < left_after {
+        std::hint::spin_loop();
+    }
+}
+
+fn setting(caller: &Caller) -> Json {
+    let path = format!("{API}/settings/signalbox");
+    let listed = caller.request("GET", &path).expect(200);
+    listed["items"][0]["state"].clone()
+}
+
+fn setting_path() -> String {
+    format!("{API}/settings/signalbox/LWM2M_PASSIVE_REPORTING")
 }
 
 /// What the device told because it registered or updated its registration, the oldest first.
