@@ -14,8 +14,9 @@ use crate::delivery::letter::{DeadLetter, Held, Progress, Sequence};
 use crate::ids::Shard;
 use crate::moment::Timestamp;
 
-/// Events that are passed before that is saved: each save is a commit.
-const PASSED_MAX: usize = 256;
+/// Events that are passed before that is saved: nothing is begun while a save is under way, so few
+/// would cost a fast destination much of its time, and many may come again after a fall.
+const PASSED_MAX: usize = 2_048;
 
 /// How long passed events may go unsaved.
 const UNSAVED_MS: i64 = 500;
