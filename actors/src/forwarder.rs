@@ -23,7 +23,7 @@ use engine::delivery::forwarding::{Delivered, Errand, Errands, Forwarding, NotAc
 use engine::delivery::letter::{Sequence, Waiting};
 use engine::ids::{DestinationId, EventId, Shard};
 use engine::moment::Timestamp;
-use store::{Board, CommitError, Unavailable};
+use store::{Board, CommitError};
 use tokio::sync::oneshot;
 use tracing::{Span, debug, warn};
 
@@ -34,7 +34,7 @@ use crate::post::office::{Ended, PostOffice, Why};
 use crate::post::{Amended, PostParts};
 
 use courier::Courier;
-use under_way::{Came, Comings, UnderWay};
+use under_way::{Came, Comings, UnderWay, answered};
 
 /// Inputs that may wait for a destination: what its own deliveries bring, and what few callers ask.
 const INPUTS_MAX: usize = 1_024;
@@ -162,38 +162,41 @@ impl Forwarder {
 
     fn read(&mut self, shard: Shard, after: Sequence, max: u32) {
         let customer = self.forwarding.destination().customer.clone();
-        let rows = self.parts.store.waiting(customer, shard, after, max);
-        self.under_way
-            .begin(async move { Ok(Came::Rows(shard, rows.await?)) });
+        let store = Arc::clone(&self.parts.store);
+        self.under_way.begin(async move {
+            let rows = answered(|| store.waiting(customer.clone(), shard, after, max)).await;
+            Came::Rows(shard, rows)
+        });
     }
 
     fn read_dead(&mut self, after: Option<Sequence>, max: u32) {
-        let letters = self.parts.store.dead_letters(self.id(), after, max);
-        self.under_way
-            .begin(async move { Ok(Came::Dead(letters.await?)) });
+        let (store, id) = (Arc::clone(&self.parts.store), self.id());
+        self.under_way.begin(async move {
+            let letters = answered(|| store.dead_letters(id, after, max)).await;
+            Came::Dead(letters)
+        });
     }
 
     fn deliver(&mut self, waiting: Waiting) {
         let (courier, meters) = (Rc::clone(&self.courier), Rc::clone(&self.meters));
         self.under_way.begin(async move {
             let begun = meters.begin();
-            let delivered = courier.deliver(waiting).await?;
+            let delivered = courier.deliver(waiting).await;
             meters.end(begun, &delivered);
-            Ok(Came::Back(waiting.sequence, delivered))
+            Came::Back(waiting.sequence, delivered)
         });
     }
 
     /// Takes what came of an errand.
-    fn take(&mut self, came: Result<Came, Unavailable>, ctx: &mut Context<Self>) {
+    fn take(&mut self, came: Came, ctx: &mut Context<Self>) {
         match came {
-            Ok(Came::Rows(shard, rows)) => {
+            Came::Rows(shard, rows) => {
                 self.step(|it, m, out| it.handle_rows(m, shard, rows, out), ctx);
             }
-            Ok(Came::Dead(letters)) => {
+            Came::Dead(letters) => {
                 self.step(|it, m, out| it.handle_dead(m, letters, out), ctx);
             }
-            Ok(Came::Back(sequence, delivered)) => self.landed(sequence, delivered, ctx),
-            Err(Unavailable) => self.end(Why::Unsaved, ctx),
+            Came::Back(sequence, delivered) => self.landed(sequence, delivered, ctx),
         }
     }
 

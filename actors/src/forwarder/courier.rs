@@ -13,9 +13,10 @@ use engine::delivery::signature::{self, Secret};
 use engine::event::Speaker;
 use engine::ids::{DestinationId, EventId};
 use engine::moment::Timestamp;
+use store::Store;
 use store::sealed::MasterKey;
-use store::{Store, Unavailable};
 
+use super::under_way::answered;
 use crate::clock::Clock;
 use crate::http::{Http, Letter, Method, Posted};
 
@@ -73,14 +74,14 @@ impl Courier {
     }
 
     /// Brings an event.
-    pub(super) async fn deliver(&self, waiting: Waiting) -> Result<Delivered, Unavailable> {
-        let event = self.store.event(waiting.device, waiting.event).await?;
+    pub(super) async fn deliver(&self, waiting: Waiting) -> Delivered {
+        let event = answered(|| self.store.event(waiting.device, waiting.event)).await;
         let Some(event) = event else {
-            return Ok(Delivered::Gone);
+            return Delivered::Gone;
         };
         let body = body::render(&event);
         let posted = self.post(event.id, Some(&event.speaker), body).await;
-        Ok(match posted {
+        match posted {
             Ok(Posted::Accepted(_)) => Delivered::Taken,
             Ok(posted @ (Posted::Refused(_) | Posted::Unreachable(_))) => Delivered::NotTaken {
                 why: posted.to_string().into(),
@@ -88,7 +89,7 @@ impl Courier {
             Err(unusable) => Delivered::NotTaken {
                 why: unusable.to_string().into(),
             },
-        })
+        }
     }
 
     /// Brings an event that says no more than that the destination is reached.

@@ -11,10 +11,11 @@ use actix::{AsyncContext as _, Context};
 use engine::delivery::forwarding::Delivered;
 use engine::delivery::letter::{DeadLetter, Sequence, Waiting};
 use engine::ids::Shard;
-use store::Unavailable;
+use store::{Answer, Unavailable};
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
-use super::Forwarder;
+use super::{Forwarder, STORE_RETRY};
 
 /// What came of an errand.
 pub(super) enum Came {
@@ -30,20 +31,17 @@ pub(super) enum Came {
 /// anew.
 #[derive(Default)]
 pub(super) struct UnderWay {
-    errands: JoinSet<Result<Came, Unavailable>>,
+    errands: JoinSet<Came>,
 }
 
 impl UnderWay {
     /// Begins an errand.
-    pub(super) fn begin(
-        &mut self,
-        errand: impl Future<Output = Result<Came, Unavailable>> + 'static,
-    ) {
+    pub(super) fn begin(&mut self, errand: impl Future<Output = Came> + 'static) {
         self.errands.spawn_local(errand);
     }
 
     /// The next errand that ended.
-    fn poll_next(&mut self, task: &mut task::Context<'_>) -> Poll<Result<Came, Unavailable>> {
+    fn poll_next(&mut self, task: &mut task::Context<'_>) -> Poll<Came> {
         if self.errands.is_empty() {
             // An empty set would not wake whoever looked at it for what is begun later.
             self.errands.spawn_local(future::pending());
@@ -54,9 +52,20 @@ impl UnderWay {
                 // A panic of an errand is one of its destination.
                 Ok(why) => panic::resume_unwind(why),
                 // Errands are cut off with their actor alone.
-                Err(_) => Poll::Ready(Err(Unavailable)),
+                Err(_) => Poll::Pending,
             },
             Poll::Ready(None) | Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+/// Asks the store until it answers: it may have too many questions, and what is under way must not
+/// begin anew for that.
+pub(super) async fn answered<T>(ask: impl Fn() -> Answer<T>) -> T {
+    loop {
+        match ask().await {
+            Ok(answer) => return answer,
+            Err(Unavailable) => sleep(STORE_RETRY).await,
         }
     }
 }
