@@ -3,10 +3,10 @@
 
 use protocol::coap::message::Message;
 use protocol::coap::token::Token;
-use protocol::lwm2m::model::{self, Object, Resource};
+use protocol::lwm2m::model::{self, Instances, Object, Resource};
 use protocol::lwm2m::operation::{self, Label};
 use protocol::lwm2m::path::Path;
-use protocol::lwm2m::payload::{self, Reading, Sample, Scope, Undecodable};
+use protocol::lwm2m::payload::{self, Model, Reading, Sample, Scope, Undecodable};
 use protocol::lwm2m::value::{DataType, Value};
 use protocol::lwm2m::version::{EnablerVersion, Version};
 
@@ -26,7 +26,7 @@ impl Device {
         let Request::Lwm2m(request) = &action.request;
         match (request.operation, &request.data) {
             (Operation::Write, Some(data)) => {
-                let data_type = self.data_type_at(request.path).unwrap_or(DataType::String);
+                let data_type = self.type_of(request.path).unwrap_or(DataType::String);
                 let value = Value::parse(data_type, data);
                 value.map(Some).map_err(|e| Unfit {
                     failure: Failure::Unfit,
@@ -128,9 +128,8 @@ impl Device {
         scope: Scope,
         message: &Message,
     ) -> Result<Vec<Sample>, Undecodable> {
-        let type_of = |path| self.data_type_at(path);
         let format = message.content_format();
-        payload::decode_samples(format, scope, &message.payload, &type_of)
+        payload::decode_samples(format, scope, &message.payload, self)
     }
 
     /// Under which path the device has its objects.
@@ -163,10 +162,6 @@ impl Device {
         observed.unwrap_or_else(|| self.draw_token(m))
     }
 
-    pub(super) fn data_type_at(&self, path: Path) -> Option<DataType> {
-        self.resource_at(path)?.data_type()
-    }
-
     pub(super) fn enabler(&self) -> EnablerVersion {
         let registration = self.record.registration.as_ref();
         registration.map_or(EnablerVersion::V1_1, |r| r.version)
@@ -189,6 +184,17 @@ impl Device {
         registration
             .and_then(|r| r.links.version_of(object))
             .unwrap_or_else(|| model::default_version(object, self.enabler()))
+    }
+}
+
+/// What lies at the device's paths, in the versions it offers and as its customer defines it.
+impl Model for Device {
+    fn type_of(&self, path: Path) -> Option<DataType> {
+        self.resource_at(path)?.data_type()
+    }
+
+    fn instances_of(&self, object: u16) -> Option<Instances> {
+        self.object_at(object).map(|object| object.instances())
     }
 }
 

@@ -119,8 +119,8 @@ impl Device {
     /// The format to ask for the values of a path in: the best of those that the device does not
     /// refuse, and did not in this attempt. If it refuses them all it may answer as it likes.
     pub(super) fn format_to_read(&self, path: Path, refused: FormatSet) -> Option<ContentFormat> {
-        let resource = self.resource_at(path);
-        let wanted = formats::formats_to_read(path, resource, self.announced(), self.enabler());
+        let object = self.object_at(path.object_id());
+        let wanted = formats::formats_to_read(path, object, self.announced(), self.enabler());
         let refused = self.refused.with(refused);
         wanted.iter().find(|format| !refused.has(*format))
     }

@@ -6,6 +6,7 @@ use harness::device::resource::Resource;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::{Kind, Message};
+use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::{Reading, tlv};
 use protocol::lwm2m::value::{DataType, Value};
 
@@ -28,8 +29,8 @@ fn an_instance_is_told_whole_without_what_cannot_be_read() {
 fn an_object_is_told_by_instance() {
     let mut world = World::registered(sensors());
     let response = read(&mut world, "/3303", Some(TLV));
-    let of_type = |_| Some(DataType::Float);
-    let told = tlv::decode(at("/3303"), &response.payload, of_type).unwrap();
+    let of_type = |_: Path| Some(DataType::Float);
+    let told = tlv::decode(at("/3303"), &response.payload, &of_type).unwrap();
     let expected = [("/3303/2/5700", 2.5), ("/3303/7/5700", 7.5)];
     assert_eq!(
         told,

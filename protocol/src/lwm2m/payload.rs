@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 
 use crate::coap::content::ContentFormat;
+use crate::lwm2m::model::{self, Instances, Object};
 use crate::lwm2m::path::Path;
 use crate::lwm2m::value::{DataType, Value};
 
@@ -35,8 +36,16 @@ const LEGACY_OPAQUE: ContentFormat = ContentFormat(1544);
 /// shortest records does not grow to many times its size. A longer one is refused.
 pub const SAMPLES_MAX: usize = 4_096;
 
-/// The type of the resource a path is or lies in, as the model knows it.
-pub type TypeOf<'a> = &'a dyn Fn(Path) -> Option<DataType>;
+/// What is known of that which a payload speaks of.
+///
+/// Whoever knows the types alone passes a function; objects are those of the registry then.
+pub trait Model {
+    /// Returns the type of the resource a path is or lies in.
+    fn type_of(&self, path: Path) -> Option<DataType>;
+
+    /// Returns how often an object may be present; none for one that is not known.
+    fn instances_of(&self, object: u16) -> Option<Instances>;
+}
 
 /// A value of a path, and when it was measured, where the payload says so.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,6 +137,16 @@ pub enum Unencodable {
     },
 }
 
+impl<F: Fn(Path) -> Option<DataType>> Model for F {
+    fn type_of(&self, path: Path) -> Option<DataType> {
+        self(path)
+    }
+
+    fn instances_of(&self, object: u16) -> Option<Instances> {
+        model::versions(object).last().map(Object::instances)
+    }
+}
+
 impl Scope {
     /// Tells whether the payload may speak of the path.
     pub fn contains(self, path: Path) -> bool {
@@ -205,25 +224,25 @@ pub fn decode_samples(
     format: Option<ContentFormat>,
     scope: Scope,
     payload: &[u8],
-    type_of: TypeOf<'_>,
+    model: &dyn Model,
 ) -> Result<Vec<Sample>, Undecodable> {
     match (format, scope) {
         (Some(format @ ContentFormat::SENML_JSON), _) => {
-            senml::decode_json(scope, payload, type_of).map_err(|reason| misread(format, reason))
+            senml::decode_json(scope, payload, model).map_err(|reason| misread(format, reason))
         }
         (Some(format @ ContentFormat::SENML_CBOR), _) => {
-            senml::decode_cbor(scope, payload, type_of).map_err(|reason| misread(format, reason))
+            senml::decode_cbor(scope, payload, model).map_err(|reason| misread(format, reason))
         }
         (Some(format @ (ContentFormat::LWM2M_JSON | ContentFormat::LEGACY_JSON)), _) => {
-            lwm2m_json::decode(scope, payload, type_of).map_err(|reason| misread(format, reason))
+            lwm2m_json::decode(scope, payload, model).map_err(|reason| misread(format, reason))
         }
         (Some(format @ ContentFormat::LWM2M_CBOR), _) => {
-            lwm2m_cbor::decode(scope, payload, type_of).map_err(|reason| misread(format, reason))
+            lwm2m_cbor::decode(scope, payload, model).map_err(|reason| misread(format, reason))
         }
         (Some(format), Scope::All) if is_nameless(format) => Err(Undecodable::Nameless(format)),
         (Some(format), Scope::All) => Err(Undecodable::UnsupportedFormat(format)),
         (None, Scope::All) => Err(Undecodable::NoFormat),
-        (_, Scope::Within(path)) => decode_nameless(format, path, payload, type_of),
+        (_, Scope::Within(path)) => decode_nameless(format, path, payload, model),
     }
 }
 
@@ -232,22 +251,22 @@ fn decode_nameless(
     format: Option<ContentFormat>,
     path: Path,
     payload: &[u8],
-    type_of: TypeOf<'_>,
+    model: &dyn Model,
 ) -> Result<Vec<Sample>, Undecodable> {
     let in_resource = path.to_resource().is_some();
     match format {
         Some(ContentFormat::LWM2M_TLV | ContentFormat::LEGACY_TLV) => {
-            decode_tlv(path, payload, type_of)
+            decode_tlv(path, payload, model)
         }
-        None if !in_resource => decode_tlv(path, payload, type_of),
+        None if !in_resource => decode_tlv(path, payload, model),
         Some(format) if holds_one_value_only(format) && !in_resource => {
             Err(Undecodable::OneValue(format))
         }
         Some(format @ ContentFormat::CBOR) => {
-            cbor::decode(path, payload, type_of).map_err(|reason| misread(format, reason))
+            cbor::decode(path, payload, model).map_err(|reason| misread(format, reason))
         }
         Some(_) | None => {
-            let value = decode_resource(format, payload, type_of(path))?;
+            let value = decode_resource(format, payload, model.type_of(path))?;
             Ok(vec![timeless(path, value)])
         }
     }
@@ -266,8 +285,8 @@ fn is_nameless(format: ContentFormat) -> bool {
     tlv.contains(&format) || holds_one_value_only(format)
 }
 
-fn decode_tlv(path: Path, payload: &[u8], type_of: TypeOf<'_>) -> Result<Vec<Sample>, Undecodable> {
-    let values = tlv::decode(path, payload, type_of)?.into_iter();
+fn decode_tlv(path: Path, payload: &[u8], model: &dyn Model) -> Result<Vec<Sample>, Undecodable> {
+    let values = tlv::decode(path, payload, model)?.into_iter();
     Ok(values.map(|(path, value)| timeless(path, value)).collect())
 }
 

@@ -1,12 +1,15 @@
 //! Does a device go by the objects that its customer defines?
 
 use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::Message;
 
 use super::vocabulary::{
     Bench, HOME, S, all, definition, logged, moved, read, refused_at_once, sent, write,
 };
 use crate::action::Status::{Failed, InProgress, Scheduled};
 
+const METERS: u16 = 33_000;
 const METER: &str = "/33000/0/0";
 
 #[test]
@@ -86,6 +89,34 @@ fn a_definition_holds_for_the_version_a_device_offers() {
 }
 
 #[test]
+fn an_object_the_customer_defines_is_asked_for_as_one_whose_types_are_known() {
+    for (definitions, format) in [(vec![], 112), (vec![METERS], 11_542)] {
+        let mut bench = Bench::new();
+        bench.register_with(&["lwm2m=1.1"], "</>;ct=\"112 11542\",</33000/0>");
+        let definitions: Vec<String> = definitions.into_iter().map(several).collect();
+        bench.define(&definitions.iter().map(String::as_str).collect::<Vec<_>>());
+        bench.ask(read("/33000"));
+        assert_eq!(bench.asked().accept(), Some(ContentFormat(format)));
+    }
+}
+
+#[test]
+fn a_value_without_an_instance_is_of_none_where_the_customer_defines_several() {
+    let mut bench = Bench::registered();
+    bench.define(&[&definition(METERS, "1.0", "R", "Integer")]);
+    bench.ask(read("/33000"));
+    let effects = bench.hears(HOME, &without_instance(&bench));
+    assert_eq!(effects[0], "tell /33000/0/0=9 for #1");
+
+    let mut bench = Bench::registered();
+    bench.define(&[&several(METERS)]);
+    bench.ask(read("/33000"));
+    let effects = bench.hears(HOME, &without_instance(&bench));
+    let failed = effects.iter().any(|line| line.contains("Failed"));
+    assert!(failed, "{effects:?}");
+}
+
+#[test]
 fn an_object_of_the_registry_is_what_the_customer_defines() {
     let mut bench = Bench::registered();
     bench.define(&[&definition(3303, "1.0", "RW", "Integer")]);
@@ -99,4 +130,17 @@ fn an_object_of_the_registry_is_what_the_customer_defines() {
     let effects = bench.submit(write("/3303/0/0", "15")).1;
     let told = sent("CON PUT /3303/0/0 format 0 \"15\" m1");
     assert!(effects.ends_with(&told), "{effects:?}");
+}
+
+/// The definition of an object that may be present several times.
+fn several(object: u16) -> String {
+    definition(object, "1.0", "R", "Integer").replacen("Single", "Multiple", 1)
+}
+
+/// An answer in TLV that gives resource 0 the value 9, and does not say of which instance.
+fn without_instance(bench: &Bench) -> Message {
+    bench
+        .piggybacked(Code::CONTENT)
+        .with_content_format(ContentFormat::LWM2M_TLV)
+        .with_payload([0xc1, 0, 9])
 }

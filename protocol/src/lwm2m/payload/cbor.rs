@@ -10,7 +10,7 @@ use self::reader::Reader;
 use self::writer::Writer;
 use super::samples::{Malformed, Samples};
 use super::scalar::Scalar;
-use super::{Sample, Scope, TypeOf};
+use super::{Model, Sample, Scope};
 use crate::lwm2m::path::Path;
 use crate::lwm2m::value::Value;
 
@@ -18,9 +18,9 @@ use crate::lwm2m::value::Value;
 pub(super) fn decode(
     path: Path,
     payload: &[u8],
-    type_of: TypeOf<'_>,
+    model: &dyn Model,
 ) -> Result<Vec<Sample>, Malformed> {
-    let mut samples = Samples::new(Scope::Within(path), type_of);
+    let mut samples = Samples::new(Scope::Within(path), model);
     samples.add(path, decode_item(payload)?, None)?;
     samples.finish()
 }

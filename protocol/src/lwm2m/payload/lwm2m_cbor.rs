@@ -17,7 +17,7 @@ use super::cbor::reader::{Reader, Shape};
 use super::cbor::writer::Writer;
 use super::samples::{Malformed, Samples};
 use super::scalar::{Number, Scalar};
-use super::{Reading, Sample, Scope, TypeOf};
+use super::{Model, Reading, Sample, Scope};
 use crate::lwm2m::path::{Level, Path};
 use crate::lwm2m::value::Value;
 
@@ -28,11 +28,11 @@ const PAIRS_MAX: usize = 4 * super::SAMPLES_MAX;
 pub(super) fn decode(
     scope: Scope,
     payload: &[u8],
-    type_of: TypeOf<'_>,
+    model: &dyn Model,
 ) -> Result<Vec<Sample>, Malformed> {
     let mut decoder = Decoder {
         reader: Reader::new(payload),
-        samples: Samples::new(scope, type_of),
+        samples: Samples::new(scope, model),
         given: BTreeSet::new(),
         pairs: 0,
     };

@@ -17,7 +17,7 @@ use super::json::{self, Token};
 use super::samples::{Malformed, Samples};
 use super::scalar::{Number, Scalar};
 use super::senml::measured_at;
-use super::{Measured, Reading, Sample, Scope, TypeOf};
+use super::{Measured, Model, Reading, Sample, Scope};
 use crate::lwm2m::path::Path;
 use crate::lwm2m::value::{DataType, Value};
 
@@ -35,7 +35,7 @@ const LINK: &str = "ov";
 pub(super) fn decode(
     scope: Scope,
     payload: &[u8],
-    type_of: TypeOf<'_>,
+    model: &dyn Model,
 ) -> Result<Vec<Sample>, Malformed> {
     let Token::Object(root) = json::parse(payload)? else {
         return Err(Malformed::Json);
@@ -44,7 +44,7 @@ pub(super) fn decode(
         return Err(Malformed::Json);
     };
     let base = Base::of(&root, scope).ok_or(Malformed::Json)?;
-    let mut samples = Samples::new(scope, type_of);
+    let mut samples = Samples::new(scope, model);
     for (record, entry) in (1..).zip(entries) {
         let Token::Object(entry) = entry else {
             return Err(Malformed::Json);
@@ -53,7 +53,7 @@ pub(super) fn decode(
             return Err(Malformed::Repeated(record));
         }
         let path = base.path_of(entry, record)?;
-        let scalar = scalar_of(entry, type_of(path), record)?;
+        let scalar = scalar_of(entry, model.type_of(path), record)?;
         samples.add(path, scalar, base.time_of(entry, record)?)?;
     }
     samples.finish()

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::cbor::reader::Unreadable;
 use super::scalar::Scalar;
-use super::{Measured, SAMPLES_MAX, Sample, Scope, TypeOf};
+use super::{Measured, Model, SAMPLES_MAX, Sample, Scope};
 use crate::lwm2m::path::Path;
 use crate::lwm2m::value::DataType;
 
@@ -75,16 +75,16 @@ impl From<Unreadable> for Malformed {
 /// Gathers the samples of one payload.
 pub(super) struct Samples<'a> {
     scope: Scope,
-    type_of: TypeOf<'a>,
+    model: &'a dyn Model,
     found: Vec<Sample>,
 }
 
 impl<'a> Samples<'a> {
     /// Starts with none.
-    pub(super) fn new(scope: Scope, type_of: TypeOf<'a>) -> Self {
+    pub(super) fn new(scope: Scope, model: &'a dyn Model) -> Self {
         Self {
             scope,
-            type_of,
+            model,
             found: Vec::new(),
         }
     }
@@ -102,7 +102,7 @@ impl<'a> Samples<'a> {
         if !self.scope.contains(path) {
             return Err(Malformed::Elsewhere(path));
         }
-        let data_type = (self.type_of)(path);
+        let data_type = self.model.type_of(path);
         let unfit = || match data_type {
             Some(data_type) => Malformed::Value { path, data_type },
             None => Malformed::NoType(path),

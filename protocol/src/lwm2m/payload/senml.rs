@@ -14,7 +14,7 @@ mod tests;
 use self::record::Record;
 use super::samples::{Malformed, Samples};
 use super::scalar::{Number, Scalar};
-use super::{Measured, Reading, Sample, Scope, TypeOf, Unencodable};
+use super::{Measured, Model, Reading, Sample, Scope, Unencodable};
 use crate::coap::content::ContentFormat;
 use crate::lwm2m::path::Path;
 use crate::lwm2m::value::Value;
@@ -64,10 +64,10 @@ trait Take {
 
 impl<'a> Pack<'a> {
     /// Starts with no record.
-    fn new(scope: Scope, type_of: TypeOf<'a>) -> Self {
+    fn new(scope: Scope, model: &'a dyn Model) -> Self {
         Self {
             base: Base::default(),
-            samples: Samples::new(scope, type_of),
+            samples: Samples::new(scope, model),
         }
     }
 }
@@ -159,9 +159,9 @@ pub(super) fn measured_at(sum_ns: i128) -> Option<Measured> {
 pub(super) fn decode_json(
     scope: Scope,
     payload: &[u8],
-    type_of: TypeOf<'_>,
+    model: &dyn Model,
 ) -> Result<Vec<Sample>, Malformed> {
-    let mut pack = Pack::new(scope, type_of);
+    let mut pack = Pack::new(scope, model);
     json::decode(payload, &mut pack)?;
     pack.samples.finish()
 }
@@ -170,9 +170,9 @@ pub(super) fn decode_json(
 pub(super) fn decode_cbor(
     scope: Scope,
     payload: &[u8],
-    type_of: TypeOf<'_>,
+    model: &dyn Model,
 ) -> Result<Vec<Sample>, Malformed> {
-    let mut pack = Pack::new(scope, type_of);
+    let mut pack = Pack::new(scope, model);
     cbor::decode(payload, &mut pack)?;
     pack.samples.finish()
 }

@@ -20,8 +20,8 @@ mod tests;
 use thiserror::Error;
 
 use self::entry::{Entry, Kind, entries};
-use super::Reading;
-use crate::lwm2m::model::{self, Instances};
+use super::{Model, Reading};
+use crate::lwm2m::model::Instances;
 use crate::lwm2m::path::{Level, Path};
 use crate::lwm2m::value::{DataType, Value};
 
@@ -62,14 +62,10 @@ pub enum Malformed {
 ///
 /// A value whose type is not known is bytes: a number looks like text as often as not. An object
 /// instance or a multiple resource may be empty, and leaves no trace.
-pub fn decode(
-    path: Path,
-    payload: &[u8],
-    type_of: impl Fn(Path) -> Option<DataType>,
-) -> Result<Reading, Malformed> {
+pub fn decode(path: Path, payload: &[u8], model: &dyn Model) -> Result<Reading, Malformed> {
     let mut decoder = Decoder {
         asked: path,
-        type_of,
+        model,
         reading: Reading::new(),
         values_left: VALUES_MAX,
     };
@@ -100,14 +96,14 @@ pub fn encode(path: Path, values: &Reading) -> Vec<u8> {
     out
 }
 
-struct Decoder<F> {
+struct Decoder<'a> {
     asked: Path,
-    type_of: F,
+    model: &'a dyn Model,
     reading: Reading,
     values_left: usize,
 }
 
-impl<F: Fn(Path) -> Option<DataType>> Decoder<F> {
+impl Decoder<'_> {
     fn read_outermost(&mut self, entry: Entry<'_>) -> Result<(), Malformed> {
         match entry.kind {
             Kind::ObjectInstance => {
@@ -153,7 +149,7 @@ impl<F: Fn(Path) -> Option<DataType>> Decoder<F> {
             return Err(Malformed::Elsewhere(path));
         }
         self.values_left = self.values_left.checked_sub(1).ok_or(Malformed::TooMany)?;
-        let data_type = (self.type_of)(path).unwrap_or(DataType::Opaque);
+        let data_type = self.model.type_of(path).unwrap_or(DataType::Opaque);
         let value =
             value::decode(entry.value, data_type).ok_or(Malformed::Value { path, data_type })?;
         self.reading.insert(path, value);
@@ -173,10 +169,10 @@ impl<F: Fn(Path) -> Option<DataType>> Decoder<F> {
     /// whole object is read; that has one meaning only if the object has one instance at most.
     fn implied_instance(&self) -> Result<Path, Malformed> {
         let object = self.asked.object_id();
-        let newest = model::versions(object).last();
+        let instances = self.model.instances_of(object);
         match self.asked.instance_id() {
             Some(instance) => Ok(Path::instance(object, instance)),
-            None if newest.is_none_or(|known| known.instances() == Instances::Single) => {
+            None if instances.is_none_or(|known| known == Instances::Single) => {
                 Ok(Path::instance(object, 0))
             }
             None => Err(Malformed::Misplaced),

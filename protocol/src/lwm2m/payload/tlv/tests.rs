@@ -1,9 +1,9 @@
 //! Is each level of a TLV payload understood with and without those above it?
 
 use super::{Malformed, VALUES_MAX, decode, encode};
-use crate::lwm2m::model;
+use crate::lwm2m::model::{self, Instances};
 use crate::lwm2m::path::Path;
-use crate::lwm2m::payload::Reading;
+use crate::lwm2m::payload::{Model, Reading};
 use crate::lwm2m::value::{DataType, Value};
 use crate::lwm2m::version::Version;
 
@@ -71,9 +71,18 @@ fn resources_without_instance_belong_to_the_only_one() {
     let battery_level = reading([(Path::resource(3, 0, 9), Value::Integer(100))]);
     assert_eq!(read(Path::object(3), &payload), Ok(battery_level));
     let unknown = reading([(Path::resource(42_000, 0, 9), Value::Opaque(vec![100]))]);
-    assert_eq!(read(Path::object(42_000), &payload), Ok(unknown));
+    assert_eq!(read(Path::object(42_000), &payload), Ok(unknown.clone()));
     // Of an object with several instances nobody can tell which one is meant.
     assert_eq!(read(Path::object(1), &payload), Err(Malformed::Misplaced));
+    // Whoever knows better than the registry is believed.
+    let one = decode(Path::object(42_000), &payload, &Present(Instances::Single));
+    assert_eq!(one, Ok(unknown));
+    let of_several = decode(
+        Path::object(42_000),
+        &payload,
+        &Present(Instances::Multiple),
+    );
+    assert_eq!(of_several, Err(Malformed::Misplaced));
 }
 
 #[test]
@@ -247,8 +256,23 @@ fn reading<const N: usize>(values: [(Path, Value); N]) -> Reading {
 }
 
 fn read(path: Path, payload: &[u8]) -> Result<Reading, Malformed> {
-    decode(path, payload, |path| {
-        let resource = path.resource_id()?;
-        model::resource(path.object_id(), Version::new(1, 1), resource)?.data_type()
-    })
+    decode(path, payload, &type_of)
+}
+
+fn type_of(path: Path) -> Option<DataType> {
+    let resource = path.resource_id()?;
+    model::resource(path.object_id(), Version::new(1, 1), resource)?.data_type()
+}
+
+/// Knows of objects how often they may be present, and nothing else.
+struct Present(Instances);
+
+impl Model for Present {
+    fn type_of(&self, _: Path) -> Option<DataType> {
+        None
+    }
+
+    fn instances_of(&self, _: u16) -> Option<Instances> {
+        Some(self.0)
+    }
 }
