@@ -90,6 +90,40 @@ fn tries_are_counted_across_a_fall_of_the_service() {
 }
 
 #[test]
+fn an_exception_ahead_of_its_place_is_counted_once() {
+    let mut office = Office::open();
+    let neighbour = office::neighbour_of(1);
+    office.happen(1, 1);
+    office.happen(neighbour, 1);
+    let of_neighbour = format!("{neighbour}/1");
+    office.end(&of_neighbour, not_taken());
+    office.pass_time(WAITS_MS[0]);
+    office.end(&of_neighbour, Delivered::Taken);
+    office.pass_time(1_000);
+    assert!(office.kept.held.is_empty() && office.passed() == 0);
+    office.restart_service();
+    office.end_all(&Delivered::Taken);
+    office.pass_time(1_000);
+    assert_eq!(office.passed(), 2);
+}
+
+#[test]
+fn what_waits_behind_an_event_that_would_be_read_again_is_no_exception() {
+    let mut office = Office::open();
+    office.fail();
+    office.restart();
+    office.happen(1, 1);
+    assert_eq!(office.under_way(), ["1/2"]);
+    assert_eq!(office.replay(), Ok(()));
+    office.happen(1, 1);
+    assert_eq!(office.kept.held.len(), 1, "1/1 alone");
+    office.end_all(&Delivered::Taken);
+    office.pass_time(1_000);
+    assert_eq!(office.taken(), ["1/2", "1/1", "1/3"]);
+    assert_eq!(office.passed(), 3);
+}
+
+#[test]
 fn a_failed_destination_gets_dead_letters_until_it_is_restarted() {
     let mut office = Office::open();
     office.fail();

@@ -34,7 +34,7 @@ use crate::ids::Shard;
 use crate::moment::{Moment, Timestamp};
 
 use lanes::Lanes;
-use place::Place;
+use place::{Counted, Place};
 use progress::Unsaved;
 
 /// How deliveries are made.
@@ -286,7 +286,8 @@ impl Forwarding {
     }
 
     /// An event behind one that is tried again is an exception, too, as long as there is room: the
-    /// other devices of its shard do not wait for it.
+    /// other devices of its shard do not wait for it. One behind an event that is none is none
+    /// either: if the service falls it would be known before what comes first is read again.
     fn hold_behind(&mut self, now: Timestamp, waiting: Waiting) {
         if self.lanes.held() < HELD_MAX && self.lanes.waits_behind_held(&waiting) {
             self.hold(waiting, 0, now);
@@ -312,7 +313,9 @@ impl Forwarding {
 
     fn revive(&mut self, now: Timestamp, waiting: Waiting) {
         self.lanes.add(waiting);
-        self.unsaved.revive(waiting.sequence);
+        let place = self.places.get_mut(&waiting.shard());
+        let counted = place.map_or(Counted::Yes, |place| place.revive(waiting.sequence));
+        self.unsaved.revive(waiting.sequence, counted);
         self.hold(waiting, 0, now);
     }
 
@@ -327,9 +330,16 @@ impl Forwarding {
     /// Is done with an open event.
     fn pass(&mut self, now: Timestamp, waiting: &Waiting) {
         match self.lanes.remove(waiting.sequence) {
-            Some(done) if done.is_held() => self.unsaved.release(now, waiting.sequence),
+            Some(done) if done.is_held() => self.release(now, waiting),
             Some(_) | None => self.pass_over(now, waiting),
         }
+    }
+
+    /// Is done with an exception.
+    fn release(&mut self, now: Timestamp, waiting: &Waiting) {
+        let place = self.places.get_mut(&waiting.shard());
+        let counted = place.map_or(Counted::Yes, |place| place.release(waiting.sequence));
+        self.unsaved.release(now, waiting, counted);
     }
 
     /// Is done with an event that is no exception.

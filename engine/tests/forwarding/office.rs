@@ -391,6 +391,12 @@ fn key(device: u16) -> DeviceKey {
     DeviceKey::of(&customer(), &device)
 }
 
+/// Another device of the same virtual shard.
+pub(crate) fn neighbour_of(device: u16) -> u16 {
+    let is_near = |other: &u16| *other != device && key(*other).shard() == key(device).shard();
+    (0..).find(is_near).expect("there are few shards")
+}
+
 fn customer() -> CustomerId {
     CustomerId::parse("acme").unwrap()
 }

@@ -22,7 +22,8 @@ impl Forwarding {
     /// which it knows.
     pub(super) fn take_up(&mut self, m: &Moment, waiting: Waiting) {
         let sequence = waiting.sequence;
-        if self.lanes.has(sequence) {
+        let place = self.places.get(&waiting.shard());
+        if self.lanes.has(sequence) || place.is_some_and(|place| place.is_done_with(sequence)) {
             return;
         }
         if !self.destination.wants.has(waiting.event_type) {

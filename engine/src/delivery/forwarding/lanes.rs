@@ -228,10 +228,11 @@ impl Lanes {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// Whether what is before an event of its device is an exception.
+    /// Whether what is right before an event of its device is an exception.
     pub(super) fn waits_behind_held(&self, waiting: &Waiting) -> bool {
-        let first = self.first_of(waiting.device);
-        first.is_some_and(|first| first.waiting.sequence < waiting.sequence && first.is_held())
+        let lane = self.by_device.get(&waiting.device);
+        let before = lane.and_then(|lane| lane.order.range(..waiting.sequence).next_back());
+        before.is_some_and(|before| self.open.get(before).is_some_and(Open::is_held))
     }
 
     /// What waits behind an event of its device and is no exception.

@@ -37,6 +37,14 @@ enum More {
     Maybe,
 }
 
+/// Whether an exception is counted by itself. One ahead of the place is not: it is counted when
+/// the place moves past it, once, even if the service falls and it is read again meanwhile.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Counted {
+    No,
+    Yes,
+}
+
 impl Place {
     /// A place where all up to a number is done with.
     pub(super) fn at(reached: Sequence) -> Self {
@@ -106,6 +114,33 @@ impl Place {
     pub(super) fn pass(&mut self, sequence: Sequence) {
         self.open.remove(&sequence);
         self.ahead.insert(sequence);
+    }
+
+    /// An exception is done with.
+    pub(super) fn release(&mut self, sequence: Sequence) -> Counted {
+        let counted = self.counted(sequence);
+        if counted == Counted::No {
+            self.ahead.insert(sequence);
+        }
+        counted
+    }
+
+    /// What was done with is an exception again.
+    pub(super) fn revive(&mut self, sequence: Sequence) -> Counted {
+        self.ahead.remove(&sequence);
+        self.counted(sequence)
+    }
+
+    /// Whether an event is done with that lies ahead of where it was read to: it was an exception.
+    pub(super) fn is_done_with(&self, sequence: Sequence) -> bool {
+        self.ahead.contains(&sequence)
+    }
+
+    fn counted(&self, sequence: Sequence) -> Counted {
+        match sequence <= self.saved {
+            true => Counted::Yes,
+            false => Counted::No,
+        }
     }
 
     /// What is open, in order.

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::change::Change;
 use crate::delivery::destination::Destination;
 use crate::delivery::forwarding::errand::Errands;
-use crate::delivery::forwarding::place::Place;
-use crate::delivery::letter::{DeadLetter, Held, Progress, Sequence};
+use crate::delivery::forwarding::place::{Counted, Place};
+use crate::delivery::letter::{DeadLetter, Held, Progress, Sequence, Waiting};
 use crate::ids::Shard;
 use crate::moment::Timestamp;
 
@@ -79,9 +79,13 @@ impl Unsaved {
     }
 
     /// An event is no exception any more: it is done with.
-    pub(super) fn release(&mut self, now: Timestamp, sequence: Sequence) {
-        self.progress.released.push(sequence);
-        self.progress.passed += 1;
+    pub(super) fn release(&mut self, now: Timestamp, waiting: &Waiting, counted: Counted) {
+        self.progress.released.push(waiting.sequence);
+        match counted {
+            Counted::Yes => self.progress.passed += 1,
+            Counted::No => {}
+        }
+        self.moved.insert(waiting.shard());
         self.passed += 1;
         self.since.get_or_insert(now);
     }
@@ -93,9 +97,12 @@ impl Unsaved {
     }
 
     /// An event is not set aside any more.
-    pub(super) fn revive(&mut self, sequence: Sequence) {
+    pub(super) fn revive(&mut self, sequence: Sequence, counted: Counted) {
         self.progress.revived.push(sequence);
-        self.progress.passed -= 1;
+        match counted {
+            Counted::Yes => self.progress.passed -= 1,
+            Counted::No => {}
+        }
         self.urgency = Urgency::Now;
     }
 
