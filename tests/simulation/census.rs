@@ -181,6 +181,11 @@ impl Census {
         } += 1;
     }
 
+    /// How often nobody heard that something was taken.
+    pub(crate) fn answers_lost(&self) -> u64 {
+        self.answers_lost
+    }
+
     /// Adds what was seen elsewhere.
     pub(crate) fn add(&mut self, other: &Self) {
         let theirs = other.rows();

@@ -3,11 +3,13 @@
 
 mod attempts;
 mod books;
+mod delivering;
 mod homes;
 mod observing;
 mod presence;
 mod promises;
 mod rest;
+mod sending;
 mod speech;
 mod ways;
 
