@@ -7,6 +7,7 @@
 mod by_hand;
 mod caller;
 mod cast;
+mod endpoint;
 mod narrator;
 mod stage;
 mod story;
@@ -22,6 +23,7 @@ use tokio::task::{JoinHandle, yield_now};
 use self::by_hand::Handout;
 use self::caller::{Caller, Operator};
 use self::cast::{Cast, Part};
+use self::endpoint::Endpoint;
 use self::narrator::{Ink, Narrator, Voice};
 use self::stage::{Stage, StageError};
 use self::story::{Story, Why, create_devices};
@@ -74,9 +76,14 @@ async fn play(
     narrator: &mut Narrator,
     stop: JoinHandle<()>,
 ) -> Result<(), DemoError> {
+    // The endpoint is there before anything is posted to it, and goes last.
+    let opened = async { Endpoint::open().map_err(Why::Socket) };
+    let mut endpoint = step("opening the customer's endpoint", opened).await?;
     let service = Service::start(&stage.config).await?;
     let outcome = tokio::select! {
-        ended = perform(stage, &service, narrator) => ended.map(|never| match never {}),
+        ended = perform(stage, &service, &mut endpoint, narrator) => {
+            ended.map(|never| match never {})
+        }
         _ = stop => Ok(()),
     };
     if outcome.is_ok() {
@@ -84,6 +91,7 @@ async fn play(
         step("saying goodbye", goodbye).await?;
     }
     service.stop().await;
+    endpoint.close().await;
     outcome
 }
 
@@ -91,6 +99,7 @@ async fn play(
 async fn perform(
     stage: &Stage,
     service: &Service,
+    endpoint: &mut Endpoint,
     narrator: &mut Narrator,
 ) -> Result<Infallible, DemoError> {
     let base = format!("http://{}", reachable(service.http));
@@ -98,6 +107,8 @@ async fn perform(
     step("beginning", async { open(stage, &base, coap, narrator) }).await?;
     let admission = admit(stage, service, &base, narrator);
     let caller = step("making a customer and a client of its API", admission).await?;
+    let chosen = choose(&caller, &stage.config.platform, endpoint, narrator);
+    let webhook = step("choosing what the customer is told", chosen).await?;
     let parts = cast::parts(coap);
     step(
         "making the devices known",
@@ -106,7 +117,7 @@ async fn perform(
     .await?;
     let cast = step("switching the devices on", switch_on(parts, coap)).await?;
 
-    let mut story = Story::new(narrator, caller, cast);
+    let mut story = Story::new(narrator, caller, cast, endpoint);
     step(
         "waiting for the devices to register",
         story.meet_the_devices(),
@@ -114,6 +125,11 @@ async fn perform(
     .await?;
     step("reading the lamp's brightness", story.read_the_lamp()).await?;
     step("observing the lamp", story.observe_the_lamp()).await?;
+    step(
+        "waiting for what the tracker sends",
+        story.see_the_tracker_send(),
+    )
+    .await?;
     let queued = step(
         "queueing a request for the meter",
         story.queue_for_the_meter(),
@@ -140,6 +156,7 @@ async fn perform(
             temporary: stage.temporary(),
             caller,
             request: &queued,
+            webhook: &webhook,
         };
         Ok(handout.tell(narrator)?)
     };
@@ -197,6 +214,24 @@ async fn admit(
     );
     narrator.tell(Voice::Caller, lasts)?;
     Ok(caller)
+}
+
+/// What the customer wants to be told, and where; returns the id of its webhook.
+async fn choose(
+    caller: &Caller,
+    platform: &str,
+    endpoint: &Endpoint,
+    narrator: &mut Narrator,
+) -> Result<String, Why> {
+    caller.enable_passive_reporting(platform).await?;
+    let read = "has devices read whenever they register or update (LWM2M_PASSIVE_REPORTING)";
+    narrator.tell(Voice::Caller, read)?;
+    let webhook = caller
+        .make_webhook(&endpoint.url(), endpoint.secret())
+        .await?;
+    let posted = format!("has what they say posted to {}, signed", endpoint.url());
+    narrator.tell(Voice::Caller, posted)?;
+    Ok(webhook)
 }
 
 fn operator_token(config: &Config, service: &Service) -> Result<String, Why> {

@@ -36,6 +36,11 @@ fn a_stranger_sees_the_main_job_and_can_do_the_same_by_hand() {
         "FAILED: write /3311/0/5851 rather bright of street-lamp",
         "DeviceController[InvalidDataType]",
         "CANCELLED: read /6/0/0 of tracker",
+        "street-lamp     answered for several paths with 2.05",
+        "tracker         sent data",
+        "of tracker, measured 120 s before: /6/0/0 is 53.546, /6/0/1 is 9.9666",
+        "of tracker, measured 60 s before: /6/0/0 is 53.5461, /6/0/1 is 9.9668",
+        "endpoint        got, well signed: TELEMETRY_DATA",
     ] {
         assert!(printed.iter().any(|line| line.contains(words)), "{words}");
     }
@@ -84,6 +89,11 @@ fn a_stranger_sees_the_main_job_and_can_do_the_same_by_hand() {
         .expect(200);
     assert_eq!(requests["items"].as_array().unwrap().len(), 7);
     handout.perform("List the administration log").expect(200);
+    let webhook = handout.perform("Look at the webhook, and what waits for it");
+    assert_eq!(webhook.expect(200)["state"], "INTEGRATION_ACTIVE");
+    let tested = handout.perform("Have a test message sent to its endpoint");
+    assert_eq!(tested.expect(200)["statusCode"], 204);
+    hear(&mut demo, "endpoint        got, well signed: TEST_MESSAGE");
 
     demo.terminate();
     assert!(demo.ended().success());
@@ -208,6 +218,7 @@ impl Handout {
                 let body: Value = serde_json::from_str(body).unwrap();
                 Request::new("POST", &path).json(&body)
             }
+            None if command.contains(" -X POST ") => Request::new("POST", &path),
             None => Request::new("GET", &path),
         };
         request.header("authorization", &bearer).send(address)

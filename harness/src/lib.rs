@@ -11,7 +11,11 @@ pub mod device;
 pub mod load;
 pub mod socket;
 
+/// Names a format of what a device sends.
+pub use protocol::coap::content::ContentFormat;
 /// Names a resource of a device; whoever configures devices needs no door to `protocol`.
 pub use protocol::lwm2m::path::Path;
+/// What a device sends by itself, and when it measured that.
+pub use protocol::lwm2m::payload::{Measured, Sample};
 /// What a resource of a device holds.
 pub use protocol::lwm2m::value::Value;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::caller::{ACTIONS, Caller, DEVICES, LOG, REQUESTS, TOKENS};
+use super::caller::{ACTIONS, Caller, DEVICES, LOG, REQUESTS, TOKENS, WEBHOOKS};
 use super::cast::{BRIGHTNESS, Role, VOLUME};
 use super::narrator::Narrator;
 
@@ -26,6 +26,8 @@ pub(super) struct Handout<'a> {
     pub(super) caller: &'a Caller,
     /// A request that was made.
     pub(super) request: &'a str,
+    /// The webhook that was made.
+    pub(super) webhook: &'a str,
 }
 
 impl Handout<'_> {
@@ -101,6 +103,14 @@ impl Handout<'_> {
             ),
             ("List all requests, the latest first", self.read(REQUESTS)),
             ("List the administration log", self.read(LOG)),
+            (
+                "Look at the webhook, and what waits for it",
+                self.read(&format!("{WEBHOOKS}/{}", self.webhook)),
+            ),
+            (
+                "Have a test message sent to its endpoint",
+                self.order(&format!("{WEBHOOKS}/{}/test", self.webhook)),
+            ),
         ];
         let mut commands = commands
             .map(|(what, line)| (what.to_owned(), line))
@@ -112,6 +122,10 @@ impl Handout<'_> {
 
     fn read(&self, path: &str) -> String {
         format!("curl -sw '\\n' {BEARER} {}{path}", self.base)
+    }
+
+    fn order(&self, path: &str) -> String {
+        format!("curl -sw '\\n' -X POST {BEARER} {}{path}", self.base)
     }
 
     fn ask(&self, role: Role, asked: &Value) -> String {

@@ -20,10 +20,16 @@ pub(super) const DEVICES: &str = "/management-api/v1/devices";
 pub(super) const ACTIONS: &str = "/management-api/v1/integrate/devices";
 /// Where requests are looked at.
 pub(super) const REQUESTS: &str = "/management-api/v1/integrate/devices/actions/requests";
+/// Where webhooks are made and looked at.
+pub(super) const WEBHOOKS: &str = "/management-api/v1/integrate/clouds/webhooks";
 /// Where the administration log is read.
 pub(super) const LOG: &str = "/management-api/v1/administrationLogs";
 
 const CUSTOMERS: &str = "/operator-api/v1/customers";
+const SETTINGS: &str = "/management-api/v1/settings";
+
+/// What the demo calls its webhook.
+const WEBHOOK_NAME: &str = "Demo endpoint";
 
 /// Whoever runs the service, as far as the demo needs them.
 pub(super) struct Operator {
@@ -144,6 +150,27 @@ impl Caller {
     pub(super) async fn ensure_device(&self, device: &Value) -> Result<(), CallError> {
         let made = self.api.post(&self.token, DEVICES, device).await;
         made.map(drop).or_else(CallError::forgive_conflict)
+    }
+
+    /// Has devices read whenever they register or update their registration.
+    pub(super) async fn enable_passive_reporting(&self, platform: &str) -> Result<(), CallError> {
+        let path = format!("{SETTINGS}/{platform}/LWM2M_PASSIVE_REPORTING");
+        let body = json!({ "state": "ENABLED" });
+        self.api.patch(&self.token, &path, &body).await.map(drop)
+    }
+
+    /// Has what devices say posted to an endpoint, signed with a secret, and returns the webhook's
+    /// id. One of an earlier run leads nowhere any more, and goes.
+    pub(super) async fn make_webhook(&self, url: &str, secret: &str) -> Result<String, CallError> {
+        for known in self.read(WEBHOOKS).await?.items()? {
+            if known.text("/name")? == WEBHOOK_NAME {
+                let path = format!("{WEBHOOKS}/{}", known.text("/id")?);
+                self.api.call(&self.token, Method::DELETE, &path).await?;
+            }
+        }
+        let body = json!({ "name": WEBHOOK_NAME, "url": url, "secret": secret });
+        let made = self.api.post(&self.token, WEBHOOKS, &body).await?;
+        made.text("/id")
     }
 
     /// Looks at a device.

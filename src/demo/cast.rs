@@ -10,7 +10,7 @@ use harness::device::configuration::{Configuration, Reachability};
 use harness::device::event::Event;
 use harness::device::resource::{self, Answer, Resource};
 use harness::socket::{self, Link, Loss, RunningDevice, Stopped};
-use harness::{Path, Value};
+use harness::{ContentFormat, Measured, Path, Sample, Value};
 use tokio::sync::mpsc::Receiver;
 use tokio::sync::mpsc::error::TryRecvError;
 
@@ -38,6 +38,17 @@ const AWAKE_WINDOW_MS: u32 = 1_200;
 const WARMTH: [f64; 6] = [41.5, 42.0, 42.6, 43.1, 42.4, 41.8];
 /// and how long a turn is: often enough for whoever looks, and seldom enough to be read.
 const WARMTH_LASTS_S: u64 = 20;
+
+/// The formats the devices speak: those everybody has, and one for several values at once.
+const FORMATS: [ContentFormat; 4] = [
+    ContentFormat::TEXT,
+    ContentFormat::OCTET_STREAM,
+    ContentFormat::LWM2M_TLV,
+    ContentFormat::SENML_CBOR,
+];
+
+/// How long before it speaks the tracker took each place it tells, the earliest first.
+const TRACK_MS: [i64; 2] = [-120_000, -60_000];
 
 /// The meter has to measure first, which makes an attempt long enough to be seen.
 const MEASURING_MS: u32 = 400;
@@ -113,7 +124,7 @@ impl Role {
             reachability,
             update_interval_ms,
             resources: self.resources(),
-            ..Configuration::new(self.id())
+            ..Configuration::new(self.id()).speaking(&FORMATS)
         }
     }
 
@@ -261,6 +272,16 @@ impl Cast {
         Ok(warmer)
     }
 
+    /// Has the tracker send where it is and was, and returns how many times it tells of; nothing if
+    /// it has to say something else first.
+    pub(super) async fn send_track(&self) -> Result<Option<usize>, Gone> {
+        let tracker = self.member(Role::Tracker)?;
+        let track = tracker.with(|device| track(device)).await?;
+        let sent = tracker.device.send(ContentFormat::SENML_CBOR, track).await;
+        let sent = sent.map_err(|Stopped| Gone(Role::Tracker))?;
+        Ok(sent.ok().map(|()| TRACK_MS.len()))
+    }
+
     /// Lets the world around the devices go on for a second, the given one.
     pub(super) async fn live(&self, second: u64) -> Result<(), Gone> {
         for member in &self.members {
@@ -286,6 +307,22 @@ impl Member {
             .await
             .map_err(|Stopped| Gone(self.role))
     }
+}
+
+/// Where the tracker was at each time it tells of: it moves on between them.
+fn track(tracker: &mut SimulatedDevice) -> Vec<Sample> {
+    let mut track = Vec::new();
+    for measured in TRACK_MS {
+        Role::Tracker.live(tracker, 0);
+        for path in [LATITUDE, LONGITUDE] {
+            track.extend(tracker.value(path).map(|value| Sample {
+                path,
+                value: value.clone(),
+                measured: Some(Measured::Relative(measured)),
+            }));
+        }
+    }
+    track
 }
 
 fn warmth(turn: u64) -> f64 {

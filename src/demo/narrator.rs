@@ -31,6 +31,8 @@ pub(super) enum Voice<'a> {
     Caller,
     /// A device, by its id.
     Device(&'a str),
+    /// The customer's endpoint, which events are posted to.
+    Endpoint,
     /// Whoever runs the service.
     Operator,
     /// The service, as its API shows it.
@@ -96,6 +98,7 @@ impl Voice<'_> {
         match self {
             Self::Caller => "caller",
             Self::Device(id) => id,
+            Self::Endpoint => "endpoint",
             Self::Operator => "operator",
             Self::Service => "service",
         }
@@ -105,6 +108,7 @@ impl Voice<'_> {
         match self {
             Self::Caller => "33",
             Self::Device(_) => "36",
+            Self::Endpoint => "34",
             Self::Operator => "35",
             Self::Service => "32",
         }

@@ -2,6 +2,7 @@
 //! telling on the way what the devices say.
 
 mod living;
+mod sending;
 mod words;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use tokio::time::sleep;
 use self::words::{change, registered};
 use super::caller::{CallError, Caller, Request};
 use super::cast::{BRIGHTNESS, Cast, Gone, LATITUDE, Part, Role, TEMPERATURE, VOLUME};
+use super::endpoint::Endpoint;
 use super::narrator::{Narrator, Voice};
 
 /// How long a step may take before it counts as failed; none takes a third of it.
@@ -32,6 +34,7 @@ pub(super) struct Story<'a> {
     narrator: &'a mut Narrator,
     caller: Caller,
     cast: Cast,
+    endpoint: &'a mut Endpoint,
     /// How each request was when it was last told.
     told_by_request: BTreeMap<String, Told>,
 }
@@ -80,11 +83,17 @@ pub(super) enum Why {
 
 impl<'a> Story<'a> {
     /// Begins with devices that were just switched on.
-    pub(super) fn new(narrator: &'a mut Narrator, caller: Caller, cast: Cast) -> Self {
+    pub(super) fn new(
+        narrator: &'a mut Narrator,
+        caller: Caller,
+        cast: Cast,
+        endpoint: &'a mut Endpoint,
+    ) -> Self {
         Self {
             narrator,
             caller,
             cast,
+            endpoint,
             told_by_request: BTreeMap::new(),
         }
     }

@@ -120,6 +120,17 @@ impl Api {
         let request = self.http.post(format!("{}{path}", self.base)).json(body);
         send(format!("POST {path}"), proof.show(request)).await
     }
+
+    /// Says what is to be otherwise in a JSON body.
+    pub(super) async fn patch(
+        &self,
+        proof: &impl Proof,
+        path: &str,
+        body: &Value,
+    ) -> Result<Answer, CallError> {
+        let request = self.http.patch(format!("{}{path}", self.base)).json(body);
+        send(format!("PATCH {path}"), proof.show(request)).await
+    }
 }
 
 impl CallError {
@@ -223,7 +234,11 @@ async fn send(call: String, request: RequestBuilder) -> Result<Answer, CallError
             body: text,
         });
     }
-    match serde_json::from_str(&text) {
+    let body = match text.is_empty() {
+        true => Ok(Value::Null),
+        false => serde_json::from_str(&text),
+    };
+    match body {
         Ok(body) => Ok(Answer { call, body }),
         Err(_) => Err(CallError::Incomplete {
             call,

@@ -36,6 +36,7 @@ impl Story<'_> {
                     self.cast.live(second).await?;
                     second += 1;
                     self.tell_changes().await?;
+                    self.tell_arrivals()?;
                 }
             }
         }

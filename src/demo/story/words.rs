@@ -1,5 +1,7 @@
 //! In which words is told what the API shows of a device or a request?
 
+use serde_json::Value;
+
 use super::super::caller::{Registration, Request};
 use super::super::cast::Role;
 
@@ -51,9 +53,91 @@ fn outcome(request: &Request) -> String {
     code.chain(payload).chain(error).collect()
 }
 
+/// An event as it is posted to a customer's endpoint.
+pub(super) fn event(body: &Value) -> String {
+    let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str);
+    let kind = text("/type").unwrap_or("an event without a type");
+    let device = text("/device/iccid").map(|iccid| format!(" of {iccid}"));
+    let more = match kind {
+        "TELEMETRY_DATA" => Some(format!("{}: {}", measured(body), values(body))),
+        "LIFECYCLE" => text("/lifecycle/type").map(|it| format!(": {it}")),
+        "ERROR" => text("/error/message").map(|it| format!(": {it}")),
+        _ => None,
+    };
+    [Some(kind.to_owned()), device, more]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// How long before its arrival something was measured, where the device says so.
+fn measured(body: &Value) -> String {
+    let ms = |name: &str| body[name].as_str()?.parse::<i64>().ok();
+    match (ms("received"), ms("measured")) {
+        (Some(received), Some(measured)) => {
+            let before_s = received.saturating_sub(measured) / 1_000;
+            format!(", measured {before_s} s before")
+        }
+        _ => String::new(),
+    }
+}
+
+fn values(body: &Value) -> String {
+    let values = body.pointer("/payload/value").and_then(Value::as_object);
+    let values = values.into_iter().flatten();
+    let values: Vec<_> = values
+        .map(|(path, value)| format!("{path} is {value}"))
+        .collect();
+    values.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn an_event_is_told_with_what_matters_of_its_type() {
+        let device = json!({ "iccid": "tracker" });
+        for (body, expected) in [
+            (
+                json!({
+                    "type": "TELEMETRY_DATA", "device": device,
+                    "received": "61500", "measured": "1000",
+                    "payload": { "value": { "/6/0/0": 53.5, "/6/0/1": 9.75 } },
+                }),
+                "TELEMETRY_DATA of tracker, measured 60 s before: /6/0/0 is 53.5, /6/0/1 is 9.75",
+            ),
+            (
+                json!({
+                    "type": "TELEMETRY_DATA", "device": device, "received": "61500",
+                    "payload": { "value": { "/6/0/0": 53.5 } },
+                }),
+                "TELEMETRY_DATA of tracker: /6/0/0 is 53.5",
+            ),
+            (
+                json!({
+                    "type": "LIFECYCLE", "device": device,
+                    "lifecycle": { "type": "REGISTERED" },
+                }),
+                "LIFECYCLE of tracker: REGISTERED",
+            ),
+            (
+                json!({
+                    "type": "ERROR", "device": device,
+                    "error": { "message": "DeviceController[InvalidDataType]" },
+                }),
+                "ERROR of tracker: DeviceController[InvalidDataType]",
+            ),
+            (
+                json!({ "type": "TEST_MESSAGE", "device": {} }),
+                "TEST_MESSAGE",
+            ),
+        ] {
+            assert_eq!(event(&body), expected);
+        }
+    }
 
     #[test]
     fn a_request_is_told_with_what_matters_in_its_state() {

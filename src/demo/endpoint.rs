@@ -1,0 +1,157 @@
+//! Who is told what devices say? An endpoint of the customer, which the demo plays too: it takes
+//! what is posted to it if the signature is right, and hands it on to be told.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use actix_web::dev::ServerHandle;
+use actix_web::http::header::HeaderMap;
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use engine::delivery::signature::Secret;
+use engine::ids::EventId;
+use engine::moment::Timestamp;
+use serde_json::Value;
+use tokio::sync::mpsc::{self, Receiver, Sender};
+
+/// Where events are posted.
+const PATH: &str = "/events";
+
+/// How much may have come and not have been told: more than a story tells at once. Whatever comes
+/// beyond is refused, and comes again.
+const UNTOLD_MAX: usize = 256;
+
+/// How many bytes a secret has.
+const SECRET_BYTES: usize = 32;
+
+/// An endpoint at work.
+pub(super) struct Endpoint {
+    address: SocketAddr,
+    secret: String,
+    server: ServerHandle,
+    delivered: Receiver<Delivered>,
+}
+
+/// An event that arrived, whose signature is right.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Delivered {
+    /// Its id, the same at each try.
+    pub(super) id: String,
+    /// What it is about.
+    pub(super) body: Value,
+}
+
+/// What the endpoint knows while it is asked.
+struct Door {
+    secret: Secret,
+    delivered: Sender<Delivered>,
+}
+
+impl Endpoint {
+    /// Opens it on an address of its own.
+    pub(super) fn open() -> io::Result<Self> {
+        let mut key = [0; SECRET_BYTES];
+        getrandom::fill(&mut key).map_err(io::Error::other)?;
+        let secret = format!("whsec_{}", STANDARD.encode(key));
+        let (sender, delivered) = mpsc::channel(UNTOLD_MAX);
+        let parsed = Secret::parse(&secret).map_err(io::Error::other)?;
+        let door = web::Data::new(Door {
+            secret: parsed,
+            delivered: sender,
+        });
+        let app = move || {
+            let events = web::resource(PATH).route(web::post().to(take));
+            App::new().app_data(door.clone()).service(events)
+        };
+        let server = HttpServer::new(app).workers(1).disable_signals();
+        let server = server.bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = server.addrs().first().copied();
+        let address = address.ok_or_else(|| io::Error::other("no address to listen on"))?;
+        let running = server.run();
+        let handle = running.handle();
+        actix_rt::spawn(running);
+        Ok(Self {
+            address,
+            secret,
+            server: handle,
+            delivered,
+        })
+    }
+
+    /// Where events are to be posted.
+    pub(super) fn url(&self) -> String {
+        format!("http://{}{PATH}", self.address)
+    }
+
+    /// What deliveries are to be signed with.
+    pub(super) fn secret(&self) -> &str {
+        &self.secret
+    }
+
+    /// Takes what has arrived already, if anything has.
+    pub(super) fn arrived(&mut self) -> Option<Delivered> {
+        self.delivered.try_recv().ok()
+    }
+
+    /// Stops to listen.
+    pub(super) async fn close(self) {
+        self.server.stop(false).await;
+    }
+}
+
+async fn take(request: HttpRequest, body: web::Bytes, door: web::Data<Door>) -> HttpResponse {
+    let Some(delivered) = read(request.headers(), &body, &door.secret) else {
+        return HttpResponse::Unauthorized().finish();
+    };
+    match door.delivered.try_send(delivered) {
+        Ok(()) => HttpResponse::NoContent().finish(),
+        Err(_) => HttpResponse::ServiceUnavailable().finish(),
+    }
+}
+
+/// The event, if whoever posts it knows the secret.
+fn read(headers: &HeaderMap, body: &[u8], secret: &Secret) -> Option<Delivered> {
+    let header = |name: &str| headers.get(name)?.to_str().ok();
+    let id = EventId::parse(header("webhook-id")?).ok()?;
+    let at_s: i64 = header("webhook-timestamp")?.parse().ok()?;
+    let at = Timestamp::from_ms(at_s.checked_mul(1_000)?);
+    let [_, _, (_, expected)] = secret.sign(&id, at, body);
+    if header("webhook-signature")? != expected {
+        return None;
+    }
+    Some(Delivered {
+        id: id.to_string(),
+        body: serde_json::from_slice(body).ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::header::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    const BODY: &[u8] = br#"{"type":"TELEMETRY_DATA"}"#;
+
+    #[test]
+    fn what_is_signed_with_the_secret_is_taken_and_nothing_else() {
+        let secret = Secret::parse(&STANDARD.encode([1; SECRET_BYTES])).unwrap();
+        let other = Secret::parse(&STANDARD.encode([2; SECRET_BYTES])).unwrap();
+        let id = EventId::parse("0198c0de-0000-7000-8000-000000000001").unwrap();
+        let signed = |by: &Secret| -> HeaderMap {
+            let headers = by.sign(&id, Timestamp::from_ms(1_763_726_400_999), BODY);
+            let headers = headers.into_iter().map(|(name, value)| {
+                let value = HeaderValue::from_str(&value).unwrap();
+                (HeaderName::from_static(name), value)
+            });
+            headers.collect()
+        };
+        let taken = read(&signed(&secret), BODY, &secret).unwrap();
+        assert_eq!(taken.id, id.to_string());
+        assert_eq!(taken.body["type"], "TELEMETRY_DATA");
+        assert_eq!(read(&signed(&other), BODY, &secret), None);
+        assert_eq!(read(&signed(&secret), b"{}", &secret), None);
+        assert_eq!(read(&HeaderMap::new(), BODY, &secret), None);
+    }
+}

@@ -1,0 +1,57 @@
+//! What does a device say by itself, and how does it reach the customer's own systems?
+
+use super::super::cast::Role;
+use super::super::endpoint::Delivered;
+use super::super::narrator::Voice;
+use super::words::event;
+use super::{Deadline, Story, Why};
+
+impl Story<'_> {
+    /// Has the tracker send what it collected, and waits until the customer's endpoint has it all.
+    pub(in super::super) async fn see_the_tracker_send(&mut self) -> Result<(), Why> {
+        self.narrator
+            .chapter("A device sends what it collected, and the customer's endpoint is told")?;
+        let deadline = Deadline::of("the tracker sends");
+        let expected = loop {
+            if let Some(times) = self.cast.send_track().await? {
+                break times;
+            }
+            deadline.check()?;
+            self.linger().await?;
+        };
+        let deadline = Deadline::of("the endpoint is told what the tracker sent");
+        let iccid = self.caller.inspect(Role::Tracker.id()).await?.iccid;
+        let mut told = 0;
+        while told < expected {
+            deadline.check()?;
+            self.linger().await?;
+            // What came before is no part of this.
+            while let Some(delivered) = self.endpoint.arrived() {
+                if is_collected(&delivered, &iccid) {
+                    self.tell_arrival(&delivered)?;
+                    told += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells what has arrived at the customer's endpoint.
+    pub(super) fn tell_arrivals(&mut self) -> Result<(), Why> {
+        while let Some(delivered) = self.endpoint.arrived() {
+            self.tell_arrival(&delivered)?;
+        }
+        Ok(())
+    }
+
+    fn tell_arrival(&mut self, delivered: &Delivered) -> Result<(), Why> {
+        let text = format!("got, well signed: {}", event(&delivered.body));
+        Ok(self.narrator.tell(Voice::Endpoint, text)?)
+    }
+}
+
+/// Whether it is of a device and of a time of its own.
+fn is_collected(delivered: &Delivered, iccid: &str) -> bool {
+    let body = &delivered.body;
+    body["device"]["iccid"] == iccid && body["measured"].is_string()
+}
