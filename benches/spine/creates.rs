@@ -143,7 +143,8 @@ pub(crate) fn serve(config: &Config, shelf: &Shelf, store: Arc<dyn Store>, line:
     let clock = shelf.clock.clone();
     let delivering = deliveries::parts(config, clock.clone(), Arc::clone(&store), Arc::clone(&key));
     let delivering = delivering.expect("the defaults can be delivered with");
-    let doors = (line.devices.clone(), Post::start(delivering, Vec::new()));
+    let post = Post::start(delivering, Vec::new(), &line.logging);
+    let doors = (line.devices.clone(), post);
     let state = State::new(config, store, doors, clock, key, operator);
     state.set_ready();
     let listener = web::open(config.http).expect("a port is free");

@@ -5,13 +5,9 @@
 //! answered, and the client alone, which posts the same body to the same endpoint with as many
 //! posts under way. Everybody shares the machine: load, program and endpoint.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use actors::http::{Http, Letter, Method, Outbound, Posted};
-use engine::delivery::address::policy::Policy;
-use tokio::task::JoinSet;
-
+use crate::bare::{self, Bare, PARALLEL};
 use crate::endpoint::Endpoint;
 use crate::figures::Figures;
 use crate::senders::Senders;
@@ -27,9 +23,6 @@ const ROUNDS: usize = 3;
 /// How long a round takes.
 const ROUND: Duration = Duration::from_secs(5);
 
-/// Posts under way: what the service has unless it is configured.
-const PARALLEL: usize = 64;
-
 /// How often it is looked at how far the endpoint is.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -44,7 +37,7 @@ pub(crate) async fn run(fleets: &[u32]) {
     for &devices in fleets {
         let (service, bare) = measure(devices).await;
         let figures = |of: fn(&Round) -> f64| -> Figures { service.iter().map(of).collect() };
-        let client: Figures = bare.iter().map(|bare| bare.0).collect();
+        let client: Figures = bare.iter().map(|bare| bare.rate).collect();
         let connections = figures(|round| round.connections);
         let whole = figures(|round| round.whole);
         let meanwhile = figures(|round| round.meanwhile);
@@ -65,7 +58,7 @@ pub(crate) async fn run(fleets: &[u32]) {
             "| {devices} | events, once no device sends | {} | |",
             figures(|it| it.after).shown(0)
         );
-        let opened: Figures = bare.iter().map(|bare| bare.1).collect();
+        let opened: Figures = bare.iter().map(|bare| bare.connections).collect();
         println!(
             "| {devices} | bare client | {} | {} |",
             client.shown(0),
@@ -92,7 +85,7 @@ struct Round {
     connections: f64,
 }
 
-async fn measure(devices: u32) -> (Vec<Round>, Vec<(f64, f64)>) {
+async fn measure(devices: u32) -> (Vec<Round>, Vec<Bare>) {
     let endpoint = Endpoint::start();
     let shelf = Shelf::with_devices(devices).await;
     shelf
@@ -106,7 +99,7 @@ async fn measure(devices: u32) -> (Vec<Round>, Vec<(f64, f64)>) {
     let (mut service, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         service.push(deliver(&mut senders, &endpoint).await);
-        bare.push(post(&endpoint).await);
+        bare.push(bare::post(&endpoint, ROUND).await);
     }
     (service, bare)
 }
@@ -142,43 +135,5 @@ async fn await_posts(endpoint: &Endpoint, posts: u64) {
             moved_at.elapsed() < PATIENCE,
             "{last} of {posts} events came"
         );
-    }
-}
-
-/// The client alone: posts a second, and how many connections it opened.
-async fn post(endpoint: &Endpoint) -> (f64, f64) {
-    let (before, connections) = (endpoint.posts(), endpoint.connections());
-    let http = Http::new(Outbound::under(Policy::PrivateAllowed)).expect("HTTP can be set up");
-    let letter = Arc::new(letter(endpoint));
-    let begun_at = Instant::now();
-    let mut all = JoinSet::new();
-    for _ in 0..PARALLEL {
-        let (http, letter) = (http.clone(), Arc::clone(&letter));
-        all.spawn(async move {
-            while begun_at.elapsed() < ROUND {
-                let posted = http.send(Letter::clone(&letter)).await;
-                assert_eq!(posted, Posted::Accepted(200));
-            }
-        });
-    }
-    all.join_all().await;
-    let posts = (endpoint.posts() - before) as f64;
-    let opened = endpoint.connections() - connections;
-    (posts / begun_at.elapsed().as_secs_f64(), opened as f64)
-}
-
-/// What the service posted last, as the client alone posts it.
-fn letter(endpoint: &Endpoint) -> Letter {
-    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-    let headers = [
-        ("content-type", "application/json"),
-        ("webhook-id", "019aa0d8-1f4e-7b7e-8000-000000000000"),
-        ("webhook-timestamp", "1795219200"),
-    ];
-    Letter {
-        method: Method::Post,
-        url: format!("http://{}/hook", endpoint.address),
-        headers: headers.map(owned).to_vec(),
-        body: endpoint.last_body(),
     }
 }

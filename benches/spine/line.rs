@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, mpsc};
 
-use actix::Actor as _;
+use actix::{Actor as _, Addr};
 use actix_rt::Arbiter;
 use actors::arbiters::Arbiters;
 use actors::devices::Devices;
@@ -27,6 +27,8 @@ pub(crate) struct Line {
     pub(crate) coap: SocketAddr,
     /// The door to the devices.
     pub(crate) devices: Devices,
+    /// What keeps the log.
+    pub(crate) logging: Addr<Logging>,
     /// The arbiter's thread.
     pub(crate) thread: Thread,
     arbiters: Arbiters,
@@ -55,6 +57,7 @@ impl Line {
         Self {
             coap,
             devices: arbiters.devices(),
+            logging,
             thread: thread.expect("one was started"),
             arbiters,
         }

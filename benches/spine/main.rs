@@ -13,6 +13,7 @@ mod known;
 #[path = "../talk.rs"]
 mod talk;
 
+mod bare;
 mod callers;
 mod creates;
 mod crowd;

@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::bare;
 use crate::endpoint::Endpoint;
 use crate::said::Said;
 use crate::served::{self, Served};
@@ -21,18 +22,17 @@ const WRITERS: usize = 1_024;
 /// How long the program runs while the endpoint is away.
 const AWAY: Duration = Duration::from_secs(8);
 
+/// How long the bare client posts.
+const BARE: Duration = Duration::from_secs(5);
+
 /// How often memory and endpoint are looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Measures and prints.
 pub(crate) async fn run(events: &[u32]) {
     println!("## Catching up after an outage, {DEVICES} devices\n");
-    println!(
-        "| events that wait | filled in, s | memory while the endpoint is away, MiB | \
-         most while catching up, MiB | events/s until the kill | from the start again to the next \
-         event, s | most after it, MiB | events/s after it | all, s | posted twice |"
-    );
-    println!("|---|---|---|---|---|---|---|---|---|---|");
+    println!("| events that wait | | |");
+    println!("|---|---|---|");
     for &events in events {
         measure(events).await;
     }
@@ -68,17 +68,29 @@ async fn measure(events: u32) {
     let all = u64::from(events);
     let last = watch(&served, || endpoint.events() >= all, Duration::MAX).await;
     let last_rate = (endpoint.posts() - there) as f64 / last.took.as_secs_f64();
-    println!(
-        "| {events} | {:.1} | {:.0} | {:.0} | {first_rate:.0} | {:.2} | {:.0} | {last_rate:.0} | \
-         {:.1} | {} |",
-        filled_in.as_secs_f64(),
-        away.resident_mib,
-        first.resident_mib,
-        resumed_in.as_secs_f64(),
-        last.resident_mib.max(next.resident_mib),
-        begun_at.elapsed().as_secs_f64(),
-        endpoint.posts() - all,
+    let posted_twice = endpoint.posts() - all;
+    let caught_up_in = begun_at.elapsed();
+    drop(served);
+    let bare = bare::post(&endpoint, BARE).await.rate;
+    let show = |what: &str, figure: String| println!("| {events} | {what} | {figure} |");
+    let seconds = |time: Duration| format!("{:.2}", time.as_secs_f64());
+    let mib = |mib: f64| format!("{mib:.0}");
+    show("filled in, s", seconds(filled_in));
+    show("memory while it is away, MiB", mib(away.resident_mib));
+    show("the most until the kill, MiB", mib(first.resident_mib));
+    let resident_mib = last.resident_mib.max(next.resident_mib);
+    show("the most after it, MiB", mib(resident_mib));
+    show("events/s until the kill", format!("{first_rate:.0}"));
+    show("events/s after it", format!("{last_rate:.0}"));
+    show(
+        "from the next start to the next event, s",
+        seconds(resumed_in),
     );
+    show("until the last event, s", seconds(caught_up_in));
+    show("posted twice", posted_twice.to_string());
+    show("posts/s of the bare client", format!("{bare:.0}"));
+    show("ratio until the kill", format!("{:.2}", first_rate / bare));
+    show("ratio after it", format!("{:.2}", last_rate / bare));
 }
 
 /// Has each device send in turn, as far as the store sees it: one batch for each Send.

@@ -1,0 +1,63 @@
+//! How many posts does the HTTP client make that has nothing else to do? The yardstick of all that
+//! delivers events.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actors::http::{Http, Letter, Method, Outbound, Posted};
+use engine::delivery::address::policy::Policy;
+use tokio::task::JoinSet;
+
+use crate::endpoint::Endpoint;
+
+/// Posts under way: what the service has unless it is configured.
+pub(crate) const PARALLEL: usize = 64;
+
+/// What the client came to.
+pub(crate) struct Bare {
+    /// Posts that were answered 200, by the second.
+    pub(crate) rate: f64,
+    /// Connections it opened.
+    pub(crate) connections: f64,
+}
+
+/// Has the client post for so long what the endpoint was posted last.
+pub(crate) async fn post(endpoint: &Endpoint, time: Duration) -> Bare {
+    let (before, connections) = (endpoint.posts(), endpoint.connections());
+    let http = Http::new(Outbound::under(Policy::PrivateAllowed)).expect("HTTP can be set up");
+    let letter = Arc::new(letter(endpoint));
+    let begun_at = Instant::now();
+    let mut all = JoinSet::new();
+    for _ in 0..PARALLEL {
+        let (http, letter) = (http.clone(), Arc::clone(&letter));
+        all.spawn(async move {
+            while begun_at.elapsed() < time {
+                let posted = http.send(Letter::clone(&letter)).await;
+                assert_eq!(posted, Posted::Accepted(200));
+            }
+        });
+    }
+    all.join_all().await;
+    let posts = (endpoint.posts() - before) as f64;
+    let opened = endpoint.connections() - connections;
+    Bare {
+        rate: posts / begun_at.elapsed().as_secs_f64(),
+        connections: opened as f64,
+    }
+}
+
+/// What the service posted last, as the client alone posts it.
+fn letter(endpoint: &Endpoint) -> Letter {
+    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    let headers = [
+        ("content-type", "application/json"),
+        ("webhook-id", "019aa0d8-1f4e-7b7e-8000-000000000000"),
+        ("webhook-timestamp", "1795219200"),
+    ];
+    Letter {
+        method: Method::Post,
+        url: format!("http://{}/hook", endpoint.address),
+        headers: headers.map(owned).to_vec(),
+        body: endpoint.last_body(),
+    }
+}
