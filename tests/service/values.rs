@@ -10,15 +10,15 @@ use crate::scene::{ID, Scene};
 use crate::vocabulary::lwm2m::{outcome, read, write};
 
 /// The object the OMA made for tests has a resource of every type.
-const OBJECT: u16 = 3442;
+pub(crate) const OBJECT: u16 = 3442;
 
 /// One resource of a type.
-struct Case {
+pub(crate) struct Case {
     resource: u16,
     /// What the device holds at first, and how a caller reads that.
-    held: (Value, &'static str),
+    pub(crate) held: (Value, &'static str),
     /// What a caller writes, what the device then holds, and how that is read.
-    written: Vec<(&'static str, Value, &'static str)>,
+    pub(crate) written: Vec<(&'static str, Value, &'static str)>,
     /// What is no value of the type.
     unfit: &'static [&'static str],
 }
@@ -125,11 +125,11 @@ fn an_answer_without_a_payload_is_a_result_of_its_code() {
 }
 
 impl Case {
-    fn path(&self) -> Path {
+    pub(crate) fn path(&self) -> Path {
         Path::resource(OBJECT, 0, self.resource)
     }
 
-    fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         format!("/{OBJECT}/0/{}", self.resource)
     }
 }
@@ -144,7 +144,8 @@ fn every_type() -> Configuration {
     configuration
 }
 
-fn cases() -> Vec<Case> {
+/// A resource of each type, with values at the ends of its range.
+pub(crate) fn cases() -> Vec<Case> {
     let mut cases = numbers();
     cases.extend(other_types());
     cases
@@ -156,18 +157,21 @@ fn numbers() -> Vec<Case> {
         case(
             120,
             (Value::Integer(-7), "-7"),
-            &[(
-                "9007199254740993",
-                Value::Integer(9_007_199_254_740_993),
-                "9007199254740993",
-            )],
+            &[
+                whole("9007199254740993", 9_007_199_254_740_993),
+                whole("-9223372036854775808", i64::MIN),
+                whole("9223372036854775807", i64::MAX),
+            ],
             &["1.5", "seven", "", "9223372036854775808"],
         ),
         case(
             125,
             (Value::UnsignedInteger(7), "7"),
-            &[("18446744073709551615", most, "18446744073709551615")],
-            &["-1", "1.5"],
+            &[
+                ("0", Value::UnsignedInteger(0), "0"),
+                ("18446744073709551615", most, "18446744073709551615"),
+            ],
+            &["-1", "1.5", "18446744073709551616"],
         ),
         case(
             130,
@@ -175,6 +179,7 @@ fn numbers() -> Vec<Case> {
             &[
                 ("-0.25", Value::Float(-0.25), "-0.25"),
                 ("3", Value::Float(3.0), "3"),
+                ("0.1", Value::Float(0.1), "0.1"),
             ],
             &["warm", "1,5", "NaN"],
         ),
@@ -202,11 +207,14 @@ fn other_types() -> Vec<Case> {
         case(
             150,
             (Value::Opaque(vec![0, 1, 255]), "AAH/"),
-            &[(
-                "3q2+7w==",
-                Value::Opaque(vec![0xDE, 0xAD, 0xBE, 0xEF]),
-                "3q2+7w==",
-            )],
+            &[
+                (
+                    "3q2+7w==",
+                    Value::Opaque(vec![0xDE, 0xAD, 0xBE, 0xEF]),
+                    "3q2+7w==",
+                ),
+                ("", Value::Opaque(vec![]), ""),
+            ],
             &["***", "3q2+7w="],
         ),
         case(
@@ -216,16 +224,26 @@ fn other_types() -> Vec<Case> {
                 ("2026-03-01T12:00:00Z", noon.clone(), "2026-03-01T12:00:00Z"),
                 ("1772366400", noon.clone(), "2026-03-01T12:00:00Z"),
                 ("2026-03-01T13:00:00+01:00", noon, "2026-03-01T12:00:00Z"),
+                ("0", Value::Time(0), "1970-01-01T00:00:00Z"),
+                ("-1", Value::Time(-1), "1969-12-31T23:59:59Z"),
             ],
             &["noon", "2026-13-01T00:00:00Z"],
         ),
         case(
             170,
             (link(3, 0), "3:0"),
-            &[("65535:65535", link(65_535, 65_535), "65535:65535")],
+            &[
+                ("65535:65535", link(65_535, 65_535), "65535:65535"),
+                ("0:0", link(0, 0), "0:0"),
+            ],
             &["3", "3:65536"],
         ),
     ]
+}
+
+/// A whole number that is read as it was written.
+fn whole(text: &'static str, number: i64) -> (&'static str, Value, &'static str) {
+    (text, Value::Integer(number), text)
 }
 
 fn case(

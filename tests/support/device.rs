@@ -11,7 +11,9 @@ use harness::device::event::{Event, Location, Operation};
 use harness::device::performed::Performed;
 use harness::device::resource::Answer;
 use harness::socket::{Link, Loss, RunningDevice, run};
+use protocol::coap::content::ContentFormat;
 use protocol::lwm2m::path::Path;
+use protocol::lwm2m::payload::Sample;
 use protocol::lwm2m::value::Value;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::mpsc::Receiver;
@@ -65,6 +67,16 @@ impl Device {
     /// Has it update its registration and does not wait.
     pub(crate) fn begin_update(&self) {
         world().block_on(self.running.update()).unwrap();
+    }
+
+    /// Has it send samples in a format and waits for what the service makes of it.
+    pub(crate) fn send(&mut self, format: ContentFormat, samples: Vec<Sample>) -> Event {
+        let sent = world().block_on(self.running.send(format, samples));
+        assert_eq!(sent.unwrap(), Ok(()), "it has nothing else to say");
+        self.hear("what became of what was sent", |event| {
+            let refused = matches!(event, Event::Refused { .. } | Event::GaveUp(_));
+            (refused || *event == Event::Sent).then(|| event.clone())
+        })
     }
 
     /// Switches its radio off.

@@ -1,0 +1,154 @@
+//! Do values of every type travel to the device and back in whatever format the device insists on?
+
+use harness::device::configuration::Configuration;
+use harness::device::resource::Resource;
+use protocol::coap::content::ContentFormat;
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::value::{DataType, Value};
+use protocol::lwm2m::version::EnablerVersion;
+use serde_json::json;
+
+use crate::scene::{ID, Scene, start};
+use crate::values::{Case, OBJECT, cases};
+use crate::vocabulary::caller::Caller;
+use crate::vocabulary::device::{DEVICE_IP, Device};
+use crate::vocabulary::lwm2m::{outcome, read, write};
+
+/// A format that may be a device's only one, with the first release that has it.
+const ONLY: [(ContentFormat, EnablerVersion); 7] = [
+    (ContentFormat::TEXT, EnablerVersion::V1_0),
+    (ContentFormat::LWM2M_TLV, EnablerVersion::V1_0),
+    (ContentFormat::LWM2M_JSON, EnablerVersion::V1_0),
+    (ContentFormat::CBOR, EnablerVersion::V1_1),
+    (ContentFormat::SENML_JSON, EnablerVersion::V1_1),
+    (ContentFormat::SENML_CBOR, EnablerVersion::V1_1),
+    (ContentFormat::LWM2M_CBOR, EnablerVersion::V1_2),
+];
+
+#[test]
+fn values_of_every_type_travel_in_the_format_a_device_announces() {
+    let (service, caller) = start(&[]);
+    for (number, (format, version)) in ONLY.into_iter().enumerate() {
+        let name = format!("speaks-{number}");
+        caller.create_device(&name, DEVICE_IP);
+        let device = Device::registered(&service, speaking(&name, format, version));
+        exchange(&caller, &name, &device, cases());
+    }
+}
+
+#[test]
+fn values_of_every_type_travel_in_a_format_a_device_has_and_does_not_announce() {
+    let (service, caller) = start(&[]);
+    for (number, (format, version)) in ONLY.into_iter().enumerate() {
+        let name = format!("silent-{number}");
+        caller.create_device(&name, DEVICE_IP);
+        let configuration = Configuration {
+            announced: Vec::new(),
+            ..speaking(&name, format, version)
+        };
+        let device = Device::registered(&service, configuration);
+        exchange(&caller, &name, &device, cases());
+    }
+}
+
+#[test]
+fn bytes_travel_as_such() {
+    let (service, caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let format = ContentFormat::OCTET_STREAM;
+    let device = Device::registered(&service, speaking(ID, format, EnablerVersion::V1_0));
+    let mut bytes = cases();
+    bytes.retain(|case| case.held.0.data_type() == DataType::Opaque);
+    assert_eq!(bytes.len(), 1);
+    exchange(&caller, ID, &device, bytes);
+}
+
+#[test]
+fn an_instance_is_read_typed_in_every_format_that_holds_one() {
+    let (service, caller) = start(&[]);
+    let holds_one = |format| !matches!(format, ContentFormat::TEXT | ContentFormat::CBOR);
+    for (number, (format, version)) in ONLY.into_iter().enumerate() {
+        if !holds_one(format) {
+            continue;
+        }
+        let name = format!("whole-{number}");
+        caller.create_device(&name, DEVICE_IP);
+        let _device = Device::registered(&service, speaking(&name, format, version));
+        let action = caller.perform(&name, &read(&format!("/{OBJECT}/0")));
+        assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+        let payload = action["resultData"]["payload"].as_str().unwrap();
+        let told: serde_json::Value = serde_json::from_str(payload).unwrap();
+        let expected = json!({
+            "/3442/0/110": "Grüße",
+            "/3442/0/120": -7,
+            "/3442/0/125": 7,
+            "/3442/0/130": 21.5,
+            "/3442/0/140": false,
+            "/3442/0/150": "AAH/",
+            "/3442/0/160": "2026-01-01T00:00:00Z",
+            "/3442/0/170": "3:0",
+        });
+        assert_eq!(told, expected, "{format:?}");
+    }
+}
+
+#[test]
+fn a_format_that_is_refused_is_seen_in_the_timeline_with_the_next() {
+    let only = speaking(ID, ContentFormat::SENML_CBOR, EnablerVersion::V1_1);
+    let scene = Scene::with(
+        &[],
+        Configuration {
+            announced: Vec::new(),
+            ..only
+        },
+    );
+    let action = scene.caller.perform(ID, &read(&format!("/{OBJECT}/0")));
+    let action = scene.caller.action(action["id"].as_str().unwrap());
+    let happened = action["timeline"].as_array().unwrap().iter();
+    let happened: Vec<_> = happened
+        .map(|it| (it["event"].as_str().unwrap(), it["code"].as_str()))
+        .collect();
+    let expected = [
+        ("ATTEMPT_BEGUN", None),
+        ("DATAGRAM_SENT", None),
+        ("ANSWERED", Some("406")),
+        ("DATAGRAM_SENT", None),
+        ("ANSWERED", Some("205")),
+    ];
+    assert_eq!(happened, expected, "{action}");
+    assert_eq!(action["sendAttempts"], 1, "{action}");
+}
+
+/// Reads what a device holds, and writes and reads back each value of its type.
+fn exchange(caller: &Caller, name: &str, device: &Device, cases: Vec<Case>) {
+    for case in cases {
+        assert_eq!(read_back(caller, name, &case), case.held.1, "{name}");
+        for (text, value, shown) in &case.written {
+            let action = caller.perform(name, &write(&case.address(), text));
+            assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{name}: {action}");
+            assert_eq!(device.value(case.path()), *value, "{name}: {text}");
+            assert_eq!(read_back(caller, name, &case), *shown, "{name}");
+        }
+    }
+}
+
+fn read_back(caller: &Caller, name: &str, case: &Case) -> String {
+    let action = caller.perform(name, &read(&case.address()));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{name}: {action}");
+    action["resultData"]["payload"].as_str().unwrap().to_owned()
+}
+
+/// A device that has a resource of every type, and one format.
+fn speaking(name: &str, format: ContentFormat, version: EnablerVersion) -> Configuration {
+    let mut configuration = Configuration {
+        version,
+        ..Configuration::new(name).speaking(&[format])
+    };
+    let resources = cases().into_iter().map(|case| {
+        let path: Path = case.path();
+        let value: Value = case.held.0;
+        Resource::holding(path, value)
+    });
+    configuration.resources.extend(resources);
+    configuration
+}
