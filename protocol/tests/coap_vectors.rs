@@ -2,6 +2,9 @@
 //!
 //! Each file under `vectors/coap` is a recorded conversation: who speaks, what was said, the bytes.
 
+#[path = "given/hex.rs"]
+mod hex;
+
 use std::fs;
 use std::path::Path;
 
@@ -12,6 +15,8 @@ use protocol::coap::exchange::{Exchange, Reception, Transmission};
 use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::option;
 use protocol::coap::recent::{Recent, Remembered};
+
+use crate::hex::bytes_of;
 
 #[test]
 fn every_recorded_datagram_says_what_its_summary_says() {
@@ -186,7 +191,7 @@ impl Line {
         let mut parts = line.split(" | ").map(str::to_owned);
         let mut part = || parts.next().expect("a line has three parts");
         let (speaker, summary, hex) = (part(), part(), part());
-        let bytes = from_hex(&hex);
+        let bytes = bytes_of(&hex);
         let message = Message::decode(&bytes).expect("recorded datagrams are well-formed");
         Line {
             file: file.to_owned(),
@@ -196,14 +201,6 @@ impl Line {
             message,
         }
     }
-}
-
-fn from_hex(hex: &str) -> Vec<u8> {
-    let digits = hex.as_bytes().chunks(2);
-    let pairs = digits.map(|pair| std::str::from_utf8(pair).expect("hex is plain text"));
-    pairs
-        .map(|pair| u8::from_str_radix(pair, 16).expect("hex has hex digits"))
-        .collect()
 }
 
 fn is_answer(heard: &[Reception]) -> bool {

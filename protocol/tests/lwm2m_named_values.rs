@@ -1,9 +1,12 @@
 //! Do values survive each format that names them, and does no payload in one harm us?
 
-use std::collections::BTreeMap;
+#[path = "given/readings.rs"]
+mod readings;
+#[path = "given/values.rs"]
+mod values;
 
-use proptest::collection::{btree_map, vec};
-use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
+use proptest::collection::vec;
+use proptest::prelude::{Strategy, any, prop_oneof, proptest};
 use proptest::sample::{Index, select};
 use proptest::{prop_assert, prop_assert_eq};
 use protocol::coap::content::ContentFormat;
@@ -11,7 +14,10 @@ use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::{
     Reading, Scope, decode, decode_paths, decode_samples, encode, encode_all, encode_paths,
 };
-use protocol::lwm2m::value::{DataType, ObjectLink, Value};
+use protocol::lwm2m::value::Value;
+
+use crate::readings::{numbers, readings, spoilt};
+use crate::values::type_by_number;
 
 const FORMATS: [ContentFormat; 5] = [
     ContentFormat::SENML_JSON,
@@ -83,70 +89,6 @@ proptest! {
     }
 }
 
-/// A path, and values at or below it as a device could have them.
-fn readings() -> impl Strategy<Value = (Path, Reading)> {
-    let resources = btree_map((0..3_u16, numbers()), resources(), 0..6);
-    (numbers(), resources, any::<Index>(), 0..4_usize).prop_map(
-        |(object, resources, chosen, level)| {
-            let mut all = Reading::new();
-            for ((instance, id), values) in resources {
-                let path = Path::resource(object, instance, id);
-                all.extend(values.into_iter().map(|(below, value)| {
-                    let at = below.and_then(|below| path.child(below));
-                    (at.unwrap_or(path), value)
-                }));
-            }
-            let paths: Vec<Path> = all.keys().copied().collect();
-            let path = match paths.is_empty() {
-                true => Path::object(object),
-                false => above(*chosen.get(&paths), level),
-            };
-            all.retain(|at, _| path.contains(*at));
-            (path, all)
-        },
-    )
-}
-
-/// The path that deep on the way to another, or the other one itself.
-fn above(path: Path, level: usize) -> Path {
-    let below = path.segments().skip(1).take(level);
-    let deeper = |at: Path, id| at.child(id).expect("it is no deeper than the path");
-    below.fold(Path::object(path.object_id()), deeper)
-}
-
-/// The values of one resource: one of its own, or one for each of its instances.
-fn resources() -> impl Strategy<Value = BTreeMap<Option<u16>, Value>> {
-    let single = values().prop_map(|value| BTreeMap::from([(None, value)]));
-    let multiple = btree_map(numbers().prop_map(Some), values(), 1..4);
-    prop_oneof![single, multiple]
-}
-
-fn numbers() -> impl Strategy<Value = u16> {
-    prop_oneof![
-        0..4_u16,
-        20..26_u16,
-        254..258_u16,
-        Just(65535),
-        any::<u16>()
-    ]
-}
-
-fn values() -> impl Strategy<Value = Value> {
-    let link = |(object, instance)| Value::ObjectLink(ObjectLink { object, instance });
-    let finite = any::<f64>().prop_filter("finite", |number| number.is_finite());
-    prop_oneof![
-        any::<bool>().prop_map(Value::Boolean),
-        any::<String>().prop_map(Value::CoreLink),
-        finite.prop_map(Value::Float),
-        (any::<i64>(), 0..64_u32).prop_map(|(number, shift)| Value::Integer(number >> shift)),
-        any::<(u16, u16)>().prop_map(link),
-        vec(any::<u8>(), 0..300).prop_map(Value::Opaque),
-        any::<String>().prop_map(Value::String),
-        any::<i64>().prop_map(Value::Time),
-        any::<u64>().prop_map(Value::UnsignedInteger),
-    ]
-}
-
 fn paths() -> impl Strategy<Value = Path> {
     (select(vec![3, 42_000]), vec(numbers(), 0..4)).prop_map(|(object, below)| {
         let deeper = |path: Path, id: u16| path.child(id).expect("there are three at most");
@@ -160,17 +102,12 @@ fn payloads() -> impl Strategy<Value = (Path, Vec<u8>)> {
     let nests = (paths(), vec(openings(), 1..6), 0..400_usize);
     let nests = nests.prop_map(|(path, few, times)| (path, few.concat().repeat(times)));
     let places = (any::<Index>(), any::<Index>(), any::<u8>());
-    let spoilt = (readings(), select(&FORMATS[..]), places, 1..3_usize);
-    let spoilt = spoilt.prop_map(|((path, values), format, (place, end, byte), times)| {
-        let mut bytes = encode(format, path, &values).unwrap_or_default();
-        if !bytes.is_empty() {
-            let place = place.index(bytes.len());
-            bytes[place] = byte;
-            bytes.truncate(end.index(bytes.len()) + 1);
-        }
-        (path, bytes.repeat(times))
+    let changed = (readings(), select(&FORMATS[..]), places, 1..3_usize);
+    let changed = changed.prop_map(|((path, values), format, places, times)| {
+        let bytes = encode(format, path, &values).unwrap_or_default();
+        (path, spoilt(bytes, places).repeat(times))
     });
-    prop_oneof![1 => noise, 1 => nests, 4 => spoilt]
+    prop_oneof![1 => noise, 1 => nests, 4 => changed]
 }
 
 /// Bytes that begin something which holds more: arrays, maps, tags and strings without an end.
@@ -191,9 +128,4 @@ fn openings() -> impl Strategy<Value = Vec<u8>> {
         br#"{"e":"#.to_vec(),
         br#"{"e":[{"n":"#.to_vec(),
     ])
-}
-
-fn type_by_number(path: Path, salt: u16) -> Option<DataType> {
-    let place = usize::from(path.resource_id()?.wrapping_add(salt)) % (DataType::ALL.len() + 1);
-    DataType::ALL.get(place).copied()
 }

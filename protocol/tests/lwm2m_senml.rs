@@ -2,7 +2,14 @@
 //!
 //! Each file under `vectors/senml` is one payload: its format, the payload, and the samples.
 
-use std::collections::{BTreeMap, BTreeSet};
+#[path = "given/hex.rs"]
+mod hex;
+#[path = "given/recorded.rs"]
+mod recorded;
+#[path = "given/values.rs"]
+mod values;
+
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path as FilePath;
 
@@ -17,8 +24,11 @@ use protocol::lwm2m::payload::{
     Measured, Reading, Sample, Scope, decode, decode_paths, decode_samples, encode, encode_all,
     encode_paths,
 };
-use protocol::lwm2m::value::{DataType, ObjectLink, Value};
-use protocol::lwm2m::version::Version;
+use protocol::lwm2m::value::{DataType, Value};
+
+use crate::hex::bytes_of;
+use crate::recorded::{files_of, type_in_model, value_of};
+use crate::values::{type_by_number, values};
 
 const SENML: [ContentFormat; 2] = [ContentFormat::SENML_JSON, ContentFormat::SENML_CBOR];
 
@@ -240,25 +250,6 @@ proptest! {
     }
 }
 
-fn values() -> impl Strategy<Value = Value> {
-    let link = |(object, instance)| Value::ObjectLink(ObjectLink { object, instance });
-    let finite = any::<f64>().prop_filter("finite", |number| number.is_finite());
-    prop_oneof![
-        any::<bool>().prop_map(Value::Boolean),
-        any::<String>().prop_map(Value::CoreLink),
-        finite.prop_map(Value::Float),
-        any::<f32>()
-            .prop_filter("finite", |it| it.is_finite())
-            .prop_map(|it| Value::Float(it.into())),
-        (any::<i64>(), 0..64_u32).prop_map(|(number, shift)| Value::Integer(number >> shift)),
-        any::<(u16, u16)>().prop_map(link),
-        vec(any::<u8>(), 0..300).prop_map(Value::Opaque),
-        "\\PC{0,300}".prop_map(Value::String),
-        any::<i64>().prop_map(Value::Time),
-        any::<u64>().prop_map(Value::UnsignedInteger),
-    ]
-}
-
 /// Noise, and payloads of devices that are cut or changed.
 fn payloads() -> impl Strategy<Value = (ContentFormat, Vec<u8>)> {
     let noise = (select(SENML.to_vec()), vec(any::<u8>(), 0..40));
@@ -285,15 +276,6 @@ fn spoil(bytes: &mut Vec<u8>, place: Index, byte: u8, change: u8) {
         2 => drop(bytes.remove(place)),
         _ => bytes.truncate(place),
     }
-}
-
-fn type_by_number(path: Path, salt: u16) -> Option<DataType> {
-    let place = usize::from(path.resource_id()?.wrapping_add(salt)) % (DataType::ALL.len() + 1);
-    DataType::ALL.get(place).copied()
-}
-
-fn type_in_model(path: Path) -> Option<DataType> {
-    model::resource(path.object_id(), Version::new(1, 1), path.resource_id()?)?.data_type()
 }
 
 fn types_of(samples: &[Sample]) -> impl Fn(Path) -> Option<DataType> + use<> {
@@ -326,11 +308,7 @@ fn vector(name: &str) -> Vector {
 }
 
 fn vectors() -> Vec<Vector> {
-    let folder = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/senml");
-    let entries = fs::read_dir(folder).expect("the vectors are in the repository");
-    let files: BTreeSet<_> = entries
-        .map(|entry| entry.expect("the folder is readable").path())
-        .collect();
+    let files = files_of("senml");
     files.iter().map(|file| Vector::read(file)).collect()
 }
 
@@ -371,33 +349,14 @@ fn sample_of(line: &str) -> Sample {
         }
         _ => (None, line),
     };
-    let mut parts = rest.splitn(3, ' ');
-    let path = parts
-        .next()
-        .and_then(|path| path.parse().ok())
-        .expect("a path");
-    let name = parts.next().expect("a type behind the path");
-    let known = DataType::ALL
-        .into_iter()
-        .find(|data_type| data_type.as_str() == name);
-    let text = parts.next().unwrap_or_default();
-    let value = Value::parse(known.expect("the name of a type"), text);
+    let (path, value) = value_of(rest);
     Sample {
         path,
-        value: value.expect("a value of the type"),
+        value,
         measured,
     }
 }
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn bytes_of(hex: &str) -> Vec<u8> {
-    let digit = |digit: char| digit.to_digit(16).expect("a hexadecimal digit");
-    let digits: Vec<u32> = hex.chars().map(digit).collect();
-    let pairs = digits.chunks_exact(2);
-    pairs
-        .map(|pair| u8::try_from(pair[0] * 16 + pair[1]).expect("two digits fit"))
-        .collect()
 }

@@ -2,6 +2,9 @@
 //!
 //! Reads the recorded conversations under `vectors/coap`: who speaks, what was said, the bytes.
 
+#[path = "given/hex.rs"]
+mod hex;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path as FilePath, PathBuf};
@@ -17,6 +20,8 @@ use protocol::lwm2m::payload::{self, Reading, Undecodable};
 use protocol::lwm2m::registration::{Register, Update};
 use protocol::lwm2m::value::{DataType, Value};
 use protocol::lwm2m::version::EnablerVersion;
+
+use crate::hex::bytes_of;
 
 const ANJAY: &str = "</2>,</3/0>,</4/0>,</5/0>,</6/0>,</7/0>,</9/0>,</9/1>,</10>;ver=1.1,</10/0>,\
     </11>,</16>,</19>,</20/0>,</3303/0>,</3313/0>,</3347/0>,</33605>,</33606/0>,</33607/0>,\
@@ -389,17 +394,8 @@ fn messages_of(file: &FilePath) -> Vec<(Message, Vec<u8>)> {
     text.lines()
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
         .map(|line| {
-            let bytes = bytes_of(line.rsplit(" | ").next().unwrap_or_default());
+            let bytes = bytes_of(line.rsplit(" | ").next().unwrap_or_default().trim());
             (Message::decode(&bytes).expect("a real datagram"), bytes)
         })
-        .collect()
-}
-
-fn bytes_of(hex: &str) -> Vec<u8> {
-    let digit = |digit: char| digit.to_digit(16).expect("a hexadecimal digit");
-    let digits: Vec<u32> = hex.trim().chars().map(digit).collect();
-    let pairs = digits.chunks_exact(2);
-    pairs
-        .map(|pair| u8::try_from(pair[0] * 16 + pair[1]).expect("two digits fit"))
         .collect()
 }
