@@ -154,6 +154,23 @@ fn a_batch_that_meets_a_damaged_row_fails_alone() {
 }
 
 #[test]
+fn an_event_that_cannot_be_read_is_none_so_that_others_are_delivered() {
+    let home = tempfile::tempdir().unwrap();
+    let options = Options::at(home.path());
+    let meter = device(&acme(), 1);
+    let [damaged, whole] = [1, 2].map(|number| event(&meter, 10, number));
+    let opened = open::open(&options).unwrap();
+    let row = crate::key::event::event(meter.key(), damaged.id);
+    opened.db.insert(row, b"damaged").unwrap();
+    let store = SledStore::start(opened, &options, disk::free_bytes()).unwrap();
+    let said = Change::AppendEvent(Box::new(whole.clone()));
+    commit(&store, batch(vec![said]));
+    let event_of = |id| wait(store.event(meter.key(), id));
+    assert_eq!(event_of(damaged.id), Ok(None));
+    assert_eq!(event_of(whole.id), Ok(Some(whole)));
+}
+
+#[test]
 fn a_sweep_that_meets_a_damaged_row_leaves_its_sort_and_takes_the_others() {
     let home = tempfile::tempdir().unwrap();
     let options = Options::at(home.path());

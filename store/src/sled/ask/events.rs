@@ -42,13 +42,20 @@ pub(in crate::sled) fn events_of(
     Ok(events)
 }
 
-/// An event, while its row is there: the history it is in may be removed already.
+/// An event, while its row is there: the history it is in may be removed already. One that cannot
+/// be read is none: what waits behind it does not wait for ever.
 pub(in crate::sled) fn event(
     db: &Db,
     device: DeviceKey,
     event: EventId,
 ) -> Result<Option<Event>, Fault> {
-    load(db, &key::event::event(device, event), read_event)
+    match load(db, &key::event::event(device, event), read_event) {
+        Err(fault) if !fault.is_fatal() => {
+            tracing::error!(%fault, %device, %event, "an event cannot be read");
+            Ok(None)
+        }
+        found => found,
+    }
 }
 
 /// The last known values of a device, by path.
