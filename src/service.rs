@@ -110,7 +110,7 @@ impl Service {
         };
         let arbiters = Arbiters::start(parts, doors.sockets, &logging);
         let destinations = chosen.into_iter().flat_map(|it| it.destinations);
-        let post = Post::start(delivering, destinations.collect());
+        let post = Post::start(delivering, destinations.collect(), &logging);
         let doors_within = (arbiters.devices(), post);
         let operator_token_path = operator.path.clone();
         let state = State::new(config, store, doors_within, clock, master_key, operator);
@@ -257,7 +257,7 @@ fn master_key(config: &Config) -> Result<MasterKey, KeyError> {
     }
 }
 
-fn kept_for(config: &Config) -> KeptFor {
+pub(crate) fn kept_for(config: &Config) -> KeptFor {
     let days = |days: u32| i64::from(days) * 86_400_000;
     KeptFor {
         actions_ms: days(config.action_retention_days),

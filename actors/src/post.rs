@@ -21,6 +21,7 @@ use crate::devices::Unserved;
 use crate::forwarder::Question;
 pub use crate::forwarder::{Tested, header_context, secret_context};
 use crate::http::Http;
+use crate::logging::Logging;
 
 use office::{Ask, Create, ForgetCustomer, PostOffice};
 
@@ -73,10 +74,16 @@ pub struct Post {
 impl Post {
     /// Starts the post office on an arbiter of its own, with a forwarder for each of these
     /// destinations: what customers' endpoints do is not to be felt where devices are heard.
-    pub fn start(parts: PostParts, destinations: Vec<Destination>) -> Self {
+    pub fn start(
+        parts: PostParts,
+        destinations: Vec<Destination>,
+        logging: &Addr<Logging>,
+    ) -> Self {
         let arbiter = Arbiter::new().handle();
-        let office =
-            PostOffice::start_in_arbiter(&arbiter, move |_| PostOffice::new(parts, destinations));
+        let logging = logging.clone();
+        let office = PostOffice::start_in_arbiter(&arbiter, move |_| {
+            PostOffice::new(parts, destinations, logging)
+        });
         Self { office }
     }
 

@@ -10,6 +10,7 @@ use actix::{
     Actor, ActorFutureExt as _, Addr, AsyncContext as _, Context, Handler, Message, ResponseFuture,
     WrapFuture as _,
 };
+use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Change};
 use engine::delivery::destination::Destination;
 use engine::delivery::forwarding::Forwarding;
@@ -21,6 +22,7 @@ use tracing::{Span, debug, error, warn};
 
 use crate::devices::Unserved;
 use crate::forwarder::{Asked, Forget, Forwarder, Question};
+use crate::logging::{Logging, Record};
 use crate::post::PostParts;
 use crate::post::meters::Meters;
 
@@ -37,6 +39,7 @@ pub(crate) struct PostOffice {
     panics: HashMap<DestinationId, Panics>,
     meters: Rc<Meters>,
     generation: u32,
+    logging: Addr<Logging>,
     /// With whom the office opens.
     first: Vec<Destination>,
 }
@@ -58,13 +61,14 @@ enum Staff {
 }
 
 impl PostOffice {
-    pub(super) fn new(parts: PostParts, first: Vec<Destination>) -> Self {
+    pub(super) fn new(parts: PostParts, first: Vec<Destination>, logging: Addr<Logging>) -> Self {
         Self {
             parts: Rc::new(parts),
             desks: BTreeMap::new(),
             panics: HashMap::new(),
             meters: Rc::new(Meters::new()),
             generation: 0,
+            logging,
             first,
         }
     }
@@ -313,8 +317,23 @@ impl PostOffice {
                 if let Some(desk) = self.desks.get_mut(&id) {
                     desk.forwarder = Staff::Parked;
                 }
+                self.log_parked(id, ctx);
             }
         }
+    }
+
+    fn log_parked(&self, id: DestinationId, ctx: &mut Context<Self>) {
+        let destination = self.parts.store.destination(id).into_actor(self);
+        ctx.spawn(destination.map(|found, office, _| {
+            if let Ok(Some(destination)) = found {
+                let mut m = office.parts.clock.moment();
+                let entry = Box::new(Entry::integration_parked(&mut m, &destination));
+                let record = Record { entry, told: None };
+                if office.logging.try_send(record).is_err() {
+                    warn!("the logging actor is busy; an entry is lost");
+                }
+            }
+        }));
     }
 }
 

@@ -40,6 +40,19 @@ impl Entry {
         Self::of_integration(m, to, Category::Error, message, description)
     }
 
+    /// The service fell over a destination again and again and left it alone.
+    ///
+    /// Unspecified (the list of messages): a kind of its own, because no other one fits.
+    pub fn integration_parked(m: &mut Moment, to: &Destination) -> Self {
+        let description = format!(
+            "The service failed repeatedly while delivering to the integration {} ({}) and \
+             delivers nothing to it until the service is restarted. Its events wait until then.",
+            to.name, to.id
+        );
+        let message = "CloudIntegrator[IntegrationParked]";
+        Self::of_integration(m, to, Category::Error, message, description)
+    }
+
     fn of_integration(
         m: &mut Moment,
         to: &Destination,
@@ -58,6 +71,73 @@ impl Entry {
             trace: TraceId::new(m.uuid()),
             about: None,
             payload: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delivery::destination::{
+        DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
+    };
+    use crate::ids::{CustomerId, DestinationId};
+    use crate::moment::Timestamp;
+
+    #[test]
+    fn an_entry_of_a_destination_names_it_and_is_no_devices() {
+        let m = &mut Moment::new(Timestamp::from_ms(1_000), 7);
+        let to = destination();
+        let cases = [
+            (
+                Entry::integration_disabled(m, &to, "was not answered"),
+                "CloudIntegrator[IntegrationDisabled]",
+                Category::Error,
+            ),
+            (
+                Entry::integration_restarted(m, &to),
+                "CloudIntegrator[IntegrationRestarted]",
+                Category::Info,
+            ),
+            (
+                Entry::events_set_aside(m, &to, 3),
+                "CloudIntegrator[EventsSetAside]",
+                Category::Error,
+            ),
+            (
+                Entry::integration_parked(m, &to),
+                "CloudIntegrator[IntegrationParked]",
+                Category::Error,
+            ),
+        ];
+        for (entry, message, category) in cases {
+            assert_eq!(&*entry.message, message);
+            assert_eq!(entry.category, category, "{message}");
+            assert_eq!(entry.subject, Subject::Integration, "{message}");
+            assert_eq!(entry.customer, to.customer, "{message}");
+            assert_eq!(entry.at, Timestamp::from_ms(1_000), "{message}");
+            assert_eq!(entry.about, None, "{message}");
+            let name = format!("Warehouse ({})", to.id);
+            assert!(entry.description.contains(&name), "{}", entry.description);
+        }
+    }
+
+    fn destination() -> Destination {
+        Destination {
+            id: DestinationId::from_bytes([5; 16]),
+            customer: CustomerId::parse("acme").unwrap(),
+            name: "Warehouse".into(),
+            target: Target::Webhook(Webhook {
+                url: "https://example.com/".into(),
+                headers: Box::default(),
+                secret: None,
+                json: JsonPayload::AsText,
+            }),
+            wants: EventTypes::usual(),
+            state: DestinationState::Active,
+            replay: Replay::None,
+            created_at: Timestamp::from_ms(0),
+            updated_at: Timestamp::from_ms(0),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use actix::Actor as _;
 use actix_web::App;
 use actix_web::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap};
 use actix_web::http::{Method, StatusCode};
@@ -12,6 +13,7 @@ use tempfile::TempDir;
 
 use actors::clock::Clock;
 use actors::devices::Devices;
+use actors::logging::Logging;
 use actors::post::Post;
 use engine::customer::SecretDigest;
 use engine::registry::homes::Homes;
@@ -22,7 +24,7 @@ use crate::api::{State, configure};
 use crate::config::Config;
 use crate::deliveries;
 use crate::operator::OperatorToken;
-use crate::service::rules;
+use crate::service::{kept_for, rules};
 
 pub(super) const OPERATOR: &str = "Bearer the-operator";
 
@@ -80,7 +82,10 @@ impl World {
         let clock = Clock::new();
         let delivering = (clock.clone(), Arc::clone(&store), Arc::clone(&key));
         let delivering = deliveries::parts(&config, delivering.0, delivering.1, delivering.2);
-        let doors = (devices, Post::start(delivering.unwrap(), Vec::new()));
+        let logging = (clock.clone(), Arc::clone(&store));
+        let logging = Logging::new(logging.0, logging.1, kept_for(&config)).start();
+        let post = Post::start(delivering.unwrap(), Vec::new(), &logging);
+        let doors = (devices, post);
         let state = Arc::clone(&store);
         let state = State::new(&config, state, doors, clock, key, operator);
         Self {
