@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::change::{Batch, Change};
-use engine::ids::DeviceKey;
+use engine::ids::{DestinationId, DeviceKey};
 use store::layer::Layer;
 use store::{CommitError, Pressure, Receipt, SledStore, Store};
 
@@ -17,6 +17,10 @@ pub(crate) enum Mood {
     PanicOnce,
     /// Every commit of this device panics.
     PanicAlwaysFor(DeviceKey),
+    /// The next commit of this destination panics.
+    PanicOnceTo(DestinationId),
+    /// Every commit of this destination panics.
+    PanicAlwaysTo(DestinationId),
     /// Commits fail.
     Unavailable,
     /// It takes in nothing new.
@@ -28,6 +32,7 @@ pub(crate) struct FaultyStore {
     inner: SledStore,
     mood: Mutex<Mood>,
     refused: AtomicU64,
+    turned_back: AtomicU64,
 }
 
 impl FaultyStore {
@@ -36,6 +41,7 @@ impl FaultyStore {
             inner,
             mood: Mutex::new(Mood::Well),
             refused: AtomicU64::new(0),
+            turned_back: AtomicU64::new(0),
         }
     }
 
@@ -52,6 +58,16 @@ impl FaultyStore {
         self.refused.load(Ordering::SeqCst)
     }
 
+    /// How often somebody who asked was told that nothing is taken in.
+    pub(crate) fn turned_back(&self) -> u64 {
+        self.turned_back.load(Ordering::SeqCst)
+    }
+
+    fn turn_back(&self) -> Pressure {
+        self.turned_back.fetch_add(1, Ordering::SeqCst);
+        Pressure::Full
+    }
+
     fn refuse(&self, error: CommitError) -> Receipt {
         self.refused.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move { Err(error) })
@@ -61,6 +77,15 @@ impl FaultyStore {
 fn concerns(batch: &Batch, device: DeviceKey) -> bool {
     let is_of =
         |change: &Change| matches!(change, Change::PutRecord { device: d, .. } if *d == device);
+    batch.changes.iter().any(is_of)
+}
+
+fn is_of_destination(batch: &Batch, id: DestinationId) -> bool {
+    let is_of = |change: &Change| match change {
+        Change::PutProgress(progress) => progress.destination == id,
+        Change::PutDestination(destination) => destination.id == id,
+        _ => false,
+    };
     batch.changes.iter().any(is_of)
 }
 
@@ -79,7 +104,16 @@ impl Layer for FaultyStore {
             Mood::PanicAlwaysFor(device) if concerns(&batch, device) => {
                 panic!("told to panic always");
             }
-            Mood::PanicAlwaysFor(_) => Store::commit(&self.inner, batch),
+            Mood::PanicOnceTo(destination) if is_of_destination(&batch, destination) => {
+                self.set(Mood::Well);
+                panic!("told to panic once");
+            }
+            Mood::PanicAlwaysTo(destination) if is_of_destination(&batch, destination) => {
+                panic!("told to panic always");
+            }
+            Mood::PanicAlwaysFor(_) | Mood::PanicOnceTo(_) | Mood::PanicAlwaysTo(_) => {
+                Store::commit(&self.inner, batch)
+            }
             Mood::Unavailable => self.refuse(CommitError::Unavailable),
             Mood::Full => self.refuse(CommitError::Full),
         }
@@ -87,10 +121,15 @@ impl Layer for FaultyStore {
 
     fn pressure(&self) -> Pressure {
         match self.mood() {
-            Mood::Full => Pressure::Full,
-            Mood::Well | Mood::PanicOnce | Mood::PanicAlwaysFor(_) | Mood::Unavailable => {
-                self.below().pressure()
-            }
+            Mood::Full => self.turn_back(),
+            // As of the real one, once a write of it has failed.
+            Mood::Unavailable if self.refused() > 0 => self.turn_back(),
+            Mood::Well
+            | Mood::PanicOnce
+            | Mood::PanicAlwaysFor(_)
+            | Mood::PanicOnceTo(_)
+            | Mood::PanicAlwaysTo(_)
+            | Mood::Unavailable => self.below().pressure(),
         }
     }
 }

@@ -1,12 +1,16 @@
-//! What happens to a device whose actor falls over or whose store fails, and to the others?
+//! What happens to a device or a destination whose actor falls over or whose store fails, and to
+//! the others?
 //!
-//! The real registry, actors, socket and store; only the store's door has a switch that makes a
+//! The real registry, post office, actors, socket and store; only the store's door has a switch that makes a
 //! commit fail or panic.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod delivering;
 mod faulty;
 mod telling;
+#[path = "../support/vocabulary.rs"]
+mod vocabulary;
 mod world;
 
 use std::time::Duration;
@@ -137,7 +141,7 @@ fn a_change_of_names_waits_for_no_device_that_is_parked_or_falls_over() {
 
 impl World {
     /// The messages of the customer's log, newest first.
-    fn entries(&self) -> Vec<String> {
+    pub(crate) fn entries(&self) -> Vec<String> {
         let now = self.clock.now();
         let window = Window::of(now, None, None).unwrap();
         let customer = world::customer();

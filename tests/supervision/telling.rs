@@ -50,7 +50,7 @@ fn the_line_of_an_attempt_that_was_not_saved_has_the_trace_of_its_request() {
 }
 
 /// Keeps what somebody should look at from now on.
-fn listen() {
+pub(crate) fn listen() {
     static LISTENING: Once = Once::new();
     LISTENING.call_once(|| {
         tracing_subscriber::fmt()
@@ -76,12 +76,16 @@ impl Write for Logged {
 }
 
 fn has_line(trace: TraceId, message: &str) -> bool {
+    is_told(&format!(r#""trace":"{trace}""#), message)
+}
+
+/// Whether a line says this of whom or what has this field.
+pub(crate) fn is_told(field: &str, message: &str) -> bool {
     let logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
     let logged = String::from_utf8_lossy(&logged);
-    let trace = format!(r#""trace":"{trace}""#);
     logged
         .lines()
-        .any(|line| line.contains(&trace) && line.contains(message))
+        .any(|line| line.contains(field) && line.contains(message))
 }
 
 fn trace(world: &World) -> TraceId {

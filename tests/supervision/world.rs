@@ -13,10 +13,14 @@ use actors::arbiters::Arbiters;
 use actors::clock::Clock;
 use actors::devices::{Devices, Unserved};
 use actors::home::HomeParts;
+use actors::http::{Http, Outbound};
 use actors::logging::{KeptFor, Logging};
+use actors::post::{Post, PostParts};
 use actors::terms::Book;
 use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
 use engine::change::{Batch, Change};
+use engine::delivery::address::policy::Policy;
+use engine::delivery::forwarding::DeliveryRules;
 use engine::device::queue::{Accepted, SubmitRefusal};
 use engine::device::snapshot::Snapshot;
 use engine::device::{NameTrust, Patience, Rules};
@@ -27,6 +31,7 @@ use protocol::coap::code::Code;
 use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::token::Token;
 use protocol::lwm2m::path::Path;
+use store::sealed::MasterKey;
 use store::{Options, SledStore, Store as _};
 use tempfile::TempDir;
 use tracing::error_span;
@@ -43,6 +48,7 @@ const REPEAT: Duration = Duration::from_millis(300);
 pub(crate) struct World {
     pub(crate) store: Arc<FaultyStore>,
     pub(crate) clock: Clock,
+    pub(crate) post: Post,
     devices: Devices,
     coap: SocketAddr,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
@@ -67,10 +73,11 @@ impl World {
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let parts = (Arc::clone(&store), clock.clone());
         let thread = std::thread::spawn(move || run(parts, &started, stopped));
-        let (devices, coap) = starting.recv_timeout(DEADLINE).unwrap();
+        let (devices, post, coap) = starting.recv_timeout(DEADLINE).unwrap();
         Self {
             store,
             clock,
+            post,
             devices,
             coap,
             stop: Some(stop),
@@ -167,7 +174,7 @@ impl Drop for World {
     }
 }
 
-type Started = Sender<(Devices, SocketAddr)>;
+type Started = Sender<(Devices, Post, SocketAddr)>;
 
 fn run(
     (store, clock): (Arc<FaultyStore>, Clock),
@@ -191,6 +198,8 @@ fn run(
             response_timeout_ms: 93_000,
         };
         let rules = Rules::new(Limits::default(), patience, NameTrust::NameSuffices);
+        let delivering = delivering(store.clone(), clock.clone());
+        let post = Post::start(delivering, Vec::new(), &logging);
         let parts = HomeParts {
             clock,
             store: store.clone(),
@@ -198,10 +207,26 @@ fn run(
             epoch: 1,
         };
         let arbiters = Arbiters::start(parts, sockets, &logging);
-        started.send((arbiters.devices(), coap)).unwrap();
+        started.send((arbiters.devices(), post, coap)).unwrap();
         let _ = stopped.await;
         arbiters.stop().await;
     });
+}
+
+fn delivering(store: Arc<FaultyStore>, clock: Clock) -> PostParts {
+    let policy = Policy::PrivateAllowed;
+    PostParts {
+        clock,
+        store,
+        http: Http::new(Outbound::under(policy)).unwrap(),
+        policy,
+        master_key: Arc::new(MasterKey::from_bytes(&[7; 32])),
+        rules: Arc::new(DeliveryRules {
+            waits_ms: [50; 4].into(),
+            parallel_max: 64,
+            backlog_max: 5_000_000,
+        }),
+    }
 }
 
 /// A device's socket.
