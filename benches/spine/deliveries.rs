@@ -92,7 +92,7 @@ async fn measure(devices: u32) -> (Vec<Round>, Vec<Bare>) {
         .commit(served::destination(&shelf, endpoint.address))
         .await;
     let directory = shelf.close();
-    let served = Served::start(directory.path());
+    let served = Served::start(directory.path(), served::CACHE_MIB);
     let mut senders = Senders::register(devices, served.coap).await;
     await_posts(&endpoint, u64::from(devices)).await;
     deliver(&mut senders, &endpoint).await;

@@ -1,13 +1,14 @@
 //! What does it take to catch up after an outage? A store is filled with events that wait, the
 //! program an operator runs is started on it while the endpoint is away, and then the endpoint
-//! comes back. Halfway the program is killed and started again.
+//! comes back. Halfway the program is killed and started again, with the least cache there is, which
+//! tells what of its memory is the store's.
 
 use std::time::{Duration, Instant};
 
 use crate::bare;
 use crate::endpoint::Endpoint;
 use crate::said::Said;
-use crate::served::{self, Served};
+use crate::served::{self, CACHE_MIB, CACHE_MIB_MIN, Served};
 use crate::shelf::Shelf;
 
 /// Events that wait, where nothing else is asked for: what few take in memory, and what many do.
@@ -51,7 +52,7 @@ async fn measure(events: u32) {
     let directory = shelf.close();
 
     endpoint.go_away();
-    let mut served = Served::start(directory.path());
+    let mut served = Served::start(directory.path(), CACHE_MIB);
     let away = watch(&served, || false, AWAY).await;
     assert_eq!(endpoint.posts(), 0, "the endpoint is away");
     endpoint.come_back();
@@ -62,7 +63,7 @@ async fn measure(events: u32) {
 
     drop(served);
     let (there, started_at) = (endpoint.posts(), Instant::now());
-    served = Served::start(directory.path());
+    served = Served::start(directory.path(), CACHE_MIB_MIN);
     let next = watch(&served, || endpoint.posts() > there, Duration::MAX).await;
     let resumed_in = started_at.elapsed();
     let all = u64::from(events);
@@ -77,9 +78,16 @@ async fn measure(events: u32) {
     let mib = |mib: f64| format!("{mib:.0}");
     show("filled in, s", seconds(filled_in));
     show("memory while it is away, MiB", mib(away.resident_mib));
-    show("the most until the kill, MiB", mib(first.resident_mib));
+    let with = |what: &str, cache_mib: u32| format!("{what} (cache of {cache_mib})");
+    show(
+        &with("the most until the kill, MiB", CACHE_MIB),
+        mib(first.resident_mib),
+    );
     let resident_mib = last.resident_mib.max(next.resident_mib);
-    show("the most after it, MiB", mib(resident_mib));
+    show(
+        &with("the most after it, MiB", CACHE_MIB_MIN),
+        mib(resident_mib),
+    );
     show("events/s until the kill", format!("{first_rate:.0}"));
     show("events/s after it", format!("{last_rate:.0}"));
     show(

@@ -20,6 +20,12 @@ use crate::shelf::Shelf;
 /// comes back is soon found.
 const RETRY_MS: &str = "2000,2000,2000,2000,2000,2000,2000,2000,2000,2000,2000,2000,2000,2000";
 
+/// What of the store is kept in memory unless an operator says otherwise.
+pub(crate) const CACHE_MIB: u32 = 256;
+
+/// The least of it an operator may ask for.
+pub(crate) const CACHE_MIB_MIN: u32 = 16;
+
 /// A running service, which ends with its value.
 pub(crate) struct Served {
     child: Child,
@@ -28,8 +34,8 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Starts it and waits until it listens.
-    pub(crate) fn start(data: &Path) -> Self {
+    /// Starts it with so much cache, and waits until it listens.
+    pub(crate) fn start(data: &Path, cache_mib: u32) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_signalbox"));
         let names = std::env::vars_os().map(|(name, _)| name);
         for name in names.filter(|name| name.to_string_lossy().starts_with("SIGNALBOX_")) {
@@ -40,7 +46,7 @@ impl Served {
             .arg("--data-dir")
             .arg(data)
             .args(["--http", "127.0.0.1:0", "--coap", "127.0.0.1:0"])
-            .args(["--coaps", "127.0.0.1:0", "--udp", "127.0.0.1:0"])
+            .args(["--store-cache-mib", &cache_mib.to_string()])
             .env("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true")
             .env("SIGNALBOX_DELIVERY_RETRY_MS", RETRY_MS)
             .env(
