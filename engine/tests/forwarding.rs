@@ -175,6 +175,27 @@ fn a_replay_delivers_dead_letters_in_order_and_before_anything_new() {
 }
 
 #[test]
+fn a_replay_is_over_before_what_was_read_before_it_goes_on() {
+    let mut office = Office::open();
+    office.fail();
+    office.happen(2, 1);
+    office.happen(3, 600);
+    office.happen(2, 1);
+    office.restart();
+    office.happen(2, 2);
+    assert_eq!(office.replay(), Ok(()));
+    for number in [3, 1] {
+        office.end(&format!("2/{number}"), Delivered::Taken);
+    }
+    assert!(!office.under_way().contains(&"2/4".to_owned()));
+    office.heal();
+    let mut taken = office.taken();
+    taken.retain(|name| name.starts_with("2/"));
+    assert_eq!(taken, ["2/3", "2/1", "2/2", "2/4"]);
+    assert!(office.dead().is_empty());
+}
+
+#[test]
 fn a_replay_goes_on_after_a_fall_of_the_service() {
     let mut office = Office::open();
     office.fail();

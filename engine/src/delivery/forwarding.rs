@@ -113,7 +113,10 @@ impl Forwarding {
         }
         let replay = match destination.replay {
             Replay::None => Replaying::No,
-            Replay::UnderWay => Replaying::Behind(None),
+            Replay::UnderWay => {
+                lanes.keep_fresh_back();
+                Replaying::Behind(None)
+            }
         };
         let mut forwarding = Self {
             rules,
@@ -173,6 +176,7 @@ impl Forwarding {
             if self.replay == Replaying::No {
                 self.destination.replay = Replay::None;
                 self.unsaved.put_destination();
+                self.lanes.let_fresh_go();
             }
         }
         self.go_on(m, out);
@@ -253,6 +257,7 @@ impl Forwarding {
         }
         if self.replay == Replaying::No {
             self.replay = Replaying::Behind(None);
+            self.lanes.keep_fresh_back();
             self.destination.replay = Replay::UnderWay;
             self.unsaved.put_destination();
         }
@@ -288,8 +293,10 @@ impl Forwarding {
     /// An event behind one that is tried again is an exception, too, as long as there is room: the
     /// other devices of its shard do not wait for it. One behind an event that is none is none
     /// either: if the service falls it would be known before what comes first is read again.
+    /// While dead letters are delivered again it waits for those that are not read yet.
     fn hold_behind(&mut self, now: Timestamp, waiting: Waiting) {
-        if self.lanes.held() < HELD_MAX && self.lanes.waits_behind_held(&waiting) {
+        let has_room = self.lanes.held() < HELD_MAX && self.replay == Replaying::No;
+        if has_room && self.lanes.waits_behind_held(&waiting) {
             self.hold(waiting, 0, now);
         }
     }

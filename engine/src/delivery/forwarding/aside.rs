@@ -84,6 +84,7 @@ impl Forwarding {
         self.become_state(m, DestinationState::Failed);
         self.destination.replay = Replay::None;
         self.replay = Replaying::No;
+        self.lanes.let_fresh_go();
         self.excess = 0;
         let entry = Entry::integration_disabled(m, &self.destination, why);
         out.change(Change::AppendEntry(Box::new(entry)));

@@ -57,6 +57,15 @@ struct Lane {
     tried: usize,
 }
 
+/// Which events may go on their way.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Departing {
+    #[default]
+    All,
+    /// What is no exception waits: of its device, too, something older may yet come.
+    Exceptions,
+}
+
 /// What is open, by device.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
@@ -70,6 +79,7 @@ pub(super) struct Lanes {
     retries: VecDeque<DeviceKey>,
     /// When exceptions are tried that are or were the next of their devices.
     due: BTreeSet<(Timestamp, Sequence)>,
+    departing: Departing,
     in_flight: usize,
     held: usize,
     /// How many were tried in vain.
@@ -208,6 +218,20 @@ impl Lanes {
         tries
     }
 
+    /// Has whatever is no exception wait.
+    pub(super) fn keep_fresh_back(&mut self) {
+        self.departing = Departing::Exceptions;
+    }
+
+    /// Lets everything go on its way.
+    pub(super) fn let_fresh_go(&mut self) {
+        self.departing = Departing::All;
+        let devices: Vec<DeviceKey> = self.by_device.keys().copied().collect();
+        for device in devices {
+            self.line_up(device);
+        }
+    }
+
     /// Lets those be tried again whose time has come.
     pub(super) fn wake(&mut self, now: Timestamp) {
         while let Some((at, sequence)) = self.due.pop_first() {
@@ -318,10 +342,11 @@ impl Lanes {
         if lane.in_flight.is_some() || !has_tried(lane.tried) {
             return None;
         }
-        open.stage = match open.stage {
-            Stage::Fresh => Stage::InFlight,
-            Stage::Due => Stage::HeldInFlight,
-            Stage::Held(_) | Stage::InFlight | Stage::HeldInFlight => return None,
+        open.stage = match (open.stage, self.departing) {
+            (Stage::Fresh, Departing::All) => Stage::InFlight,
+            (Stage::Due, _) => Stage::HeldInFlight,
+            (Stage::Fresh, Departing::Exceptions)
+            | (Stage::Held(_) | Stage::InFlight | Stage::HeldInFlight, _) => return None,
         };
         lane.in_flight = Some(first);
         self.in_flight += 1;
