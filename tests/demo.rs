@@ -61,39 +61,7 @@ fn a_stranger_sees_the_main_job_and_can_do_the_same_by_hand() {
     let is_plain = !printed.concat().contains('\x1b');
     assert!(is_plain, "colours without a terminal");
 
-    let handout = Handout::read(&printed);
-    let shown = handout.perform("See what became of a request").expect(200);
-    let value = shown["resultData"]["payload"].as_str().unwrap();
-    let told = format!("SUCCEEDED: read /3424/0/1 of water-meter, code 205, value {value}");
-    assert!(printed.iter().any(|line| line.ends_with(&told)), "{shown}");
-    handout
-        .perform("Ask the lamp now how bright it is")
-        .expect(202);
-    hear(&mut demo, "SUCCEEDED: read /3311/0/5851 of street-lamp");
-    handout
-        .perform("Ask the meter, which answers when it wakes")
-        .expect(202);
-    hear(&mut demo, "SCHEDULED: read /3424/0/1 of water-meter");
-    let lamp = handout.perform("Inspect the lamp: what is known, observed, and was told lately");
-    assert_eq!(lamp.expect(200)["observations"][0]["path"], "/3303/0/5700");
-    let messages = handout
-        .perform("See what the lamp told, the latest first")
-        .expect(200);
-    let told = messages["items"].as_array().unwrap().iter();
-    let temperature = told.filter(|message| message["cause"]["type"] == "OBSERVATION");
-    assert!(temperature.count() >= 1, "{messages}");
-    let devices = handout.perform("List the devices").expect(200);
-    assert_eq!(devices["items"].as_array().unwrap().len(), 3);
-    let requests = handout
-        .perform("List all requests, the latest first")
-        .expect(200);
-    assert_eq!(requests["items"].as_array().unwrap().len(), 7);
-    handout.perform("List the administration log").expect(200);
-    let webhook = handout.perform("Look at the webhook, and what waits for it");
-    assert_eq!(webhook.expect(200)["state"], "INTEGRATION_ACTIVE");
-    let tested = handout.perform("Have a test message sent to its endpoint");
-    assert_eq!(tested.expect(200)["statusCode"], 204);
-    hear(&mut demo, "endpoint        got, well signed: TEST_MESSAGE");
+    do_it_by_hand(&mut demo, &printed);
 
     demo.terminate();
     assert!(demo.ended().success());
@@ -148,6 +116,43 @@ fn a_store_somebody_chose_stays_and_can_be_shown_again() {
         assert_eq!(left_in(temporary.path()), 0);
         assert!(left_in(data.path()) > 0);
     }
+}
+
+/// Does what is printed for a shell, and sees the demo tell of it.
+fn do_it_by_hand(demo: &mut Program, printed: &[String]) {
+    let handout = Handout::read(printed);
+    let shown = handout.perform("See what became of a request").expect(200);
+    let value = shown["resultData"]["payload"].as_str().unwrap();
+    let told = format!("SUCCEEDED: read /3424/0/1 of water-meter, code 205, value {value}");
+    assert!(printed.iter().any(|line| line.ends_with(&told)), "{shown}");
+    handout
+        .perform("Ask the lamp now how bright it is")
+        .expect(202);
+    hear(demo, "SUCCEEDED: read /3311/0/5851 of street-lamp");
+    handout
+        .perform("Ask the meter, which answers when it wakes")
+        .expect(202);
+    hear(demo, "SCHEDULED: read /3424/0/1 of water-meter");
+    let lamp = handout.perform("Inspect the lamp: what is known, observed, and was told lately");
+    assert_eq!(lamp.expect(200)["observations"][0]["path"], "/3303/0/5700");
+    let messages = handout
+        .perform("See what the lamp told, the latest first")
+        .expect(200);
+    let told = messages["items"].as_array().unwrap().iter();
+    let temperature = told.filter(|message| message["cause"]["type"] == "OBSERVATION");
+    assert!(temperature.count() >= 1, "{messages}");
+    let devices = handout.perform("List the devices").expect(200);
+    assert_eq!(devices["items"].as_array().unwrap().len(), 3);
+    let requests = handout
+        .perform("List all requests, the latest first")
+        .expect(200);
+    assert_eq!(requests["items"].as_array().unwrap().len(), 7);
+    handout.perform("List the administration log").expect(200);
+    let webhook = handout.perform("Look at the webhook, and what waits for it");
+    assert_eq!(webhook.expect(200)["state"], "INTEGRATION_ACTIVE");
+    let tested = handout.perform("Have a test message sent to its endpoint");
+    assert_eq!(tested.expect(200)["statusCode"], 204);
+    hear(demo, "endpoint        got, well signed: TEST_MESSAGE");
 }
 
 /// What the demo prints for a shell.
