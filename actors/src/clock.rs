@@ -45,6 +45,12 @@ impl Clock {
         self.at(self.started.elapsed())
     }
 
+    /// What the system's clock says, which may run backwards: what others hold against their own
+    /// clocks has to be right and not steady.
+    pub fn wall(&self) -> Timestamp {
+        wall_clock()
+    }
+
     /// The time with chance of its own.
     pub fn moment(&self) -> Moment {
         let elapsed = self.started.elapsed();
@@ -116,6 +122,15 @@ mod tests {
             assert!(now >= last);
             last = now;
         }
+    }
+
+    #[test]
+    fn the_wall_clock_is_followed_back_by_what_is_held_against_other_clocks() {
+        const AHEAD_MS: i64 = 600_000;
+        let clock = Clock::new();
+        clock.ahead_ms.store(AHEAD_MS, Ordering::Relaxed);
+        assert!(clock.now().since_ms(clock.wall()) > AHEAD_MS / 2);
+        assert!(clock.wall() >= clock.started_at);
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl Courier {
         body: Vec<u8>,
     ) -> Result<Posted, Unusable> {
         let outfit = self.outfit.as_ref().map_err(|unusable| *unusable)?;
-        let letter = outfit.letter(id, self.clock.now(), speaker, body);
+        let letter = outfit.letter(id, self.clock.wall(), speaker, body);
         Ok(self.http.send(letter).await)
     }
 }
