@@ -46,7 +46,10 @@ struct EventBody {
 
 /// Who the device was; empty where no device said anything.
 #[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct DeviceBody {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     iccid: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,9 +58,14 @@ struct DeviceBody {
     ip: Option<String>,
 }
 
+/// What the device said or did, wherever it is shown.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub struct HappeningBody(Told);
+
 #[derive(Serialize)]
 #[serde(untagged)]
-enum HappeningBody {
+enum Told {
     Telemetry {
         source: &'static str,
         payload: PayloadBody,
@@ -90,10 +98,9 @@ struct LifecycleBody {
     message: &'static str,
 }
 
-/// What failed, wherever it is shown.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ErrorBody {
+struct ErrorBody {
     id: String,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -102,10 +109,9 @@ pub struct ErrorBody {
     payload_exists: bool,
 }
 
-/// How a request ended, wherever it is shown.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ConclusionBody {
+struct ConclusionBody {
     request_id: String,
     status: &'static str,
     protocol: &'static str,
@@ -134,16 +140,12 @@ struct TestBody {
 
 /// The event as it is sent.
 pub fn render(event: &Event) -> Vec<u8> {
-    let measured_at = match &event.happening {
-        Happening::Telemetry(told) => told.measured_at,
-        Happening::Lifecycle(_) | Happening::Failure(_) | Happening::Concluded(_) => None,
-    };
     written(&EventBody {
         id: event.id.to_string(),
         kind: words::event_type(event.happening.event_type()),
         received: epoch_ms(event.at),
         version: VERSION,
-        measured: measured_at.map(epoch_ms),
+        measured: event.happening.measured_at().map(epoch_ms),
         device: DeviceBody::of(&event.speaker),
         happening: HappeningBody::of(&event.happening),
     })
@@ -159,9 +161,9 @@ pub fn render_test(id: &EventId, at: Timestamp) -> Vec<u8> {
         version: VERSION,
         measured: None,
         device: DeviceBody::default(),
-        happening: HappeningBody::Test {
+        happening: HappeningBody(Told::Test {
             test: TestBody { message },
-        },
+        }),
     })
 }
 
@@ -176,6 +178,7 @@ fn epoch_ms(at: Timestamp) -> String {
 impl DeviceBody {
     fn of(speaker: &Speaker) -> Self {
         Self {
+            device_id: Some(speaker.device.to_string()),
             iccid: Some(speaker.iccid.to_string()),
             imsi: speaker.imsi.as_ref().map(ToString::to_string),
             ip: speaker.ip.map(|ip| ip.to_string()),
@@ -184,6 +187,13 @@ impl DeviceBody {
 }
 
 impl HappeningBody {
+    /// What happened as it is shown.
+    pub fn of(happening: &Happening) -> Self {
+        Self(Told::of(happening))
+    }
+}
+
+impl Told {
     fn of(happening: &Happening) -> Self {
         match happening {
             Happening::Telemetry(told) => Self::telemetry(told),
@@ -218,8 +228,7 @@ impl HappeningBody {
 }
 
 impl ErrorBody {
-    /// The failure as it is shown.
-    pub fn of(failure: &Failure) -> Self {
+    fn of(failure: &Failure) -> Self {
         Self {
             id: failure.entry.to_string(),
             // An event is of a device, and so is the entry it tells of.
@@ -232,8 +241,7 @@ impl ErrorBody {
 }
 
 impl ConclusionBody {
-    /// The end of a request as it is shown.
-    pub fn of(conclusion: &Conclusion) -> Self {
+    fn of(conclusion: &Conclusion) -> Self {
         Self {
             request_id: conclusion.action.to_string(),
             status: words::status(conclusion.status),

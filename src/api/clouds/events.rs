@@ -123,6 +123,7 @@ fn test_message() -> Schema {
 /// What every event has.
 fn envelope(event_type: &str) -> Schema {
     let device = Schema::object()
+        .may("deviceId", names::device_id(), "What it is called.")
         .may("iccid", names::iccid(), "Its SIM.")
         .may(
             "imsi",

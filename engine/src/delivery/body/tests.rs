@@ -47,6 +47,7 @@ fn values_are_typed_and_stand_under_their_paths() {
         concat!(
             r#"{"id":"0198c0de-0000-7000-8000-000000000001","type":"TELEMETRY_DATA","#,
             r#""received":"1763726400999","version":"1.0.0","device":{"#,
+            r#""deviceId":"meter-1","#,
             r#""iccid":"8988228066600000001","imsi":"001010000000001","ip":"10.64.0.7"},"#,
             r#""source":"LWM2M","payload":{"type":"JSON","value":{"#,
             r#""/3/0/13":"2025-11-21T12:00:00Z","#,
@@ -68,8 +69,8 @@ fn a_sample_with_a_time_of_its_own_says_it() {
         concat!(
             r#"{"id":"0198c0de-0000-7000-8000-000000000001","type":"TELEMETRY_DATA","#,
             r#""received":"1763726400999","version":"1.0.0","measured":"1763700000000","#,
-            r#""device":{"iccid":"8988228066600000001","imsi":"001010000000001","#,
-            r#""ip":"10.64.0.7"},"source":"LWM2M","payload":{"type":"JSON","#,
+            r#""device":{"deviceId":"meter-1","iccid":"8988228066600000001","#,
+            r#""imsi":"001010000000001","ip":"10.64.0.7"},"source":"LWM2M","payload":{"type":"JSON","#,
             r#""value":{"/3303/0/5700":21.0}}}"#,
         ),
     );
@@ -158,7 +159,7 @@ fn what_is_not_known_of_a_device_is_left_out() {
     event.speaker.ip = None;
     assert_eq!(
         said(&event)["device"],
-        json!({"iccid": "8988228066600000001"})
+        json!({"deviceId": "meter-1", "iccid": "8988228066600000001"})
     );
 }
 
