@@ -81,10 +81,9 @@ fn concerns(batch: &Batch, device: DeviceKey) -> bool {
 }
 
 fn is_of_destination(batch: &Batch, id: DestinationId) -> bool {
-    let is_of = |change: &Change| match change {
-        Change::PutProgress(progress) => progress.destination == id,
-        Change::PutDestination(destination) => destination.id == id,
-        _ => false,
+    let is_of = |change: &Change| {
+        matches!(change, Change::PutProgress(progress) if progress.destination == id)
+            || matches!(change, Change::PutDestination(destination) if destination.id == id)
     };
     batch.changes.iter().any(is_of)
 }
