@@ -121,11 +121,18 @@ impl<'a> Samples<'a> {
         let mut paths: Vec<Path> = self.found.iter().map(|sample| sample.path).collect();
         paths.sort_unstable();
         paths.dedup();
-        // Sorted, a resource stands right before its instances.
-        let mut pairs = paths.iter().zip(paths.iter().skip(1));
-        match pairs.find(|(one, next)| one.contains(**next)) {
-            Some((resource, _)) => Err(Malformed::Ambiguous(*resource)),
+        match given_both_ways(paths.iter()) {
+            Some(resource) => Err(Malformed::Ambiguous(resource)),
             None => Ok(self.found),
         }
     }
+}
+
+/// Returns a resource that is given both as one value and as several; the paths are sorted, each
+/// stands there once.
+pub(super) fn given_both_ways<'a>(paths: impl Iterator<Item = &'a Path> + Clone) -> Option<Path> {
+    // Sorted, a resource stands right before its instances.
+    let mut pairs = paths.clone().zip(paths.skip(1));
+    let found = pairs.find(|(one, next)| one.contains(**next));
+    found.map(|(resource, _)| *resource)
 }

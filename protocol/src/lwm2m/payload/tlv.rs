@@ -20,6 +20,7 @@ mod tests;
 use thiserror::Error;
 
 use self::entry::{Entry, Kind, entries};
+use super::samples::given_both_ways;
 use super::{Model, Reading};
 use crate::lwm2m::model::Instances;
 use crate::lwm2m::path::{Level, Path};
@@ -180,11 +181,8 @@ impl Decoder<'_> {
     }
 
     fn finish(self) -> Result<Reading, Malformed> {
-        // Sorted, a resource stands right before its instances.
-        let paths = self.reading.keys();
-        let mut pairs = paths.clone().zip(paths.skip(1));
-        match pairs.find(|(one, next)| one.contains(**next)) {
-            Some((resource, _)) => Err(Malformed::Ambiguous(*resource)),
+        match given_both_ways(self.reading.keys()) {
+            Some(resource) => Err(Malformed::Ambiguous(resource)),
             None => Ok(self.reading),
         }
     }

@@ -264,15 +264,22 @@ impl<'b> Reader<'b> {
 
     fn skip_within(&mut self, depth: u8) -> Result<(), Unreadable> {
         let deeper = depth.checked_sub(1).ok_or(Unreadable);
-        match self.next_type()? {
-            Type::Array | Type::ArrayIndef => {
+        if self.next_type()? == Type::Tag {
+            self.decoder.tag()?;
+            return self.skip_within(deeper?);
+        }
+        if self.next_type()? == Type::Simple {
+            return self.decoder.simple().map(drop).map_err(Unreadable::from);
+        }
+        match self.shape()? {
+            Shape::Array => {
                 let mut remaining = self.array()?;
                 while self.another(&mut remaining)? {
                     self.skip_within(deeper?)?;
                 }
                 Ok(())
             }
-            Type::Map | Type::MapIndef => {
+            Shape::Map => {
                 let mut remaining = self.map()?;
                 while self.another(&mut remaining)? {
                     self.skip_within(deeper?)?;
@@ -280,31 +287,8 @@ impl<'b> Reader<'b> {
                 }
                 Ok(())
             }
-            Type::Tag => {
-                self.decoder.tag()?;
-                self.skip_within(deeper?)
-            }
-            Type::Null => Ok(self.decoder.null()?),
-            Type::Undefined => Ok(self.decoder.undefined()?),
-            Type::Simple => self.decoder.simple().map(drop).map_err(Unreadable::from),
-            Type::Bool
-            | Type::U8
-            | Type::U16
-            | Type::U32
-            | Type::U64
-            | Type::I8
-            | Type::I16
-            | Type::I32
-            | Type::I64
-            | Type::Int
-            | Type::F16
-            | Type::F32
-            | Type::F64
-            | Type::Bytes
-            | Type::BytesIndef
-            | Type::String
-            | Type::StringIndef => self.untagged().map(drop),
-            Type::Break | Type::Unknown(_) => Err(Unreadable),
+            Shape::Nothing => Ok(self.decoder.skip()?),
+            Shape::Scalar => self.untagged().map(drop),
         }
     }
 }
