@@ -62,6 +62,13 @@ impl Options {
     }
 }
 
+/// How long a store that is in use is waited for: a process that was killed is gone only once its
+/// memory is, and whoever started the next one should not have to know.
+const LEAVING_FOR: Duration = Duration::from_secs(3);
+
+/// How often it is looked whether it is gone.
+const LEAVING_LOOK: Duration = Duration::from_millis(50);
+
 /// Why a store cannot be opened. Nothing in it was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -167,12 +174,18 @@ pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
 fn lock(path: &Path) -> Result<File, OpenError> {
     let refused = |source| refusal(path, source);
     let lock = File::create(path.join("lock")).map_err(refused)?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(TryLockError::WouldBlock) => Err(OpenError::Held {
-            path: path.to_path_buf(),
-        }),
-        Err(TryLockError::Error(source)) => Err(refused(source)),
+    let until = Instant::now() + LEAVING_FOR;
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(LEAVING_LOOK),
+            Err(TryLockError::WouldBlock) => {
+                return Err(OpenError::Held {
+                    path: path.to_path_buf(),
+                });
+            }
+            Err(TryLockError::Error(source)) => return Err(refused(source)),
+        }
     }
 }
 
