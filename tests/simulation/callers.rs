@@ -127,7 +127,7 @@ impl Callers {
         match chance.below(100) {
             0..78 => Question::Submit(self.invent_action(nature, chance)),
             78..95 => self.invent_cancel(who, chance),
-            95..99 => Question::CancelAll,
+            95..98 => Question::CancelAll,
             _ => Question::Retire,
         }
     }

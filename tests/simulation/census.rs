@@ -1,10 +1,12 @@
 //! Did everything that can happen happen? Counts by which a run proves that it tried.
 
 use engine::action::{Action, Operation, Request, Status};
+use engine::change::{Batch, Change};
 use engine::device::queue::{CancelRefusal, SubmitRefusal};
 use engine::device::record::{Observation, ObservationState};
+use engine::event::{Cause, Happening};
 use engine::registry::Fate;
-use harness::device::event::Event as News;
+use harness::device::event::{Event as News, Uplink};
 
 use crate::disk::Moved;
 use crate::endpoints::Reception;
@@ -81,6 +83,20 @@ pub(crate) struct Census {
     pub(crate) sent: u64,
     pub(crate) rubbish_sent: u64,
     not_taken: u64,
+    pub(crate) gone: u64,
+    thanked: u64,
+    sends_refused: u64,
+    told_by_send: u64,
+    told_by_report: u64,
+    composed: u64,
+    results_told: u64,
+    bytes_unread: u64,
+    destinations_failed: u64,
+    destinations_restarted: u64,
+    set_aside: u64,
+    held: u64,
+    buried: u64,
+    revived: u64,
     answers_lost: u64,
 }
 
@@ -146,16 +162,20 @@ impl Census {
             News::RegistrationLost => &mut self.registrations_lost,
             News::Asleep { .. } => &mut self.asleep,
             News::Notified { .. } => &mut self.notified,
+            News::AnsweredSeveral { .. } => &mut self.composed,
+            News::Sent => &mut self.thanked,
+            News::Refused {
+                uplink: Uplink::Send,
+                ..
+            } => &mut self.sends_refused,
             News::Answered { .. }
-            | News::AnsweredSeveral { .. }
             | News::Awake
             | News::Deregistered
             | News::GaveUp(_)
             | News::LeftUnanswered { .. }
             | News::ObservationEnded { .. }
             | News::Rebooted
-            | News::Refused { .. }
-            | News::Sent => return,
+            | News::Refused { .. } => return,
         } += 1;
     }
 
@@ -171,6 +191,44 @@ impl Census {
                 (_, _) => {}
             }
         }
+    }
+
+    /// Counts what is told and kept of it.
+    pub(crate) fn count_batch(&mut self, batch: &Batch) {
+        for change in &batch.changes {
+            match change {
+                Change::AppendEvent(event) => self.count_event(&event.happening),
+                Change::AppendEntry(entry) => self.count_entry(&entry.message),
+                Change::PutProgress(progress) => {
+                    self.held += progress.held.len() as u64;
+                    self.buried += progress.buried.len() as u64;
+                    self.revived += progress.revived.len() as u64;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn count_event(&mut self, happening: &Happening) {
+        *match happening {
+            Happening::Telemetry(telemetry) => match telemetry.cause {
+                Cause::Send => &mut self.told_by_send,
+                Cause::PassiveReport => &mut self.told_by_report,
+                Cause::Observation(_) | Cause::Action(_) => return,
+            },
+            Happening::Concluded(_) => &mut self.results_told,
+            Happening::Lifecycle(_) | Happening::Failure(_) => return,
+        } += 1;
+    }
+
+    fn count_entry(&mut self, message: &str) {
+        *match message {
+            "Translator[UserPayloadError]" => &mut self.bytes_unread,
+            "CloudIntegrator[IntegrationDisabled]" => &mut self.destinations_failed,
+            "CloudIntegrator[IntegrationRestarted]" => &mut self.destinations_restarted,
+            "CloudIntegrator[EventsSetAside]" => &mut self.set_aside,
+            _ => return,
+        } += 1;
     }
 
     pub(crate) fn count_reception(&mut self, reception: &Reception) {
@@ -221,14 +279,16 @@ macro_rules! rows {
 
 rows! {
     heals, crashes, durable_without_receipt, forgotten, unsaved, panics, parked, restored, lost,
-    repeated, pages, passed_over_here, passed_over_left, unread, swept, added, forwarded, searched,
-    crowded, hints, addressed, handled, turned, overloaded, no_place, abandoned, removed, retired,
-    renamed, unknown, accepted, not_registered, queue_full, unserved, cancelled, cancelled_all,
-    not_pending, not_scheduled, begun, begun_again, succeeded, refused, unanswered, expired,
-    interrupted, unfit, registered, updated, registrations_lost, asleep, notified, observed,
-    unobserved, forgotten_by_device, observed_again, observations_lost,
+    repeated, pages, passed_over_here, passed_over_left, unread, swept, added, forwarded,
+    searched, crowded, hints, addressed, handled, turned, overloaded, no_place, abandoned,
+    removed, retired, renamed, unknown, accepted, not_registered, queue_full, unserved, cancelled,
+    cancelled_all, not_pending, not_scheduled, begun, begun_again, succeeded, refused, unanswered,
+    expired, interrupted, unfit, registered, updated, registrations_lost, asleep, notified,
+    observed, unobserved, forgotten_by_device, observed_again, observations_lost,
     destinations_made, destinations_removed, desks_opened, desks_dropped, restarts, replays,
-    reporting_switched, sent, rubbish_sent, delivered, not_taken, answers_lost,
+    reporting_switched, sent, rubbish_sent, delivered, not_taken, answers_lost, gone, thanked,
+    sends_refused, told_by_send, told_by_report, composed, results_told, bytes_unread,
+    destinations_failed, destinations_restarted, set_aside, held, buried, revived,
 }
 
 fn asked_of(action: &Action) -> Operation {

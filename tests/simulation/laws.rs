@@ -386,6 +386,11 @@ impl Judge {
         self.undurable.insert(step);
     }
 
+    /// What a step of a destination wants is done.
+    pub(crate) fn runs_errands(&self, step: Option<u64>) -> Verdict {
+        speech::nothing_is_said_before_it_is_saved(self, step)
+    }
+
     /// A batch is about to be done.
     pub(crate) fn will_write(&mut self, batch: &Batch, durable: &Durable) -> Verdict {
         for change in &batch.changes {

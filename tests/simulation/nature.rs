@@ -162,7 +162,7 @@ fn delivery(chance: &mut Chance, pace_ms: i64) -> DeliveryRules {
     DeliveryRules {
         waits_ms: waits_ms.into(),
         parallel_max: pick(chance, [2, 8, 64]),
-        backlog_max: pick(chance, [30, 100_000, 100_000]),
+        backlog_max: pick(chance, [10, 30, 100_000]),
     }
 }
 

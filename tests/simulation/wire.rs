@@ -121,6 +121,11 @@ impl<'a> Head<'a> {
         self.kind == ACKNOWLEDGEMENT && self.code == 2 << 5 | 4
     }
 
+    /// Whether it refuses something.
+    pub(crate) fn is_refusal(&self) -> bool {
+        self.code >> 5 >= 4
+    }
+
     /// Whether it only says that a message has arrived.
     pub(crate) fn is_empty_acknowledgement(&self) -> bool {
         self.kind == ACKNOWLEDGEMENT && self.code == 0

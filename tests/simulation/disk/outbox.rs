@@ -1,6 +1,7 @@
 //! What waits to be delivered, and how far each destination has come with it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
 
 use engine::delivery::destination::Destination;
 use engine::delivery::letter::{DeadLetter, Held, Progress, Sequence, Standing, Waiting};
@@ -137,9 +138,11 @@ impl Outbox {
 
     /// What waits in a shard behind a number.
     pub(crate) fn waiting(&self, shard: Shard, after: Sequence) -> impl Iterator<Item = &Waiting> {
-        let rows = self.waiting.get(&shard).into_iter().flatten();
-        rows.map(|(_, row)| row)
-            .filter(move |row| row.sequence > after)
+        let behind = (Bound::Excluded(after), Bound::Unbounded);
+        let rows = self.waiting.get(&shard);
+        rows.into_iter()
+            .flat_map(move |rows| rows.range(behind))
+            .map(|(_, row)| row)
     }
 
     /// The shards in which something waits for a destination, exceptions apart.

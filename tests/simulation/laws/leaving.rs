@@ -17,9 +17,10 @@ impl Judge {
         let (Some(who), Some(head)) = (departure.who, Head::of(departure.datagram)) else {
             return Ok(());
         };
-        // Message ids belong to an address: elsewhere nothing is a repetition.
+        // Message ids belong to an address: elsewhere nothing is a repetition. Who is refused may
+        // be anybody, and the device where it was.
         let told = &mut self.ears[who].told;
-        told.take_if(|told| told.to != departure.to);
+        told.take_if(|told| told.to != departure.to && !head.is_refusal());
         if head.is_created() {
             speech::a_location_is_told_when_it_leads_somewhere(who, departure.datagram, durable)?;
             presence::a_repeated_register_gets_the_same_location(self, who, departure)?;

@@ -251,7 +251,7 @@ impl World {
 
 fn manners(chance: &mut Chance) -> Answer {
     let after_ms = chance.below(7_000);
-    match chance.below(14) {
+    match chance.below(16) {
         0..4 => Answer::Piggybacked,
         4 | 5 => Answer::SeparateConfirmable { after_ms },
         6 => Answer::SeparateNonConfirmable { after_ms },

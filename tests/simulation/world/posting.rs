@@ -84,7 +84,7 @@ impl World {
             let clerk = self.service.post.clerk_mut(id).expect("it has an input");
             let Step { batch, errands } = clerk.step(m, input);
             if batch.is_empty() {
-                self.run_errands(id, &errands);
+                self.run_errands(id, None, &errands);
                 continue;
             }
             let step = self.next_number();
@@ -116,7 +116,7 @@ impl World {
         let errands = clerk.receive(step);
         match receipt {
             Receipt::Durable => {
-                self.run_errands(id, &errands);
+                self.run_errands(id, Some(step), &errands);
                 self.work_at_desk(id);
             }
             Receipt::Unsaved => self.drop_clerk(id),
@@ -133,7 +133,9 @@ impl World {
         self.open_desk_in(id, STORE_RETRY_MS);
     }
 
-    fn run_errands(&mut self, id: DestinationId, errands: &[Errand]) {
+    fn run_errands(&mut self, id: DestinationId, step: Option<u64>, errands: &[Errand]) {
+        let verdict = self.judge.runs_errands(step);
+        self.check(verdict);
         let clerk = self.service.post.clerk(id).expect("whose errands they are");
         let generation = clerk.generation;
         for errand in errands {
@@ -232,6 +234,7 @@ impl World {
         }
         let outbox = self.disk.durable.outbox();
         let Some(who) = outbox.said_by(waiting.event) else {
+            self.census.gone += 1;
             return self.answered_in(1, parcel, Delivered::Gone);
         };
         let now_ms = self.now_ms;

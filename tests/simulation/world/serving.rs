@@ -57,6 +57,7 @@ impl World {
             }
             return (author, Receipt::Unsaved);
         }
+        self.census.count_batch(&batch);
         let verdict = self.judge.will_write(&batch, &self.disk.durable);
         self.check(verdict);
         let done = match self.disk.durable.apply(batch) {
