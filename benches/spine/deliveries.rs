@@ -126,8 +126,9 @@ async fn deliver(senders: &mut Senders, endpoint: &Endpoint) -> Round {
 /// Waits until the endpoint took so many posts.
 async fn await_posts(endpoint: &Endpoint, posts: u64) {
     let (mut last, mut moved_at) = (endpoint.posts(), Instant::now());
+    let mut looks = tokio::time::interval(LOOK);
     while endpoint.posts() < posts {
-        tokio::time::sleep(LOOK).await;
+        looks.tick().await;
         if endpoint.posts() > last {
             (last, moved_at) = (endpoint.posts(), Instant::now());
         }

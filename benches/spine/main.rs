@@ -3,8 +3,8 @@
 //! `cargo bench --bench spine -- [creates|deliveries [DEVICES,..]|log [ENTRIES,..]|outage
 //! [EVENTS,..]|requests [EXISTING,..]|sends [DEVICES,..]|updates [DEVICES,..]]` prints tables and
 //! ratios; without a word it makes those of `creates` and of `updates`.
-//! Everything runs in this process, save the service of `deliveries` and of `outage`; each figure stands beside its yardstick, measured in the same
-//! run in turns.
+//! Everything runs in this process, save the service of `deliveries` and of `outage`; each figure
+//! stands beside its yardstick, measured in the same run in turns.
 
 #[path = "../fleet.rs"]
 mod fleet;

@@ -1,5 +1,5 @@
-//! What does the machine of a device want saved for a Send? The store's own ceiling is measured with
-//! nothing else.
+//! What does the machine of a device want saved for a Send? The store's own ceiling is measured
+//! with nothing else.
 
 use std::sync::Arc;
 
