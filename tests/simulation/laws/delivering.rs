@@ -27,6 +27,8 @@ struct Ledger {
     manner: Manner,
     owed: BTreeMap<Sequence, Owed>,
     by_device: BTreeMap<DeviceKey, BTreeSet<Sequence>>,
+    /// What its machine has under way of each device.
+    under_way: BTreeMap<DeviceKey, Sequence>,
 }
 
 /// An event that a destination wants and was not told.
@@ -43,6 +45,7 @@ impl Ledgers {
             manner,
             owed: BTreeMap::new(),
             by_device: BTreeMap::new(),
+            under_way: BTreeMap::new(),
         };
         self.by_destination.entry(id).or_insert(ledger);
     }
@@ -83,6 +86,22 @@ impl Ledgers {
         for sequence in &progress.revived {
             let owed = ledger.owed.get_mut(sequence);
             owed.into_iter().for_each(|owed| owed.since_ms = calm_ms);
+        }
+    }
+
+    /// A machine is brought back for a destination, and knows of nothing under way.
+    pub(crate) fn served_anew(&mut self, id: DestinationId) {
+        if let Some(ledger) = self.by_destination.get_mut(&id) {
+            ledger.under_way.clear();
+        }
+    }
+
+    /// What was under way ended, one way or the other.
+    pub(crate) fn landed(&mut self, id: DestinationId, sequence: Sequence) {
+        if let Some(ledger) = self.by_destination.get_mut(&id) {
+            ledger
+                .under_way
+                .retain(|_, under_way| *under_way != sequence);
         }
     }
 
@@ -174,6 +193,23 @@ fn all_owed<'a>(
         let owed = ledger.into_iter().flat_map(|ledger| ledger.owed.values());
         owed.map(move |owed| (kept, owed))
     })
+}
+
+/// Of a device one event is under way to a destination at a time.
+pub(crate) fn one_event_of_a_device_is_under_way(
+    ledgers: &mut Ledgers,
+    id: DestinationId,
+    waiting: &Waiting,
+) -> Verdict {
+    let Some(ledger) = ledgers.by_destination.get_mut(&id) else {
+        return Ok(());
+    };
+    let other = ledger.under_way.insert(waiting.device, waiting.sequence);
+    hold(
+        "events_of_a_device_keep_their_order",
+        other.is_none(),
+        || format!("{waiting:?} leaves, and {other:?} is under way"),
+    )
 }
 
 /// What is tried of a device is the oldest of it that a destination was not told, dead letters

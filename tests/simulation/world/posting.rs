@@ -52,6 +52,7 @@ impl World {
         let waiting_in = outbox.shards_waiting(id);
         let forwarding = Forwarding::restore(rules, destination, standing, waiting_in);
         let generation = self.next_number();
+        self.judge.ledgers.served_anew(id);
         self.service.post.open(id, generation, forwarding);
         self.census.desks_opened += 1;
         self.note(What::Post {
@@ -75,6 +76,9 @@ impl World {
             && let Some(input) = clerk.next_input()
         {
             let m = self.moment();
+            if let Input::Delivered(sequence, _) = &input {
+                self.judge.ledgers.landed(id, *sequence);
+            }
             if let Input::Delivered(sequence, Delivered::Taken | Delivered::Gone) = &input {
                 self.judge.ledgers.settled(id, *sequence);
             }
@@ -207,6 +211,9 @@ impl World {
         let ledgers = &self.judge.ledgers;
         let verdict =
             delivering::events_of_a_device_keep_their_order(ledgers, id, &waiting, durable);
+        self.check(verdict);
+        let ledgers = &mut self.judge.ledgers;
+        let verdict = delivering::one_event_of_a_device_is_under_way(ledgers, id, &waiting);
         self.check(verdict);
         let parcel = Parcel {
             id,
