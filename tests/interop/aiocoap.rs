@@ -122,6 +122,23 @@ fn a_cancelled_request_never_reaches_the_device() {
 }
 
 #[test]
+fn what_is_sent_unasked_is_known_by_the_full_name_of_each_value() {
+    let world = World::new("127.0.9.9");
+    let mut device = world.registered();
+    device.say("send 22.25");
+    assert_eq!(device.hear("sent")["code"], "2.04");
+    let shown = world.caller.inspect(ID);
+    for (path, known) in [
+        ("/3303/0/5700", json!(22.25)),
+        ("/3303/0/5701", json!("Cel")),
+    ] {
+        let mut values = shown["values"].as_array().unwrap().iter();
+        let found = values.find(|value| value["path"] == path);
+        assert_eq!(found.unwrap()["value"], known, "{shown}");
+    }
+}
+
+#[test]
 fn a_scheduled_request_leaves_once_after_the_service_was_killed() {
     let mut world = World::new("127.0.9.8");
     let mut device = world.registered();
@@ -211,18 +228,21 @@ fn the_first_contact_is_written_down_once() {
     assert_eq!(messages.into_iter().filter(first).count(), 1);
 }
 
-const ID: &str = "8944000000000000001";
+pub(crate) const ID: &str = "8944000000000000001";
 
 /// A service, a caller of its API and one device it knows.
-struct World {
+pub(crate) struct World {
     service: Service,
-    caller: Caller,
+    pub(crate) caller: Caller,
     address: String,
 }
 
 impl World {
     fn new(address: &str) -> Self {
-        let service = Service::start();
+        Self::of(Service::start(), address)
+    }
+
+    pub(crate) fn of(service: Service, address: &str) -> Self {
         let caller = Caller::of_new_customer(&service, "Lamp Works");
         caller.create_device(ID, address);
         Self {
@@ -233,7 +253,7 @@ impl World {
     }
 
     /// The device the service knows, once it is registered.
-    fn registered(&self) -> Device {
+    pub(crate) fn registered(&self) -> Device {
         let mut device = self.device(ID, &self.address, &[]);
         let registered = device.hear("registered");
         assert_eq!(registered["code"], "2.01", "{registered}");
@@ -262,17 +282,17 @@ impl World {
 }
 
 /// A running `aiocoap_device.py`.
-struct Device {
+pub(crate) struct Device {
     program: Program,
 }
 
 impl Device {
-    fn say(&mut self, command: &str) {
+    pub(crate) fn say(&mut self, command: &str) {
         self.program.say(command);
     }
 
     /// The next event of this name; others are passed over.
-    fn hear(&mut self, event: &str) -> Value {
+    pub(crate) fn hear(&mut self, event: &str) -> Value {
         self.program.hear(event, |line| {
             let told: Value = serde_json::from_str(line).ok()?;
             (told["event"] == event).then_some(told)

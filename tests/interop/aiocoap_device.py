@@ -5,6 +5,7 @@ is one JSON object {"event": ...}; each line on standard input is one command:
 
   update        sends a registration update
   deregister    sends a de-registration
+  send VALUE    sends a measured number and its unit (LwM2M Send, SenML JSON with a base name)
   quit          ends (as does the end of the input)
 """
 
@@ -20,6 +21,7 @@ LINKS = '</>;rt="oma.lwm2m",</1/0>,</3/0>,</3303/0>;ver=1.1'
 TIME = "1367491215"
 # Longer than the 0.1 s after which aiocoap acknowledges first and answers separately.
 SLOW_S = 0.4
+SENML_JSON = ContentFormat(110)
 
 
 def tell(event, **details):
@@ -134,6 +136,15 @@ class Registrar:
         answer = await self.ask(Code.POST, self.location)
         tell("updated", code=answer.code.dotted)
 
+    async def send(self, value):
+        pack = [
+            {"bn": "/3303/0/", "n": "5700", "v": float(value)},
+            {"n": "5701", "vs": "Cel"},
+        ]
+        payload = json.dumps(pack).encode()
+        answer = await self.ask(Code.POST, ["dp"], (), payload, SENML_JSON)
+        tell("sent", code=answer.code.dotted)
+
     async def deregister(self):
         answer = await self.ask(Code.DELETE, self.location)
         tell("deregistered", code=answer.code.dotted)
@@ -156,6 +167,8 @@ async def live(options):
     async for command in commands():
         if command == "update":
             await registrar.update()
+        elif command.startswith("send "):
+            await registrar.send(command.removeprefix("send "))
         elif command == "deregister":
             await registrar.deregister()
         elif command == "quit":

@@ -1,8 +1,8 @@
 //! Do devices and tools that others wrote work with the service?
 //!
 //! Real programs against the real binary, over real sockets: Eclipse Leshan and aiocoap as LwM2M
-//! devices, libcoap's client and server as one, Prometheus' client as a reader of metrics,
-//! Schemathesis and curl as callers.
+//! devices, libcoap's client and server as one, Prometheus' client as a reader of metrics, the
+//! library of Standard Webhooks as a receiver of events, Schemathesis and curl as callers.
 //! `cargo xtask test` installs them and runs this; `cargo xtask prepare`, then
 //! `cargo test --test interop` runs this alone.
 
@@ -16,3 +16,4 @@ mod prometheus;
 mod schemathesis;
 #[path = "../support/vocabulary.rs"]
 mod vocabulary;
+mod webhooks;

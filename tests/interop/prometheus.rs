@@ -28,20 +28,29 @@ fn every_family_is_read_as_what_it_is() {
     let read = read(&scrape(&service));
     // The reader calls a counter by its name without `_total`.
     for (kind, name, samples) in [
-        ("counter", "signalbox_datagrams_heard", 18),
+        ("counter", "signalbox_datagrams_heard", 20),
         ("counter", "signalbox_datagrams_unsent", 2),
         ("counter", "signalbox_store_commits", 5),
         ("counter", "signalbox_exchanges_ended", 16),
         ("counter", "signalbox_actions_concluded", 40),
+        ("counter", "signalbox_deliveries", 3),
         ("gauge", "signalbox_devices_resident", 6),
         ("gauge", "signalbox_devices_known", 2),
         ("gauge", "signalbox_store_questions_waiting", 4),
+        ("gauge", "signalbox_deliveries_under_way", 1),
+        ("gauge", "signalbox_destinations", 3),
+        ("gauge", "signalbox_events_waiting", 1),
+        ("gauge", "signalbox_dead_letters", 1),
         ("gauge", "process_start_time_seconds", 1),
     ] {
         let found = read.get(&format!("{kind} {name}"));
         assert_eq!(found, Some(&samples), "{kind} {name}");
     }
-    for name in ["store_commit_seconds", "store_group_batches"] {
+    for name in [
+        "store_commit_seconds",
+        "store_group_batches",
+        "delivery_seconds",
+    ] {
         let buckets = read.get(&format!("histogram signalbox_{name}"));
         assert!(buckets.is_some_and(|samples| *samples > 3), "{read:?}");
     }

@@ -29,7 +29,10 @@ impl Environment {
             && wanted == made_from
             && succeeds(
                 self.python(),
-                &["-c", "import aiocoap, prometheus_client, schemathesis"],
+                &[
+                    "-c",
+                    "import aiocoap, prometheus_client, schemathesis, standardwebhooks",
+                ],
             )
     }
 

@@ -1,0 +1,182 @@
+//! Does the official library of Standard Webhooks verify what is told to customers, and refuse what
+//! is signed by another secret?
+//!
+//! The endpoint is `webhook.py`: it answers 204 to what it verified, and 400 to anything else.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::aiocoap::{ID, World};
+use crate::vocabulary::caller::{API, text};
+use crate::vocabulary::lwm2m::{outcome, read, write};
+use crate::vocabulary::poll::until;
+use crate::vocabulary::program::Program;
+use crate::vocabulary::service::Service;
+
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+/// Another one: its last bytes differ.
+const TAMPERED: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSx";
+
+/// Five tries in a fraction of a second.
+const QUICK: (&str, &str) = ("SIGNALBOX_DELIVERY_RETRY_MS", "50,50,50,50");
+
+#[test]
+fn events_of_every_type_arrive_verified() {
+    let world = world("127.0.9.110");
+    let mut endpoint = Endpoint::start();
+    let types = ["TELEMETRY_DATA", "LIFECYCLE", "ERROR", "ACTION_RESULT"];
+    let webhook = webhook_to(&world, &endpoint, &types);
+    let mut device = world.registered();
+    let registered = endpoint.verified("LIFECYCLE");
+    assert_eq!(registered["lifecycle"]["type"], "REGISTERED");
+    assert_eq!(registered["device"]["iccid"], ID);
+
+    device.say("send 22.25");
+    assert_eq!(device.hear("sent")["code"], "2.04");
+    let told = endpoint.verified("TELEMETRY_DATA");
+    let values = json!({ "/3303/0/5700": 22.25, "/3303/0/5701": "Cel" });
+    assert_eq!(told["payload"]["value"], values);
+
+    let action = world.caller.perform(ID, &write("/3/0/0", "Other Works"));
+    assert_eq!(outcome(&action), ("FAILED", "405"), "{action}");
+    let error = endpoint.verified("ERROR");
+    let failed = "DeviceController[ActionRequestFailed]";
+    assert_eq!(error["error"]["message"], failed);
+    let result = endpoint.verified("ACTION_RESULT");
+    assert_eq!(result["action"]["requestId"], action["id"]);
+    assert_eq!(result["action"]["status"], "FAILED");
+
+    let path = format!("{webhook}/test");
+    let tested = world.caller.request("POST", &path).expect(200);
+    assert_eq!(tested["statusCode"], 204, "{tested}");
+    endpoint.verified("TEST_MESSAGE");
+    assert_eq!(endpoint.refused(), 0);
+}
+
+#[test]
+fn a_tampered_secret_is_refused_until_the_webhook_fails_and_the_right_one_makes_up_for_it() {
+    let world = world("127.0.9.111");
+    let mut endpoint = Endpoint::start();
+    let webhook = webhook_to(&world, &endpoint, &["ACTION_RESULT"]);
+    let _device = world.registered();
+    world.caller.perform(ID, &read("/3303/0/5700"));
+    endpoint.verified("ACTION_RESULT");
+
+    sign_with(&world, &webhook, TAMPERED);
+    let lost = world.caller.perform(ID, &read("/3303/0/5701"));
+    once_in(&world, &webhook, "INTEGRATION_FAILED");
+    assert_eq!(endpoint.refused(), 5, "each try is refused");
+    let entries = world.caller.log_entries();
+    let disabled = "CloudIntegrator[IntegrationDisabled]";
+    let entry = entries.iter().find(|entry| entry["message"] == disabled);
+    let why = text(&entry.unwrap()["description"]);
+    assert!(why.contains("400"), "{why}");
+
+    sign_with(&world, &webhook, SECRET);
+    for call in ["restart", "deadletters/replay"] {
+        let path = format!("{webhook}/{call}");
+        let answer = world.caller.request("POST", &path);
+        assert!(
+            (200..300).contains(&answer.status),
+            "{call}: {}",
+            answer.text()
+        );
+    }
+    let made_up = endpoint.verified("ACTION_RESULT");
+    assert_eq!(made_up["action"]["requestId"], lost["id"]);
+    assert_eq!(endpoint.refused(), 5);
+}
+
+/// A service that reaches endpoints of tests, and one device it knows.
+fn world(address: &str) -> World {
+    let private = ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true");
+    World::of(Service::start_with(&[private, QUICK]), address)
+}
+
+/// Makes a webhook that is told of these types, signed, and gives its path.
+fn webhook_to(world: &World, endpoint: &Endpoint, types: &[&str]) -> String {
+    let types: Vec<Value> = types.iter().map(|it| json!({ "type": it })).collect();
+    let url = format!("http://127.0.0.1:{}/in", endpoint.port);
+    let body = json!({ "name": "Ours", "url": url, "eventTypes": types, "secret": SECRET });
+    let all = format!("{API}/integrate/clouds/webhooks");
+    let made = world.caller.post(&all, &body).expect(201);
+    format!("{all}/{}", text(&made["id"]))
+}
+
+fn sign_with(world: &World, webhook: &str, secret: &str) {
+    let body = json!({ "secret": secret });
+    let answer = world.caller.try_send("PATCH", webhook, &body).unwrap();
+    answer.expect(200);
+}
+
+fn once_in(world: &World, webhook: &str, state: &str) {
+    until(state, || {
+        let shown = world.caller.request("GET", webhook).expect(200);
+        (shown["state"] == state).then_some(())
+    });
+}
+
+/// A running `webhook.py`.
+struct Endpoint {
+    program: Program,
+    port: u16,
+    /// How many events of each type were looked at.
+    seen: BTreeMap<String, usize>,
+}
+
+impl Endpoint {
+    fn start() -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let python = root.join("target/interop/venv/bin/python");
+        assert!(
+            python.exists(),
+            "`cargo xtask prepare` makes {}",
+            python.display()
+        );
+        let mut command = Command::new(python);
+        command.arg(root.join("tests/interop/webhook.py"));
+        command.args(["--secret", SECRET]);
+        let mut program = Program::start(&mut command);
+        let port = program.hear("where it listens", |line| {
+            let told: Value = serde_json::from_str(line).ok()?;
+            told["port"].as_u64()
+        });
+        Self {
+            program,
+            port: port.try_into().unwrap(),
+            seen: BTreeMap::new(),
+        }
+    }
+
+    /// The next event of a type that it verified.
+    fn verified(&mut self, event_type: &str) -> Value {
+        let seen = self.seen.get(event_type).copied().unwrap_or_default();
+        self.seen.insert(event_type.to_owned(), seen + 1);
+        until(event_type, || {
+            let said = self.told(204).into_iter().map(|told| {
+                assert_eq!(
+                    told["said"]["id"], told["id"],
+                    "the signed id is the event's"
+                );
+                told["said"].clone()
+            });
+            said.filter(|said| said["type"] == event_type).nth(seen)
+        })
+    }
+
+    /// How many deliveries it refused until now.
+    fn refused(&mut self) -> usize {
+        self.told(400).len()
+    }
+
+    /// What it told of deliveries that it answered so.
+    fn told(&mut self, status: u16) -> Vec<Value> {
+        let told = self.program.printed().iter();
+        let told = told.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        told.filter(|told| told["status"] == status).collect()
+    }
+}
