@@ -93,6 +93,14 @@ impl Happening {
             Self::Concluded(_) => EventType::ActionResult,
         }
     }
+
+    /// When the device says it was so; none if it did not say, or said nothing itself.
+    pub fn measured_at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Telemetry(told) => told.measured_at,
+            Self::Lifecycle(_) | Self::Failure(_) | Self::Concluded(_) => None,
+        }
+    }
 }
 
 /// The types of events.

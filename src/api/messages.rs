@@ -2,14 +2,11 @@
 
 pub(super) mod described;
 
-use std::collections::BTreeMap;
-
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
-use serde_json::Value as Json;
 
-use engine::delivery::body::{ConclusionBody, ErrorBody, value};
-use engine::event::{Cause, Event, Happening, Lifecycle, Telemetry};
+use engine::delivery::body::HappeningBody;
+use engine::event::{Cause, Event, Happening};
 use engine::ids::{DeviceId, DeviceKey, EventId};
 
 use super::Api;
@@ -42,27 +39,11 @@ pub(super) struct MessageBody {
     /// When the device measured it, like `received`.
     #[serde(skip_serializing_if = "Option::is_none")]
     measured: Option<String>,
+    /// Only of values: events that are told to others do without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<CauseBody>,
     #[serde(flatten)]
     happening: HappeningBody,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum HappeningBody {
-    Telemetry {
-        source: &'static str,
-        cause: CauseBody,
-        payload: PayloadBody,
-    },
-    Lifecycle {
-        lifecycle: LifecycleBody,
-    },
-    Failure {
-        error: ErrorBody,
-    },
-    Concluded {
-        action: ConclusionBody,
-    },
 }
 
 /// Why a device told values.
@@ -75,20 +56,6 @@ struct CauseBody {
     path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<String>,
-}
-
-#[derive(Serialize)]
-struct PayloadBody {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    value: BTreeMap<String, Json>,
-}
-
-#[derive(Serialize)]
-struct LifecycleBody {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    message: &'static str,
 }
 
 /// GET: lists what a device said and did, newest first, from a cursor on.
@@ -127,58 +94,29 @@ impl MessagesBody {
 impl MessageBody {
     /// The event as it is shown.
     pub(super) fn of(event: &Event) -> Self {
-        let measured_at = match &event.happening {
-            Happening::Telemetry(told) => told.measured_at,
-            Happening::Lifecycle(_) | Happening::Failure(_) | Happening::Concluded(_) => None,
-        };
+        let measured_at = event.happening.measured_at();
         Self {
             id: event.id.to_string(),
             kind: event.happening.event_type().word(),
             received: event.at.as_ms().to_string(),
             time: event.at.iso().to_string(),
             measured: measured_at.map(|at| at.as_ms().to_string()),
+            cause: CauseBody::of(&event.happening),
             happening: HappeningBody::of(&event.happening),
         }
     }
 }
 
-impl HappeningBody {
-    fn of(happening: &Happening) -> Self {
-        match happening {
-            Happening::Telemetry(told) => Self::telemetry(told),
-            Happening::Lifecycle(what) => Self::lifecycle(*what),
-            Happening::Failure(failure) => Self::Failure {
-                error: ErrorBody::of(failure),
-            },
-            Happening::Concluded(conclusion) => Self::Concluded {
-                action: ConclusionBody::of(conclusion),
-            },
-        }
-    }
-
-    fn telemetry(told: &Telemetry) -> Self {
-        Self::Telemetry {
-            source: told.source.word(),
-            cause: CauseBody::of(told.cause),
-            payload: PayloadBody {
-                kind: "JSON",
-                value: value::by_path(&told.values),
-            },
-        }
-    }
-
-    fn lifecycle(what: Lifecycle) -> Self {
-        Self::Lifecycle {
-            lifecycle: LifecycleBody {
-                kind: what.word(),
-                message: sentence(what),
-            },
-        }
-    }
-}
-
 impl CauseBody {
-    fn of(cause: Cause) -> Self {
+    /// None for what has no cause beside itself.
+    fn of(happening: &Happening) -> Option<Self> {
+        match happening {
+            Happening::Telemetry(told) => Some(Self::of_values(told.cause)),
+            Happening::Lifecycle(_) | Happening::Failure(_) | Happening::Concluded(_) => None,
+        }
+    }
+
+    fn of_values(cause: Cause) -> Self {
         match cause {
             Cause::Observation(path) => Self {
                 kind: "OBSERVATION",
@@ -202,13 +140,5 @@ impl CauseBody {
             path: None,
             request_id: None,
         }
-    }
-}
-
-fn sentence(what: Lifecycle) -> &'static str {
-    match what {
-        Lifecycle::Registered => "The device registered.",
-        Lifecycle::Deregistered => "The device deregistered.",
-        Lifecycle::RegistrationExpired => "The registration of the device expired.",
     }
 }
