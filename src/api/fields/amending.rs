@@ -51,10 +51,11 @@ impl Fields {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
     use crate::api::fields::label;
+    use crate::api::fields::tests::{body, codes_and_fields};
 
     #[test]
     fn a_value_is_put_null_removes_and_what_is_absent_stays() {
@@ -82,11 +83,6 @@ mod tests {
         fields.read_only("number", "cannot be changed");
         fields.read_only("created", "cannot be changed");
         let failure = fields.finish_amending(()).unwrap_err();
-        let told: Vec<_> = failure
-            .faults()
-            .iter()
-            .map(|fault| (fault.code, fault.field.as_deref().unwrap_or_default()))
-            .collect();
         let expected = [
             ("WRONG_TYPE", "iccid"),
             ("INVALID_VALUE", "name"),
@@ -96,10 +92,6 @@ mod tests {
             ("UNKNOWN_PROPERTY", "shade"),
             ("UNKNOWN_PROPERTY", "tint"),
         ];
-        assert_eq!(told, expected);
-    }
-
-    fn body(value: Value) -> Fields {
-        Fields::of_json(value.to_string().as_bytes()).unwrap()
+        assert_eq!(codes_and_fields(&failure), expected);
     }
 }

@@ -143,7 +143,7 @@ fn a_name_fits_a_line() {
     }
 }
 
-fn body(value: Value) -> Fields {
+pub(super) fn body(value: Value) -> Fields {
     Fields::of_json(value.to_string().as_bytes()).unwrap()
 }
 
@@ -152,6 +152,14 @@ fn query(pairs: &[(&str, &str)]) -> Fields {
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     Fields::of_query(pairs.collect())
+}
+
+/// What is wrong with which field, without the words for it.
+pub(super) fn codes_and_fields(failure: &Failure) -> Vec<(&str, &str)> {
+    let faults = failure.faults().iter();
+    faults
+        .map(|fault| (fault.code, fault.field.as_deref().unwrap_or_default()))
+        .collect()
 }
 
 fn told(failure: Failure) -> Value {
