@@ -7,7 +7,7 @@
 mod office;
 
 use engine::delivery::destination::{DestinationState, EventTypes};
-use engine::delivery::forwarding::{Delivered, NotActive};
+use engine::delivery::forwarding::{Delivered, NotActive, ReplayUnderWay};
 use engine::event::EventType;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_oneof, proptest};
@@ -154,6 +154,31 @@ fn what_was_under_way_at_the_failure_is_set_aside_when_the_service_falls() {
     assert_eq!(office.dead(), ["2/1 after 0", "1/1 after 5"]);
     assert!(office.kept.held.is_empty() && office.under_way().is_empty());
     assert_eq!(office.passed(), 2);
+}
+
+#[test]
+fn a_discarded_dead_letter_is_not_delivered_and_holds_nothing_up() {
+    let mut office = Office::open();
+    office.fail();
+    office.happen(1, 2);
+    assert_eq!(office.dead().len(), 3);
+    assert_eq!(office.discard("1/1"), Ok(()));
+    assert_eq!(office.dead(), ["1/2 after 0", "1/3 after 0"]);
+    assert_eq!(office.passed(), 3);
+    office.restart_service();
+    office.restart();
+    assert_eq!(office.replay(), Ok(()));
+    office.heal();
+    assert_eq!(office.taken(), ["1/2", "1/3"]);
+    office.assert_complete();
+}
+
+#[test]
+fn nothing_is_discarded_while_dead_letters_are_taken_up_again() {
+    let mut office = Office::open();
+    office.fail();
+    office.restart();
+    assert_eq!(office.discard_in_replay(), Err(ReplayUnderWay));
 }
 
 #[test]

@@ -94,6 +94,11 @@ enum Replaying {
 #[error("the integration is in failure and has to be restarted first")]
 pub struct NotActive;
 
+/// What is being delivered again cannot be discarded.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("dead letters are being taken up for a replay; come again when `replaying` is false")]
+pub struct ReplayUnderWay;
+
 impl Forwarding {
     /// Brings a destination back from what was kept of it. What waits in these shards is read
     /// once [`Forwarding::handle_timeout`] was called.

@@ -9,7 +9,7 @@ use engine::delivery::destination::{
     Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
 };
 use engine::delivery::forwarding::{
-    Delivered, DeliveryRules, Errand, Errands, Forwarding, NotActive,
+    Delivered, DeliveryRules, Errand, Errands, Forwarding, NotActive, ReplayUnderWay,
 };
 use engine::delivery::letter::{DeadLetter, Held, Progress, Sequence, Standing, Waiting};
 use engine::event::EventType;
@@ -196,6 +196,29 @@ impl Office {
         let mut answer = Ok(());
         self.step(|it, m, out| answer = it.replay(m, out));
         answer
+    }
+
+    /// Discards a dead letter; it is nobody's to deliver from then on.
+    pub(crate) fn discard(&mut self, name: &str) -> Result<(), ReplayUnderWay> {
+        let found = self.kept.dead.keys().find(|it| self.name(**it) == name);
+        let sequence = *found.unwrap_or_else(|| panic!("{name} is not dead"));
+        let mut answer = Ok(());
+        self.step(|it, m, out| answer = it.discard(m, &[sequence], out));
+        if answer.is_ok() {
+            self.done.insert(sequence);
+        }
+        answer
+    }
+
+    /// Begins a replay whose dead letters are not read yet, and discards one of them.
+    pub(crate) fn discard_in_replay(&mut self) -> Result<(), ReplayUnderWay> {
+        let sequence = *self.kept.dead.keys().next().expect("something is dead");
+        let mut m = Moment::new(self.now, 7);
+        let mut out = Errands::new();
+        self.forwarding
+            .replay(&mut m, &mut out)
+            .expect("it is active");
+        self.forwarding.discard(&mut m, &[sequence], &mut out)
     }
 
     /// The service falls in the middle of everything and starts anew.

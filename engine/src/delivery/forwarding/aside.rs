@@ -6,7 +6,7 @@ use crate::delivery::destination::{DestinationState, Replay};
 use crate::delivery::forwarding::errand::Errands;
 use crate::delivery::forwarding::lanes::Open;
 use crate::delivery::forwarding::place::Place;
-use crate::delivery::forwarding::{Forwarding, Replaying};
+use crate::delivery::forwarding::{Forwarding, ReplayUnderWay, Replaying};
 use crate::delivery::letter::{DeadLetter, Sequence, Waiting};
 use crate::ids::Shard;
 use crate::moment::{Moment, Timestamp};
@@ -18,6 +18,23 @@ const IN_FAILURE: &str = "the integration was in failure";
 const TOO_MANY: &str = "too many events waited";
 
 impl Forwarding {
+    /// Gives up these dead letters for good.
+    pub fn discard(
+        &mut self,
+        m: &mut Moment,
+        letters: &[Sequence],
+        out: &mut Errands,
+    ) -> Result<(), ReplayUnderWay> {
+        if self.replay != Replaying::No {
+            return Err(ReplayUnderWay);
+        }
+        for sequence in letters {
+            self.unsaved.discard(*sequence);
+        }
+        self.go_on(m, out);
+        Ok(())
+    }
+
     /// Takes up an event that was read. One behind its place in the shard may be an exception, of
     /// which it knows.
     pub(super) fn take_up(&mut self, m: &Moment, waiting: Waiting) {

@@ -106,6 +106,12 @@ impl Unsaved {
         self.urgency = Urgency::Now;
     }
 
+    /// An event is not set aside any more, and not to be tried either: it stays passed.
+    pub(super) fn discard(&mut self, sequence: Sequence) {
+        self.progress.revived.push(sequence);
+        self.urgency = Urgency::Now;
+    }
+
     /// The destination itself changed.
     pub(super) fn put_destination(&mut self) {
         self.destination = Stale::Yes;
