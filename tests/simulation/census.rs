@@ -196,15 +196,14 @@ impl Census {
     /// Counts what is told and kept of it.
     pub(crate) fn count_batch(&mut self, batch: &Batch) {
         for change in &batch.changes {
-            match change {
-                Change::AppendEvent(event) => self.count_event(&event.happening),
-                Change::AppendEntry(entry) => self.count_entry(&entry.message),
-                Change::PutProgress(progress) => {
-                    self.held += progress.held.len() as u64;
-                    self.buried += progress.buried.len() as u64;
-                    self.revived += progress.revived.len() as u64;
-                }
-                _ => {}
+            if let Change::AppendEvent(event) = change {
+                self.count_event(&event.happening);
+            } else if let Change::AppendEntry(entry) = change {
+                self.count_entry(&entry.message);
+            } else if let Change::PutProgress(progress) = change {
+                self.held += progress.held.len() as u64;
+                self.buried += progress.buried.len() as u64;
+                self.revived += progress.revived.len() as u64;
             }
         }
     }

@@ -123,11 +123,8 @@ impl World {
     }
 
     pub(crate) fn tell_desk_to(&mut self, id: DestinationId, what: Input) {
-        match what {
-            Input::Restart => self.census.restarts += 1,
-            Input::Replay => self.census.replays += 1,
-            _ => {}
-        }
+        self.census.restarts += u64::from(matches!(what, Input::Restart));
+        self.census.replays += u64::from(matches!(what, Input::Replay));
         self.note(What::Post {
             id,
             does: "is asked",
