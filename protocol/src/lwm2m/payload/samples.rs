@@ -58,7 +58,7 @@ pub enum Malformed {
         /// The type it should have been of.
         data_type: DataType,
     },
-    /// A value is of no type at all, such as a number that is none.
+    /// A value is of no type at all, such as an integer of more than 64 bits.
     #[error("the value of {0} is of no type")]
     NoType(Path),
     /// There are more samples than allowed.

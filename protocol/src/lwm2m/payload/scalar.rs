@@ -28,6 +28,10 @@ pub(super) enum Number {
 impl Scalar {
     /// Returns the value of the type, if this is one; of a resource the model does not know, the
     /// value of the type that looks most like it.
+    ///
+    /// Unspecified (a float that is no number or infinite, as CBOR can say it): a value. That is
+    /// how a sensor says that it has none, and no reason to refuse what else the device tells.
+    /// Devices write booleans as 0 and 1, too.
     pub(super) fn into_value(self, data_type: Option<DataType>) -> Option<Value> {
         match data_type {
             Some(data_type) => self.into_typed(data_type),
@@ -38,8 +42,9 @@ impl Scalar {
     fn into_typed(self, data_type: DataType) -> Option<Value> {
         match (data_type, self) {
             (DataType::Boolean, Self::Boolean(value)) => Some(Value::Boolean(value)),
+            (DataType::Boolean, Self::Number(number)) => number.to_boolean().map(Value::Boolean),
             (DataType::CoreLink, Self::Text(text)) => Some(Value::CoreLink(text)),
-            (DataType::Float, Self::Number(number)) => number.to_float().map(Value::Float),
+            (DataType::Float, Self::Number(number)) => Some(Value::Float(number.widen())),
             (DataType::Integer, Self::Number(number)) => number.to_signed().map(Value::Integer),
             (DataType::ObjectLink, Self::Link(text) | Self::Text(text)) => {
                 Value::parse(DataType::ObjectLink, &text).ok()
@@ -72,9 +77,7 @@ impl Scalar {
             Self::Boolean(value) => Some(Value::Boolean(value)),
             Self::Bytes(bytes) => Some(Value::Opaque(bytes)),
             Self::Link(text) => Value::parse(DataType::ObjectLink, &text).ok(),
-            Self::Number(Number::Float(number)) => {
-                number.is_finite().then_some(Value::Float(number))
-            }
+            Self::Number(Number::Float(number)) => Some(Value::Float(number)),
             Self::Number(Number::Integer(number)) => match i64::try_from(number) {
                 Ok(number) => Some(Value::Integer(number)),
                 Err(_) => u64::try_from(number).ok().map(Value::UnsignedInteger),
@@ -86,11 +89,16 @@ impl Scalar {
 }
 
 impl Number {
-    /// Adds two numbers; a sum of integers stays one.
+    /// Adds two numbers, if their sum is not too large; a sum of integers stays one.
     pub(super) fn plus(self, other: Self) -> Option<Self> {
         match (self, other) {
             (Self::Integer(one), Self::Integer(other)) => one.checked_add(other).map(Self::Integer),
-            (one, other) => Some(Self::Float(one.widen() + other.widen())),
+            (one, other) => {
+                let (one, other) = (one.widen(), other.widen());
+                let sum = one + other;
+                let overflows = sum.is_infinite() && one.is_finite() && other.is_finite();
+                (!overflows).then_some(Self::Float(sum))
+            }
         }
     }
 
@@ -103,9 +111,13 @@ impl Number {
         }
     }
 
-    /// Returns the number if it is one at all.
-    pub(super) fn to_float(self) -> Option<f64> {
-        Some(self.widen()).filter(|number| number.is_finite())
+    /// Returns what the number stands for where a device writes booleans as 0 and 1.
+    fn to_boolean(self) -> Option<bool> {
+        match self.to_whole()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
     }
 
     /// Returns the number if it is integral and in range.
@@ -161,6 +173,10 @@ mod tests {
         let text = || "3:65535".to_owned();
         let cases = [
             (Scalar::Boolean(true), Value::Boolean(true)),
+            (integer(0), Value::Boolean(false)),
+            (integer(1), Value::Boolean(true)),
+            (float(0.0), Value::Boolean(false)),
+            (float(1.0), Value::Boolean(true)),
             (Scalar::Bytes(vec![0, 255]), Value::Opaque(vec![0, 255])),
             (Scalar::Link(text()), link.clone()),
             (Scalar::Text(text()), link),
@@ -186,7 +202,11 @@ mod tests {
     #[test]
     fn what_is_of_another_type_or_out_of_range_is_no_value() {
         let cases = [
-            (DataType::Boolean, integer(1)),
+            (DataType::Boolean, integer(2)),
+            (DataType::Boolean, integer(-1)),
+            (DataType::Boolean, float(0.5)),
+            (DataType::Boolean, float(f64::NAN)),
+            (DataType::Boolean, Scalar::Time(Number::Integer(1))),
             (DataType::Boolean, Scalar::Text("true".into())),
             (DataType::Integer, integer(i128::from(i64::MAX) + 1)),
             (DataType::Integer, float(9_223_372_036_854_775_808.0)),
@@ -200,8 +220,6 @@ mod tests {
             (DataType::Time, float(1e19)),
             (DataType::Time, float(f64::NAN)),
             (DataType::Time, Scalar::Text("2026-11-21T00:00:00Z".into())),
-            (DataType::Float, float(f64::NAN)),
-            (DataType::Float, float(f64::NEG_INFINITY)),
             (DataType::Float, Scalar::Boolean(true)),
             (DataType::Opaque, Scalar::Text("AQI".into())),
             (DataType::String, Scalar::Bytes(vec![])),
@@ -230,7 +248,6 @@ mod tests {
             (integer(1 << 64), None),
             (integer(-1 << 64), None),
             (float(21.0), Some(Value::Float(21.0))),
-            (float(f64::NAN), None),
             (Scalar::Link("x".into()), None),
             (Scalar::Time(Number::Integer(5)), Some(Value::Time(5))),
             (Scalar::Time(Number::Float(-0.5)), Some(Value::Time(-1))),
@@ -241,11 +258,29 @@ mod tests {
     }
 
     #[test]
+    fn a_float_may_be_no_number_or_infinite() {
+        for data_type in [Some(DataType::Float), None] {
+            let read = float(f64::NAN).into_value(data_type);
+            assert!(matches!(read, Some(Value::Float(number)) if number.is_nan()));
+            for number in [f64::INFINITY, f64::NEG_INFINITY] {
+                assert_eq!(
+                    float(number).into_value(data_type),
+                    Some(Value::Float(number))
+                );
+            }
+        }
+    }
+
+    #[test]
     fn numbers_add_up_and_do_not_overflow() {
         let one = Number::Integer(1);
         assert_eq!(one.plus(Number::Integer(2)), Some(Number::Integer(3)));
         assert_eq!(one.plus(Number::Float(0.5)), Some(Number::Float(1.5)));
         assert_eq!(Number::Integer(i128::MAX).plus(one), None);
+        let most = Number::Float(f64::MAX);
+        assert_eq!(most.plus(most), None);
+        let infinite = Number::Float(f64::INFINITY);
+        assert_eq!(infinite.plus(one), Some(infinite));
         assert_eq!(Number::Integer(i128::MAX).to_billionths(), None);
         assert_eq!(Number::Float(f64::MAX).to_billionths(), None);
         assert_eq!(Number::Float(-0.5).to_billionths(), Some(-500_000_000));

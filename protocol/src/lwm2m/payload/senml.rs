@@ -75,7 +75,13 @@ impl<'a> Pack<'a> {
 impl Take for Pack<'_> {
     fn take(&mut self, record: Record) -> Result<(), Malformed> {
         let number = record.number;
-        let path = self.base.resolve(&record)?;
+        self.base.heed(&record)?;
+        // Strictly each record has a value (RFC 8428 section 4.2). Devices begin a pack with one
+        // that says no more than what holds for all.
+        if record.is_base_alone() {
+            return Ok(());
+        }
+        let path = self.base.path_of(&record)?;
         if path.to_resource().is_none() {
             return Err(Malformed::Name(number));
         }
@@ -94,24 +100,30 @@ impl Take for PathList {
         if record.value.is_some() {
             return Err(Malformed::Field(record.number));
         }
-        let path = self.base.resolve(&record)?;
+        self.base.heed(&record)?;
+        let path = self.base.path_of(&record)?;
         self.paths.push(path);
         Ok(())
     }
 }
 
 impl Base {
-    /// Heeds what the record says of the base, and returns the path it is about.
-    fn resolve(&mut self, record: &Record) -> Result<Path, Malformed> {
-        let unfit = Malformed::Name(record.number);
+    /// Heeds what the record says of the base.
+    fn heed(&mut self, record: &Record) -> Result<(), Malformed> {
         if let Some(name) = &record.base_name {
             if name.len() > NAME_LENGTH_MAX {
-                return Err(unfit);
+                return Err(Malformed::Name(record.number));
             }
             self.name.clone_from(name);
         }
         self.time = record.base_time.or(self.time);
         self.value = record.base_value.or(self.value);
+        Ok(())
+    }
+
+    /// Returns the path the record is about.
+    fn path_of(&self, record: &Record) -> Result<Path, Malformed> {
+        let unfit = Malformed::Name(record.number);
         match &record.name {
             None => Path::parse(&self.name).map_err(|_| unfit),
             Some(name) if name.len() > NAME_LENGTH_MAX => Err(unfit),

@@ -46,8 +46,11 @@ fn numbers_lead_down_one_by_one_or_several_at_once() {
 #[test]
 fn values_are_of_their_type_however_they_are_written() {
     let (object, instance) = (3, 0);
-    let cases: [(&[u8], Value); 15] = [
+    let cases: [(&[u8], Value); 18] = [
         (&[0xf5], Value::Boolean(true)),
+        (&[0], Value::Boolean(false)),
+        (&[1], Value::Boolean(true)),
+        (&[0xf9, 0xfc, 0x00], Value::Float(f64::NEG_INFINITY)),
         (&[0x39, 1, 0], Value::Integer(-257)),
         (&[0xf9, 0x42, 0x00], Value::Integer(3)),
         (&[0xf9, 0x41, 0x00], Value::Float(2.5)),
@@ -94,6 +97,24 @@ fn what_the_model_does_not_know_is_of_the_type_it_is_written_in() {
     ];
     let read = decode(Scope::All, &payload, &|_| None);
     assert_eq!(read, Ok(timeless(expected)));
+}
+
+#[test]
+fn a_float_that_is_no_number_leaves_the_other_values() {
+    // {3303: {0: {5700: NaN, 5701: "Cel"}}}
+    let payload = [
+        0xa1, 0x19, 0x0c, 0xe7, 0xa1, 0, 0xa2, 0x19, 0x16, 0x44, 0xf9, 0x7e, 0, 0x19, 0x16, 0x45,
+        0x63, b'C', b'e', b'l',
+    ];
+    for of_number in [Some(DataType::Float), None] {
+        let type_of = |path: Path| match path.resource_id() {
+            Some(5700) => of_number,
+            _ => None,
+        };
+        let read = decode(Scope::All, &payload, &type_of).unwrap();
+        let texts: Vec<String> = read.iter().map(|sample| sample.value.to_text()).collect();
+        assert_eq!(texts, ["NaN", "Cel"]);
+    }
 }
 
 #[test]

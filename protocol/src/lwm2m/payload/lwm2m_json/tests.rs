@@ -64,6 +64,8 @@ fn each_type_has_its_field() {
     let (object, instance) = (33_606, 0);
     let cases = [
         (r#""bv":true"#, Value::Boolean(true)),
+        (r#""v":0"#, Value::Boolean(false)),
+        (r#""v":1"#, Value::Boolean(true)),
         (r#""sv":"</1>""#, Value::CoreLink("</1>".into())),
         (r#""v":21.5"#, Value::Float(21.5)),
         (r#""v":21"#, Value::Float(21.0)),

@@ -78,6 +78,24 @@ impl Label {
     }
 }
 
+impl Label {
+    /// Whether the field holds for the records that follow, too. Units and sums do, by their name
+    /// or number, though nothing here needs them.
+    fn is_base(&self) -> bool {
+        match self {
+            Self::BaseName | Self::BaseTime | Self::BaseValue | Self::BaseVersion => true,
+            Self::Other(name) => matches!(name.as_str(), "bu" | "bs" | "-4" | "-6"),
+            Self::Boolean
+            | Self::Data
+            | Self::Link
+            | Self::Name
+            | Self::Number
+            | Self::Text
+            | Self::Time => false,
+        }
+    }
+}
+
 impl Record {
     /// Starts the record of a number with no fields.
     pub(super) fn new(number: usize) -> Self {
@@ -141,6 +159,11 @@ impl Record {
             (_, _) => return Err(unfit),
         }
         Ok(())
+    }
+
+    /// Whether the record has fields of the base and no others.
+    pub(super) fn is_base_alone(&self) -> bool {
+        !self.seen.is_empty() && self.seen.iter().all(Label::is_base)
     }
 
     fn put_value(&mut self, value: Scalar) -> Result<(), Malformed> {

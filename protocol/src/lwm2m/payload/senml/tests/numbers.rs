@@ -1,0 +1,56 @@
+//! Are the numbers of CBOR values of a pack, whatever they are? (RFC 8428 section 6)
+
+use super::vocabulary::{bytes, sample, type_of};
+use super::{BATTERY_LEVEL, SENSOR_VALUE};
+use crate::lwm2m::path::Path;
+use crate::lwm2m::payload::Scope;
+use crate::lwm2m::payload::samples::Malformed;
+use crate::lwm2m::payload::senml::decode_cbor;
+use crate::lwm2m::value::{DataType, Value};
+
+#[test]
+fn a_number_tagged_as_a_time_is_a_number() {
+    let pack = bytes("81a2006a2f34323030302f302f3102c11a6b01745f");
+    let read = |data_type| decode_cbor(Scope::All, &pack, &|_| data_type);
+    let at = 1_795_257_439;
+    let cases = [
+        (None, Value::Integer(at)),
+        (Some(DataType::Integer), Value::Integer(at)),
+        (Some(DataType::Time), Value::Time(at)),
+    ];
+    for (data_type, value) in cases {
+        assert_eq!(read(data_type), Ok(vec![sample("/42000/0/1", value, None)]));
+    }
+}
+
+#[test]
+fn a_float_that_is_no_number_leaves_the_other_values() {
+    for (number, text) in [
+        ("f97e00", "NaN"),
+        ("fb7ff8000000000000", "NaN"),
+        ("f97c00", "inf"),
+        ("faff800000", "-inf"),
+        ("c4821903e801", "inf"),
+    ] {
+        let pack = format!("82a2006c2f333330332f302f3537303002{number}a200662f332f302f390205");
+        for of_number in [Some(DataType::Float), None] {
+            let types = |path: Path| match path {
+                SENSOR_VALUE => of_number,
+                _ => type_of(path),
+            };
+            let read = decode_cbor(Scope::All, &bytes(&pack), &types).unwrap();
+            let texts: Vec<String> = read.iter().map(|it| it.value.to_text()).collect();
+            assert_eq!(texts, [text, "5"]);
+        }
+    }
+    let level = Malformed::Value {
+        path: BATTERY_LEVEL,
+        data_type: DataType::Integer,
+    };
+    let none = "81a200662f332f302f3902f97e00";
+    let read = decode_cbor(Scope::All, &bytes(none), &type_of);
+    assert_eq!(read, Err(level));
+    let time = "81a300662f332f302f3906f97e000205";
+    let read = decode_cbor(Scope::All, &bytes(time), &type_of);
+    assert_eq!(read, Err(Malformed::Time(1)));
+}
