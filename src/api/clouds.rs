@@ -16,6 +16,7 @@ use actix_web::{HttpResponse, web};
 use actors::devices::Unserved;
 use actors::post::Amended;
 use engine::delivery::destination::Destination;
+use engine::directory::Refusal;
 use engine::directory::destination::{
     NewWebhook, Part, WebhookAmendments, admit_destination, destination_of, draft_webhook,
 };
@@ -128,7 +129,10 @@ async fn made(
     let seal = |id, part: Part<'_>, text: &str| api.seal_for(id, part, text);
     let drafted = draft_webhook(&mut api.clock.moment(), &caller.customer, new, seal);
     let created = api.post.create(drafted.clone()).await;
-    created.map_err(unserved)?;
+    created.map_err(|why| match why {
+        Unserved::Unknown => Failure::from(Refusal::CustomerUnknown),
+        Unserved::Busy | Unserved::Failed => unserved(why),
+    })?;
     api.devices.take_terms(caller.customer).await?;
     Ok(drafted)
 }

@@ -19,6 +19,7 @@ use actors::post::{Post, PostParts};
 use actors::terms::Book;
 use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
 use engine::change::{Batch, Change};
+use engine::customer::Customer;
 use engine::delivery::address::policy::Policy;
 use engine::delivery::forwarding::DeliveryRules;
 use engine::device::queue::{Accepted, SubmitRefusal};
@@ -63,9 +64,9 @@ impl World {
         let inner = SledStore::open(Options::at(dir.path().join("store"))).unwrap();
         let store = Arc::new(FaultyStore::new(inner));
         let clock = Clock::new();
-        let changes = names.iter().map(|name| put_device(&clock, name)).collect();
+        let devices = names.iter().map(|name| put_device(&clock, name));
         wait_for(store.commit(Batch {
-            changes,
+            changes: devices.chain([put_customer(&clock)]).collect(),
             ..Batch::default()
         }))
         .unwrap();
@@ -323,6 +324,15 @@ fn request(message_id: u16) -> Message {
 /// The customer of every device here.
 pub(crate) fn customer() -> CustomerId {
     CustomerId::parse("acme").unwrap()
+}
+
+fn put_customer(clock: &Clock) -> Change {
+    Change::PutCustomer(Customer {
+        id: customer(),
+        number: 1,
+        name: "Acme".into(),
+        created_at: clock.now(),
+    })
 }
 
 fn put_device(clock: &Clock, name: &str) -> Change {

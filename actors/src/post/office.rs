@@ -11,7 +11,7 @@ use actix::{
     WrapFuture as _,
 };
 use engine::admin_log::entry::Entry;
-use engine::change::{Batch, Change};
+use engine::change::{Batch, Change, Expect, Name};
 use engine::delivery::destination::Destination;
 use engine::delivery::forwarding::Forwarding;
 use engine::ids::{CustomerId, DestinationId};
@@ -181,6 +181,8 @@ impl Handler<Create> for PostOffice {
         let (id, customer) = (destination.id, destination.customer.clone());
         let batch = Batch {
             changes: vec![Change::PutDestination(destination)],
+            // One of a customer that is gone would be there for whoever gets its id next.
+            expects: vec![Expect::Taken(Name::Customer(customer.clone()))],
             ..Batch::default()
         };
         let receipt = self.parts.store.commit(batch).into_actor(self);
@@ -340,6 +342,7 @@ impl PostOffice {
 fn unserved(error: CommitError) -> Unserved {
     match error {
         CommitError::Full => Unserved::Busy,
-        CommitError::Conflict | CommitError::Fenced | CommitError::Unavailable => Unserved::Failed,
+        CommitError::Conflict => Unserved::Unknown,
+        CommitError::Fenced | CommitError::Unavailable => Unserved::Failed,
     }
 }

@@ -3,9 +3,12 @@
 use actix_web::http::StatusCode;
 use serde_json::{Value, json};
 
+use actors::devices::Unserved;
+use engine::delivery::destination::Destination;
+use engine::ids::DestinationId;
 use engine::limits::DESTINATIONS_MAX;
 
-use crate::api::tests::world::{Answer, Credentials, World};
+use crate::api::tests::world::{Answer, Credentials, OPERATOR, World};
 use crate::config::Config;
 
 const WEBHOOKS: &str = "/management-api/v1/integrate/clouds/webhooks";
@@ -53,6 +56,23 @@ async fn a_webhook_is_shown_as_it_was_given_but_for_its_secret() {
     let list = world.get(WEBHOOKS, &acme.bearer).await;
     assert_eq!(list.json()["items"], json!([made]));
     assert!(!String::from_utf8_lossy(&list.bytes).contains(SECRET));
+}
+
+#[actix_web::test]
+async fn a_webhook_of_a_customer_that_was_removed_meanwhile_is_not_made() {
+    let (world, acme) = acme().await;
+    let made = create(&world, &acme, whole()).await.json();
+    let id = DestinationId::parse(made["id"].as_str().unwrap()).unwrap();
+    let before = world.store.destination(id).await.unwrap().unwrap();
+    let removed = world.delete("/operator-api/v1/customers/acme", OPERATOR);
+    assert_eq!(removed.await.status, StatusCode::NO_CONTENT);
+    let late = Destination {
+        id: DestinationId::from_bytes([7; 16]),
+        ..before
+    };
+    let created = world.state.0.post.create(late.clone()).await;
+    assert_eq!(created, Err(Unserved::Unknown));
+    assert_eq!(world.store.destination(late.id).await, Ok(None));
 }
 
 #[actix_web::test]
