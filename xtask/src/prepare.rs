@@ -1,9 +1,10 @@
 //! What do the interop tests need, and how does it get there?
 //!
 //! Three foreign CoAP stacks, a reader of metrics, a receiver of events and callers: libcoap's
-//! programs, curl and jq from the system's packages; aiocoap, Prometheus' own client, the library of
-//! Standard Webhooks and Schemathesis in a Python environment, and a device on Eclipse Leshan that
-//! Maven builds, both under `target/interop`. A machine that has them is left alone in a moment.
+//! programs, curl and jq from the system's packages; aiocoap, Prometheus' own client, the library
+//! of Standard Webhooks and Schemathesis in a Python environment, and a device on Eclipse Leshan
+//! that Maven builds, both under `target/interop`. A machine that has them is left alone in a
+//! moment.
 
 mod leshan;
 mod python;
