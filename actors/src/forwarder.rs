@@ -18,14 +18,16 @@ use actix::{
     Message, SpawnHandle, WrapFuture as _,
 };
 use engine::change::{Batch, Change};
-use engine::delivery::destination::Destination;
-use engine::delivery::forwarding::{Delivered, Errand, Errands, Forwarding, NotActive};
+use engine::delivery::destination::{Destination, DestinationState};
+use engine::delivery::forwarding::{
+    Delivered, Errand, Errands, Forwarding, NotActive, ReplayUnderWay,
+};
 use engine::delivery::letter::{Sequence, Waiting};
 use engine::ids::{DestinationId, EventId, Shard};
 use engine::moment::Timestamp;
 use store::{Board, CommitError};
 use tokio::sync::oneshot;
-use tracing::{Span, debug, warn};
+use tracing::{Span, debug, info, warn};
 
 use crate::devices::Unserved;
 use crate::http::Posted;
@@ -64,6 +66,8 @@ pub(crate) struct Forwarder {
     /// The wake-up that was asked for.
     armed: Option<(Timestamp, SpawnHandle)>,
     why: Why,
+    /// The state the operator was told of.
+    told: Option<DestinationState>,
 }
 
 impl Forwarder {
@@ -86,6 +90,26 @@ impl Forwarder {
             generation,
             armed: None,
             why: Why::Unannounced,
+            told: None,
+        }
+    }
+
+    /// Tells the operator in which state the destination is, if that is news.
+    fn tell_state(&mut self) {
+        let (id, state) = (self.id(), self.forwarding.destination().state);
+        let before = self.told.replace(state);
+        if before == Some(state) {
+            return;
+        }
+        self.meters.state(id, state);
+        match state {
+            DestinationState::Failed => {
+                warn!(destination = %id, "a destination is in failure: its events are set aside");
+            }
+            DestinationState::Active if before == Some(DestinationState::Failed) => {
+                info!(destination = %id, "a destination was restarted");
+            }
+            DestinationState::Active | DestinationState::RolledOut => {}
         }
     }
 
@@ -130,6 +154,7 @@ impl Forwarder {
                 Errand::Deliver(waiting) => self.deliver(waiting),
             }
         }
+        self.tell_state();
         if let Some(afterwards) = afterwards {
             afterwards(Ok(()));
         }
@@ -276,6 +301,18 @@ impl Forwarder {
         self.settle(out, Some(reply_with(answer, reply)), ctx);
     }
 
+    fn discard(
+        &mut self,
+        letters: &[Sequence],
+        reply: Reply<Result<(), ReplayUnderWay>>,
+        ctx: &mut Context<Self>,
+    ) {
+        let mut m = self.parts.clock.moment();
+        let mut out = Errands::new();
+        let answer = self.forwarding.discard(&mut m, letters, &mut out);
+        self.settle(out, Some(reply_with(answer, reply)), ctx);
+    }
+
     fn test(&self, reply: Reply<Tested>, ctx: &mut Context<Self>) {
         let courier = Rc::clone(&self.courier);
         let mut m = self.parts.clock.moment();
@@ -379,6 +416,7 @@ pub(crate) enum Question {
     Amend(Box<Amended>, Reply<Destination>),
     Restart(Reply<Destination>),
     Replay(Reply<Result<(), NotActive>>),
+    Discard(Box<[Sequence]>, Reply<Result<(), ReplayUnderWay>>),
     Test(Reply<Tested>),
     Remove(Reply<()>),
 }
@@ -390,6 +428,7 @@ impl Question {
         let _ = match self {
             Self::Amend(_, reply) | Self::Restart(reply) => reply.send(Err(why)).is_ok(),
             Self::Replay(reply) => reply.send(Err(why)).is_ok(),
+            Self::Discard(_, reply) => reply.send(Err(why)).is_ok(),
             Self::Test(reply) => reply.send(Err(why)).is_ok(),
             Self::Remove(reply) => reply.send(Err(why)).is_ok(),
         };
@@ -413,6 +452,7 @@ impl Handler<Asked> for Forwarder {
             Question::Amend(amended, reply) => self.amend(*amended, reply, ctx),
             Question::Restart(reply) => self.restart(reply, ctx),
             Question::Replay(reply) => self.replay(reply, ctx),
+            Question::Discard(letters, reply) => self.discard(&letters, reply, ctx),
             Question::Test(reply) => self.test(reply, ctx),
             Question::Remove(reply) => self.remove(reply, ctx),
         });

@@ -9,7 +9,8 @@ use actix::{Actor as _, Addr};
 use actix_rt::Arbiter;
 use engine::delivery::address::policy::Policy;
 use engine::delivery::destination::{Destination, EventTypes, Target};
-use engine::delivery::forwarding::{DeliveryRules, NotActive};
+use engine::delivery::forwarding::{DeliveryRules, NotActive, ReplayUnderWay};
+use engine::delivery::letter::Sequence;
 use engine::ids::{CustomerId, DestinationId};
 use store::Store;
 use store::sealed::MasterKey;
@@ -119,6 +120,16 @@ impl Post {
     /// Delivers its dead letters again; when this answers Ok that is durable.
     pub async fn replay(&self, id: DestinationId) -> Result<Result<(), NotActive>, Unserved> {
         self.ask(id, Question::Replay).await
+    }
+
+    /// Gives up dead letters of it for good; when this answers Ok that is durable.
+    pub async fn discard(
+        &self,
+        id: DestinationId,
+        letters: Box<[Sequence]>,
+    ) -> Result<Result<(), ReplayUnderWay>, Unserved> {
+        self.ask(id, |reply| Question::Discard(letters, reply))
+            .await
     }
 
     /// Tells a destination once that it is reached, and says what came of it.
