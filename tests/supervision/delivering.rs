@@ -63,6 +63,9 @@ fn a_forwarder_that_keeps_panicking_is_parked_with_a_log_entry_and_others_go_on(
     assert_eq!(world.rename(to_other, "served").as_deref(), Ok("served"));
     assert_eq!(endpoint.posted().len(), tried.len(), "it is left alone");
     assert_eq!(world.waiting_for(to), 2, "nothing of it is lost");
+    assert_eq!(wait_for(world.post.remove(to)), Ok(()));
+    assert_eq!(wait_for(world.store.destination(to)), Ok(None));
+    assert_eq!(world.rename(to, "gone"), Err(Unserved::Unknown));
 }
 
 #[test]

@@ -208,7 +208,7 @@ pub(super) struct Ask {
 impl Handler<Ask> for PostOffice {
     type Result = ();
 
-    fn handle(&mut self, ask: Ask, _: &mut Context<Self>) {
+    fn handle(&mut self, ask: Ask, ctx: &mut Context<Self>) {
         let Ask { id, question, span } = ask;
         let asked = Asked { question, span };
         match self.desks.get(&id).map(|desk| &desk.forwarder) {
@@ -217,9 +217,39 @@ impl Handler<Ask> for PostOffice {
                     unsent.into_inner().question.refuse(Unserved::Busy);
                 }
             }
-            Some(Staff::Coming | Staff::Parked) => asked.question.refuse(Unserved::Busy),
+            Some(Staff::Coming) => asked.question.refuse(Unserved::Busy),
+            Some(Staff::Parked) => self.ask_parked(id, asked.question, ctx),
             None => asked.question.refuse(Unserved::Unknown),
         }
+    }
+}
+
+impl PostOffice {
+    /// A destination to which nobody delivers can still be removed, and nothing else.
+    fn ask_parked(&mut self, id: DestinationId, question: Question, ctx: &mut Context<Self>) {
+        let Question::Remove(reply) = question else {
+            return question.refuse(Unserved::Busy);
+        };
+        let Some(desk) = self.desks.get(&id) else {
+            return;
+        };
+        let remove = Change::RemoveDestination {
+            customer: desk.customer.clone(),
+            destination: id,
+        };
+        let batch = Batch {
+            changes: vec![remove],
+            ..Batch::default()
+        };
+        let receipt = self.parts.store.commit(batch).into_actor(self);
+        ctx.spawn(receipt.map(move |removed, office, _| {
+            if removed.is_ok() {
+                office.desks.remove(&id);
+                office.panics.remove(&id);
+            }
+            // A caller who went away does not miss the answer.
+            let _ = reply.send(removed.map_err(unserved)).is_ok();
+        }));
     }
 }
 
