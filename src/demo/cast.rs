@@ -276,7 +276,7 @@ impl Cast {
     /// it has to say something else first.
     pub(super) async fn send_track(&self) -> Result<Option<usize>, Gone> {
         let tracker = self.member(Role::Tracker)?;
-        let track = tracker.with(|device| track(device)).await?;
+        let track = tracker.with(track).await?;
         let sent = tracker.device.send(ContentFormat::SENML_CBOR, track).await;
         let sent = sent.map_err(|Stopped| Gone(Role::Tracker))?;
         Ok(sent.ok().map(|()| TRACK_MS.len()))
