@@ -103,7 +103,8 @@ fn named(format: ContentFormat, bytes: &[u8]) -> Fate {
         let written = encode_all(format, &values).expect("what was read can be written");
         let again = read(format, Scope::All, &written, types);
         let again = newest(&again.expect("what was written can be read"));
-        assert_eq!(again, values);
+        // Compared as text: a number that is none equals nothing.
+        assert_eq!(format!("{again:?}"), format!("{values:?}"));
     }
     fate
 }

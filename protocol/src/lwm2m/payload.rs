@@ -311,7 +311,7 @@ pub fn encode(format: ContentFormat, path: Path, values: &Reading) -> Result<Vec
         ContentFormat::CBOR => one_value(format, path, values).map(cbor::encode),
         ContentFormat::LWM2M_TLV | ContentFormat::LEGACY_TLV => Ok(tlv::encode(path, values)),
         ContentFormat::SENML_JSON => senml::encode_json(format, Some(path), values),
-        ContentFormat::SENML_CBOR => senml::encode_cbor(format, Some(path), values),
+        ContentFormat::SENML_CBOR => Ok(senml::encode_cbor(Some(path), values)),
         ContentFormat::LWM2M_JSON | ContentFormat::LEGACY_JSON => {
             encode_lwm2m_json(format, Scope::Within(path), values)
         }
@@ -325,7 +325,7 @@ pub fn encode(format: ContentFormat, path: Path, values: &Reading) -> Result<Vec
 pub fn encode_all(format: ContentFormat, values: &Reading) -> Result<Vec<u8>, Unencodable> {
     match format {
         ContentFormat::SENML_JSON => senml::encode_json(format, None, values),
-        ContentFormat::SENML_CBOR => senml::encode_cbor(format, None, values),
+        ContentFormat::SENML_CBOR => Ok(senml::encode_cbor(None, values)),
         ContentFormat::LWM2M_JSON | ContentFormat::LEGACY_JSON => {
             encode_lwm2m_json(format, Scope::All, values)
         }

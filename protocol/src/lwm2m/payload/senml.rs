@@ -209,16 +209,19 @@ pub(super) fn encode_json(
     path: Option<Path>,
     values: &Reading,
 ) -> Result<Vec<u8>, Unencodable> {
-    Ok(json::encode(&entries(format, path, values)?))
+    // JSON has no form for a number that is none or infinite.
+    let is_unfit = |value: &Value| matches!(value, Value::Float(it) if !it.is_finite());
+    let within = written(path, values);
+    if let Some((path, _)) = within.iter().find(|(_, value)| is_unfit(value)) {
+        let path = *path;
+        return Err(Unencodable::Value { format, path });
+    }
+    Ok(json::encode(&entries(path, &within)))
 }
 
 /// Writes the values at and below a path, or all, as a pack in CBOR.
-pub(super) fn encode_cbor(
-    format: ContentFormat,
-    path: Option<Path>,
-    values: &Reading,
-) -> Result<Vec<u8>, Unencodable> {
-    Ok(cbor::encode(&entries(format, path, values)?))
+pub(super) fn encode_cbor(path: Option<Path>, values: &Reading) -> Vec<u8> {
+    cbor::encode(&entries(path, &written(path, values)))
 }
 
 /// Writes a list of paths in JSON.
@@ -241,27 +244,19 @@ fn entries_of_paths(paths: &[Path]) -> Vec<Entry<'static>> {
     paths.iter().map(entry).collect()
 }
 
-/// Returns the records of the values at and below a path, or of all; what lies elsewhere is left
-/// out.
-fn entries(
-    format: ContentFormat,
-    path: Option<Path>,
-    values: &Reading,
-) -> Result<Vec<Entry<'_>>, Unencodable> {
-    let within: Vec<(Path, &Value)> = values
+/// Returns the values at and below a path, or all; what lies elsewhere is left out.
+fn written(path: Option<Path>, values: &Reading) -> Vec<(Path, &Value)> {
+    let within = values
         .iter()
         .filter(|(at, _)| path.is_none_or(|path| path.contains(**at)))
         .filter(|(at, _)| at.to_resource().is_some())
-        .map(|(at, value)| (*at, value))
-        .collect();
-    let unfit = |(_, value): &&(Path, &Value)| matches!(value, Value::Float(it) if !it.is_finite());
-    if let Some((path, _)) = within.iter().find(unfit) {
-        return Err(Unencodable::Value {
-            format,
-            path: *path,
-        });
-    }
-    Ok(with_base(path.or_else(|| above(&within)), &within))
+        .map(|(at, value)| (*at, value));
+    within.collect()
+}
+
+/// Returns the records of values.
+fn entries<'v>(path: Option<Path>, values: &[(Path, &'v Value)]) -> Vec<Entry<'v>> {
+    with_base(path.or_else(|| above(values)), values)
 }
 
 /// The first record says what all names begin with; the only one says its whole name so.

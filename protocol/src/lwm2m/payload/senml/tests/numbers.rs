@@ -2,10 +2,11 @@
 
 use super::vocabulary::{bytes, sample, type_of};
 use super::{BATTERY_LEVEL, SENSOR_VALUE};
+use crate::coap::content::ContentFormat;
 use crate::lwm2m::path::Path;
-use crate::lwm2m::payload::Scope;
 use crate::lwm2m::payload::samples::Malformed;
-use crate::lwm2m::payload::senml::decode_cbor;
+use crate::lwm2m::payload::senml::{decode_cbor, encode_cbor, encode_json};
+use crate::lwm2m::payload::{Scope, Unencodable};
 use crate::lwm2m::value::{DataType, Value};
 
 #[test]
@@ -41,6 +42,14 @@ fn a_float_that_is_no_number_leaves_the_other_values() {
             let read = decode_cbor(Scope::All, &bytes(&pack), &types).unwrap();
             let texts: Vec<String> = read.iter().map(|it| it.value.to_text()).collect();
             assert_eq!(texts, [text, "5"]);
+            let values = read.into_iter().map(|it| (it.path, it.value)).collect();
+            let again = encode_cbor(None, &values);
+            let again = decode_cbor(Scope::All, &again, &types).unwrap();
+            let texts: Vec<String> = again.iter().map(|it| it.value.to_text()).collect();
+            assert_eq!(texts, ["5", text], "in the order of paths");
+            let (path, format) = (SENSOR_VALUE, ContentFormat::SENML_JSON);
+            let json = encode_json(format, None, &values);
+            assert_eq!(json, Err(Unencodable::Value { format, path }));
         }
     }
     let level = Malformed::Value {
