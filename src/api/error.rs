@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use actors::devices::Unserved;
 use engine::change::Name;
-use engine::delivery::forwarding::NotActive;
+use engine::delivery::forwarding::{NotActive, ReplayUnderWay};
 use engine::device::queue::{CancelRefusal, SubmitRefusal};
 use engine::directory::Refusal;
 use engine::directory::device::Nameless;
@@ -437,6 +437,12 @@ impl From<Refusal> for Failure {
 impl From<NotActive> for Failure {
     fn from(refusal: NotActive) -> Self {
         Self::conflict(vec![Fault::new("INTEGRATION_FAILED", refusal)])
+    }
+}
+
+impl From<ReplayUnderWay> for Failure {
+    fn from(refusal: ReplayUnderWay) -> Self {
+        Self::conflict(vec![Fault::new("REPLAY_UNDER_WAY", refusal)])
     }
 }
 

@@ -243,11 +243,23 @@ pub(super) const ROUTES: &[Route] = &[
         clouds::described::letters,
         |it| it.to(clouds::letters::list),
     ),
+    delete(
+        "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters",
+        Customer(IntegrationsWrite),
+        clouds::described::discard_all,
+        |it| it.to(clouds::letters::discard_all),
+    ),
     post(
         "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters/replay",
         Customer(IntegrationsWrite),
         clouds::described::replay,
         |it| it.to(clouds::letters::replay),
+    ),
+    delete(
+        "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters/{event}",
+        Customer(IntegrationsWrite),
+        clouds::described::discard,
+        |it| it.to(clouds::letters::discard),
     ),
     // Settings (seed 4.1).
     get(

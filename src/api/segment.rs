@@ -8,7 +8,7 @@ use actix_web::{FromRequest, HttpRequest, web};
 
 use engine::Version;
 use engine::action::Protocol;
-use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceId, EntryId};
+use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceId, EntryId, EventId};
 use engine::setting::SettingName;
 
 use super::error::Failure;
@@ -84,6 +84,14 @@ impl Segment for DeviceId {
 
 impl Segment for EntryId {
     const NAME: &'static str = "entry";
+
+    fn read(text: &str) -> Option<Self> {
+        Self::parse(text).ok()
+    }
+}
+
+impl Segment for EventId {
+    const NAME: &'static str = "event";
 
     fn read(text: &str) -> Option<Self> {
         Self::parse(text).ok()

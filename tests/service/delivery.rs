@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::scene::start;
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::device::DEVICE_IP;
-use crate::vocabulary::endpoint::{Endpoint, Posted};
+use crate::vocabulary::endpoint::{Endpoint, Posted, taken};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::service::Service;
 use crate::vocabulary::wire::{Wire, register_with, request};
@@ -96,6 +96,13 @@ impl Scene {
     fn ask(&self, id: &str, what: &str, status: u16) -> Value {
         let path = format!("{}/{what}", path(id));
         self.caller.request("POST", &path).expect(status)
+    }
+
+    /// Discards a dead letter of a webhook, or all of them.
+    fn discard(&self, id: &str, letter: &str, status: u16) {
+        let path = format!("{}/deadletters{letter}", path(id));
+        let answer = self.caller.request("DELETE", &path);
+        assert_eq!(answer.status, status, "{}", answer.text());
     }
 
     /// Every dead letter of a webhook, read page by page.
@@ -203,6 +210,13 @@ fn value(posted: &Posted) -> f64 {
     let body = posted.json();
     let value = &body["payload"]["value"][PATH];
     value.as_f64().unwrap_or_else(|| panic!("no value: {body}"))
+}
+
+/// Everything that was posted, once so many values of the first meter were taken.
+fn once_told(endpoint: &Endpoint, amount: usize) -> Vec<Posted> {
+    endpoint.once_so("every value", |posted| {
+        values_of(&taken(posted), "meter-1").len() == amount
+    })
 }
 
 /// The values that were told of a device, in the order in which each was told first.

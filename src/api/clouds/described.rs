@@ -114,6 +114,36 @@ pub(in crate::api) fn letters() -> Operation {
     sized(operation).answer(200, letters_body(), "A stretch of the dead letters.")
 }
 
+/// DELETE one dead letter.
+pub(in crate::api) fn discard() -> Operation {
+    let text = "Gives the event up for good: it is not replayed, and what is behind it no longer \
+                waits for it. For an event that the endpoint refuses for ever. It stays in the \
+                history of its device.";
+    let operation = Operation::new("discardDeadLetter", Tag::Clouds, "Discard a dead letter");
+    unless_replayed(operation.description(text).answer_empty(204, "It is gone."))
+}
+
+/// DELETE all dead letters.
+pub(in crate::api) fn discard_all() -> Operation {
+    let text = "Gives up for good all that was set aside until now.";
+    let operation = Operation::new(
+        "discardDeadLetters",
+        Tag::Clouds,
+        "Discard all dead letters",
+    );
+    unless_replayed(
+        operation
+            .description(text)
+            .answer_empty(204, "They are gone."),
+    )
+}
+
+fn unless_replayed(operation: Operation) -> Operation {
+    let why = "The dead letters are being taken up for a replay: come again when `replaying` is \
+               false.";
+    operation.refusal(409, &["REPLAY_UNDER_WAY"], why)
+}
+
 /// POST replay.
 pub(in crate::api) fn replay() -> Operation {
     let text = "Has the dead letters delivered again, in order and before anything new, each with \
@@ -212,7 +242,8 @@ fn webhook_body() -> Schema {
         .must(
             "replaying",
             Schema::truth(),
-            "Whether dead letters are being delivered again.",
+            "Whether a replay goes on taking up dead letters. `false` says that all of them wait to be \
+             delivered again, not that they were.",
         )
         .must("created", names::instant(), "When it was made.")
         .must(

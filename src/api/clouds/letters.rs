@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use engine::delivery::letter::{DeadLetter, Sequence};
 use engine::event::Event;
-use engine::ids::DestinationId;
+use engine::ids::{DestinationId, EventId};
 
 use super::{followed, owned, unserved};
 use crate::api::Api;
@@ -13,8 +13,12 @@ use crate::api::access::Caller;
 use crate::api::body::Query;
 use crate::api::error::Failure;
 use crate::api::page::wanted_size;
-use crate::api::segment::At;
+use crate::api::records::to_its_end;
+use crate::api::segment::{At, Segment as _};
 use crate::api::words::Word;
+
+/// Dead letters that are looked through, and discarded, in one step.
+const STEP: u32 = 256;
 
 /// A stretch of the dead letters.
 #[derive(Serialize)]
@@ -80,6 +84,67 @@ pub(in crate::api) async fn replay(
     owned(&api, &caller, id).await?;
     api.post.replay(id).await.map_err(unserved)??;
     Ok(HttpResponse::Accepted().json(followed(&api, &caller, id).await?))
+}
+
+/// DELETE: gives up a dead letter of a webhook for good.
+pub(in crate::api) async fn discard(
+    caller: Caller,
+    At(id): At<DestinationId>,
+    At(event): At<EventId>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    owned(&api, &caller, id).await?;
+    let found = found(&api, id, event).await?;
+    let found = found.ok_or_else(|| Failure::unknown(EventId::NAME))?;
+    let discarded = api.post.discard(id, [found].into()).await;
+    discarded.map_err(unserved)??;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// DELETE: gives up all dead letters of a webhook for good.
+pub(in crate::api) async fn discard_all(
+    caller: Caller,
+    At(id): At<DestinationId>,
+    api: web::Data<Api>,
+) -> Result<HttpResponse, Failure> {
+    owned(&api, &caller, id).await?;
+    to_its_end(all_discarded(api, id)).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// The number of the dead letter of an event.
+async fn found(api: &Api, id: DestinationId, event: EventId) -> Result<Option<Sequence>, Failure> {
+    let mut after = None;
+    loop {
+        let letters = api.store.dead_letters(id, after, STEP).await?;
+        let letter = letters.iter().find(|it| it.waiting.event == event);
+        if let Some(letter) = letter {
+            return Ok(Some(letter.waiting.sequence));
+        }
+        if !is_whole(&letters) {
+            return Ok(None);
+        }
+        after = letters.last().map(|it| it.waiting.sequence);
+    }
+}
+
+/// Discards step by step; what is set aside meanwhile may stay.
+async fn all_discarded(api: web::Data<Api>, id: DestinationId) -> Result<(), Failure> {
+    let mut after = None;
+    loop {
+        let letters = api.store.dead_letters(id, after, STEP).await?;
+        let numbers: Box<[Sequence]> = letters.iter().map(|it| it.waiting.sequence).collect();
+        after = numbers.last().copied();
+        api.post.discard(id, numbers).await.map_err(unserved)??;
+        if !is_whole(&letters) {
+            return Ok(());
+        }
+    }
+}
+
+/// Whether a step is as long as it may be: there may be more behind it.
+fn is_whole(letters: &[DeadLetter]) -> bool {
+    u32::try_from(letters.len()).is_ok_and(|length| length >= STEP)
 }
 
 impl LettersBody {

@@ -3,7 +3,7 @@
 
 use engine::Version;
 use engine::action::Protocol;
-use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceId, EntryId};
+use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceId, EntryId, EventId};
 use engine::setting::SettingName;
 
 use super::names;
@@ -82,6 +82,7 @@ fn segment(name: &str, platform: &str) -> (Schema, &'static str) {
         DestinationId::NAME => (Schema::uuid(), "The `id` of the webhook."),
         DeviceId::NAME => (names::device_segment(), "The `deviceId` of the device."),
         EntryId::NAME => (Schema::uuid(), "The `id` of the log entry."),
+        EventId::NAME => (Schema::uuid(), "The `id` of the event."),
         Protocol::NAME => (
             Schema::word::<Protocol>(),
             "The protocol over which the device is asked.",

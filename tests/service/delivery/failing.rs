@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{QUICK, Scene, counted, value, values_of};
+use super::{QUICK, Scene, counted, once_told, value, values_of};
 use crate::scene::error_codes;
 use crate::vocabulary::caller::text;
-use crate::vocabulary::endpoint::{Endpoint, Reply, taken};
+use crate::vocabulary::endpoint::{Endpoint, Reply};
 use crate::vocabulary::poll::until;
 
 const DISABLED: &str = "CloudIntegrator[IntegrationDisabled]";
@@ -117,9 +117,59 @@ fn a_failure_and_its_dead_letters_outlive_a_crash() {
     scene.ask(&id, "restart", 200);
     scene.ask(&id, "deadletters/replay", 202);
     scene.crash();
-    let posted = endpoint.once_so("every dead letter", |posted| {
-        values_of(&taken(posted), "meter-1").len() == 3
-    });
+    let posted = once_told(&endpoint, 3);
     assert_eq!(values_of(&posted, "meter-1"), counted(3));
     assert_eq!(scene.once_done(&id)["state"], "INTEGRATION_ACTIVE");
+}
+
+#[test]
+fn an_event_that_is_refused_for_ever_is_discarded_and_the_rest_arrives_in_order() {
+    let scene = Scene::with(&[QUICK]);
+    let endpoint = Endpoint::replying(|posted, _| match value(posted) == 1.0 {
+        true => Reply::Status(422),
+        false => Reply::Status(200),
+    });
+    let id = scene.values_to(&endpoint);
+    let mut meter = scene.meter("meter-1");
+    for number in 1..=3 {
+        meter.send(f64::from(number));
+    }
+    scene.once_in(&id, "INTEGRATION_FAILED");
+    let letters = until("three dead letters", || {
+        Some(scene.dead_letters(&id)).filter(|letters| letters.len() == 3)
+    });
+    let refused = text(&letters[0]["id"]);
+    scene.discard(&id, &format!("/{refused}"), 204);
+    assert_eq!(scene.dead_letters(&id), letters[1..]);
+    scene.discard(&id, &format!("/{refused}"), 404);
+    scene.ask(&id, "restart", 200);
+    scene.ask(&id, "deadletters/replay", 202);
+    let posted = endpoint.once_so("the rest", |posted| posted.len() == 7);
+    assert_eq!(values_of(&posted[5..], "meter-1"), [2.0, 3.0]);
+    assert_eq!(scene.once_done(&id)["state"], "INTEGRATION_ACTIVE");
+}
+
+#[test]
+fn all_that_was_set_aside_is_discarded_at_once() {
+    let mut scene = Scene::with(&[QUICK]);
+    let mut endpoint = Endpoint::new();
+    let id = scene.values_to(&endpoint);
+    let mut meter = scene.meter("meter-1");
+    endpoint.close();
+    for number in 1..=3 {
+        meter.send(f64::from(number));
+    }
+    scene.once_in(&id, "INTEGRATION_FAILED");
+    until("three dead letters", || {
+        (scene.dead_letters(&id).len() == 3).then_some(())
+    });
+    scene.discard(&id, "", 204);
+    let shown = scene.shown(&id);
+    assert_eq!(shown["backlog"], json!({"waiting": 0, "deadLetters": 0}));
+    scene.crash();
+    assert!(scene.dead_letters(&id).is_empty());
+    endpoint.open();
+    scene.ask(&id, "restart", 200);
+    meter.send(4.0);
+    assert_eq!(value(&endpoint.once(1)[0]), 4.0);
 }

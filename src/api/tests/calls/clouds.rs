@@ -291,6 +291,9 @@ async fn a_webhook_that_is_removed_is_not_found_any_more() {
             .get(&format!("{path}/deadletters"), &acme.bearer)
             .await,
         world
+            .delete(&format!("{path}/deadletters"), &acme.bearer)
+            .await,
+        world
             .post(
                 &format!("{path}/deadletters/replay"),
                 &acme.bearer,
@@ -327,6 +330,22 @@ async fn a_webhook_that_has_not_failed_goes_on_when_it_is_restarted_or_replayed(
         replayed.json()["backlog"],
         json!({"waiting": 0, "deadLetters": 0})
     );
+}
+
+#[actix_web::test]
+async fn a_dead_letter_that_is_not_there_is_not_discarded_and_none_at_all_is() {
+    let (world, acme) = acme().await;
+    let made = create(&world, &acme, whole()).await.json();
+    let path = format!("{WEBHOOKS}/{}/deadletters", made["id"].as_str().unwrap());
+    for letter in ["01935c5a-0000-7000-8000-000000000001", "none"] {
+        let unknown = world
+            .delete(&format!("{path}/{letter}"), &acme.bearer)
+            .await;
+        assert_eq!(unknown.status, StatusCode::NOT_FOUND);
+        assert_eq!(unknown.faults()[0].0, "NOT_FOUND");
+    }
+    let discarded = world.delete(&path, &acme.bearer).await;
+    assert_eq!(discarded.status, StatusCode::NO_CONTENT);
 }
 
 #[actix_web::test]
