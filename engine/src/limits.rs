@@ -82,6 +82,11 @@ pub const REPORT_OBJECTS_MAX: usize = 64;
 /// alike, and a fleet that updates every few minutes must not fill its owner's log.
 pub const REPORT_FAILURE_LOG_MS: i64 = DAY_MS;
 
+/// How often in a row a device that is there may be silent about an object before that is not read
+/// any more until the device registers anew: once may be the network's fault, and each time takes a
+/// minute and more.
+pub const REPORT_SILENCES_MAX: u8 = 2;
+
 /// Resources of one device whose last value is known: many times what devices offer, and a bound on
 /// what a device that makes paths up can have kept. The values of further ones are in the history
 /// alone.

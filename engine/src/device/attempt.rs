@@ -264,10 +264,15 @@ impl Device {
     /// Ends the attempt in flight, if there is one, in silence: the next is due when the device is
     /// next heard.
     pub(super) fn attempt_unanswered(&mut self, m: &mut Moment, why: &str, out: &mut Effects) {
-        if let Some(attempt) = self.end_exchange() {
-            self.note_silence(attempt.begun_at);
-            self.end_attempt(m, &attempt, Stage::GaveUp, &refusal(None, why), out);
+        let Some(attempt) = self.end_exchange() else {
+            return;
+        };
+        if let Some(part) = attempt.part() {
+            self.part_unanswered(m, (part, attempt.begun_at), why, out);
+            return self.note_silence(attempt.begun_at);
         }
+        self.note_silence(attempt.begun_at);
+        self.end_attempt(m, &attempt, Stage::GaveUp, &refusal(None, why), out);
     }
 
     /// Ends the attempt in flight because the device rejects its message: the next is due when the

@@ -27,8 +27,8 @@ use crate::device::formats::FormatSet;
 use crate::device::samples::Measurement;
 use crate::effect::Effects;
 use crate::event::Cause;
-use crate::limits::{REPORT_FAILURE_LOG_MS, REPORT_OBJECTS_MAX};
-use crate::moment::Moment;
+use crate::limits::{REPORT_FAILURE_LOG_MS, REPORT_OBJECTS_MAX, REPORT_SILENCES_MAX};
+use crate::moment::{Moment, Timestamp};
 use crate::occurrence::Ending;
 use crate::setting::SettingState;
 
@@ -43,6 +43,14 @@ pub(super) struct Round {
     /// The objects that were not asked for yet, the next one last.
     left: Vec<u16>,
     then: Then,
+    heard: Heard,
+}
+
+/// Whether the device answered any part of a round.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Heard {
+    Nothing,
+    Something,
 }
 
 /// What follows a round.
@@ -134,6 +142,7 @@ impl Device {
             Part::Rest => Scope::All,
         };
         let read = self.values_in(m, asked, answer);
+        self.note_part_heard(part);
         let Some(round) = self.round_mut() else {
             return;
         };
@@ -165,6 +174,7 @@ impl Device {
         (code, why): (Code, &str),
         out: &mut Effects,
     ) {
+        self.note_part_heard(part);
         let id = match part {
             Part::Object(id) => id,
             Part::Rest => return self.learned.stop_composing(),
@@ -180,12 +190,42 @@ impl Device {
         }
     }
 
-    /// Takes it that a part of a round got no answer.
+    /// Takes it that the device does not answer a part of a round now, and says so.
     pub(super) fn part_missed(&mut self, m: &mut Moment, part: Part, why: &str, out: &mut Effects) {
+        self.note_part_heard(part);
         match part {
             Part::Object(id) => self.note_unread(m, id, why, None, out),
             Part::Rest => self.learned.stop_composing(),
         }
+    }
+
+    /// Takes it that the device is silent about a part of a round since it was asked.
+    ///
+    /// An object it is silent about comes last from then on: it must not keep the others from
+    /// being read. If the device is heard otherwise, it is the object that fails; if not, the
+    /// device may be gone. Of what fails so again and again it is not asked any more.
+    pub(super) fn part_unanswered(
+        &mut self,
+        m: &mut Moment,
+        (part, asked_at): (Part, Timestamp),
+        why: &str,
+        out: &mut Effects,
+    ) {
+        let id = match part {
+            Part::Object(id) => id,
+            Part::Rest => return self.learned.stop_composing(),
+        };
+        let Some(heard) = self.round_mut().map(|round| round.heard) else {
+            return;
+        };
+        let is_heard_since = self.record.last_seen_at.is_some_and(|at| at > asked_at);
+        if heard == Heard::Nothing && !is_heard_since {
+            return self.learned.ask_last(id);
+        }
+        if self.learned.count_silence(id) >= REPORT_SILENCES_MAX {
+            self.learned.refuse(id);
+        }
+        self.note_unread(m, id, why, None, out);
     }
 
     /// Drops what is left of a round when nothing of it is in flight: the device cannot be asked
@@ -220,7 +260,8 @@ impl Device {
         let left = self.objects_to_report();
         if !left.is_empty() {
             let then = Then::Rest;
-            let round = Some(Box::new(Round { left, then }));
+            let heard = Heard::Nothing;
+            let round = Some(Box::new(Round { left, then, heard }));
             self.busy.get_or_insert_default().round = round;
         }
     }
@@ -255,6 +296,17 @@ impl Device {
         self.log(m, entry, out);
     }
 
+    /// The device answers: it is there, and if it was silent about the object, it is not any more.
+    fn note_part_heard(&mut self, part: Part) {
+        if let Some(round) = self.round_mut() {
+            round.heard = Heard::Something;
+        }
+        match part {
+            Part::Object(id) => self.learned.excuse_silence(id),
+            Part::Rest => {}
+        }
+    }
+
     fn round_mut(&mut self) -> Option<&mut Round> {
         self.busy.as_mut()?.round.as_deref_mut()
     }
@@ -277,6 +329,7 @@ impl Device {
         };
         let objects = links.objects().filter(is_to_read);
         let mut ids: Vec<u16> = objects.map(|it| it.id).take(REPORT_OBJECTS_MAX).collect();
+        ids.sort_by_key(|id| self.learned.is_asked_last(*id));
         ids.reverse();
         ids
     }

@@ -10,6 +10,7 @@ use protocol::lwm2m::payload::formats::formats_to_compose;
 
 use crate::device::Device;
 use crate::device::formats::FormatSet;
+use crate::limits::REPORT_OBJECTS_MAX;
 use crate::moment::Timestamp;
 
 /// What was learned of a device while its objects were read.
@@ -21,8 +22,18 @@ struct Lessons {
     composite: Composite,
     /// Objects the device does not let be read, or not in any format.
     refused: Box<[u16]>,
+    /// Objects the device was silent about.
+    silent: Box<[Silence]>,
     /// When the customer was told last that an object cannot be read.
     logged_at: Option<Timestamp>,
+}
+
+/// An object that a device was silent about.
+#[derive(Clone, Copy)]
+struct Silence {
+    object: u16,
+    /// How often in a row, though the device was there.
+    count: u8,
 }
 
 /// Whether a device is asked for several objects at once, if it seems to be able to.
@@ -44,6 +55,27 @@ impl Learned {
         let refused = &mut self.lessons().refused;
         let others = std::mem::take(refused).into_iter();
         *refused = others.chain([object]).collect();
+    }
+
+    /// Asks for an object after all others from now on.
+    pub(super) fn ask_last(&mut self, object: u16) {
+        let count = self.silences_about(object);
+        self.note_silence(Silence { object, count });
+    }
+
+    /// Counts that the device, which was there, was silent about an object; says how often it was
+    /// in a row.
+    pub(super) fn count_silence(&mut self, object: u16) -> u8 {
+        let count = self.silences_about(object).saturating_add(1);
+        self.note_silence(Silence { object, count });
+        count
+    }
+
+    /// Begins anew to count how often the device is silent about an object: it answered.
+    pub(super) fn excuse_silence(&mut self, object: u16) {
+        if self.silences_about(object) > 0 {
+            self.note_silence(Silence { object, count: 0 });
+        }
     }
 
     /// Whether it may be logged now that an object cannot be read; if so, it is logged.
@@ -69,6 +101,33 @@ impl Learned {
     pub(super) fn is_refused(&self, object: u16) -> bool {
         let lessons = self.0.as_ref();
         lessons.is_some_and(|lessons| lessons.refused.contains(&object))
+    }
+
+    /// Whether the device was silent about an object.
+    pub(super) fn is_asked_last(&self, object: u16) -> bool {
+        self.silent().iter().any(|it| it.object == object)
+    }
+
+    fn silences_about(&self, object: u16) -> u8 {
+        let mut silent = self.silent().iter();
+        let known = silent.find(|it| it.object == object);
+        known.map_or(0, |it| it.count)
+    }
+
+    /// No more objects than are asked for are remembered; the one that was silent first is
+    /// forgotten first.
+    fn note_silence(&mut self, silence: Silence) {
+        let silent = &mut self.lessons().silent;
+        let others = silent.iter().filter(|it| it.object != silence.object);
+        let mut noted: Vec<Silence> = others.copied().collect();
+        noted.push(silence);
+        let surplus = noted.len().saturating_sub(REPORT_OBJECTS_MAX);
+        *silent = noted.into_iter().skip(surplus).collect();
+    }
+
+    fn silent(&self) -> &[Silence] {
+        let lessons = self.0.as_ref();
+        lessons.map_or(&[], |lessons| &lessons.silent)
     }
 
     fn composite(&self) -> Composite {

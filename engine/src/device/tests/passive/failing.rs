@@ -167,8 +167,12 @@ fn a_request_is_repeated_before_it_is_given_up() {
     assert_eq!(repeated, 4);
     assert_eq!(bench.next_deadline(), Lines::new(), "the device is gone");
     assert!(bench.device().busy.is_none());
-    let expected = all([updated(102), reads("/6", "m2")]);
-    assert_eq!(bench.at(10 * MINUTE).update(), expected);
+    let expected = all([updated(102), reads("/7", "m2")]);
+    assert_eq!(
+        bench.at(10 * MINUTE).update(),
+        expected,
+        "the silent one is last"
+    );
 }
 
 #[test]
@@ -182,6 +186,69 @@ fn an_object_the_device_is_silent_about_is_passed_over_if_it_was_heard() {
         reads("/7", "m2"),
     ]);
     assert_eq!(effects, expected);
+}
+
+#[test]
+fn an_object_the_device_is_silent_about_does_not_keep_the_others_from_being_read() {
+    let mut bench = asked_first();
+    assert_eq!(
+        fallen_silent(&mut bench),
+        Lines::new(),
+        "the device is gone"
+    );
+    let mut expected = [true, false].into_iter();
+    for hour in [1, 2] {
+        let effects = bench.at(hour * HOUR).update();
+        assert!(effects.last().unwrap().contains("GET /7"), "{effects:?}");
+        let effects = bench.answer(Code::NOT_FOUND, "");
+        assert!(effects.last().unwrap().contains("GET /6"), "{effects:?}");
+        let effects = fallen_silent(&mut bench);
+        let is_told = expected.next().unwrap();
+        let why = unread("/6", "the device did not acknowledge the message.");
+        let why = if is_told { why } else { Lines::new() };
+        assert_eq!(effects, why, "once a day");
+        assert!(bench.device().busy.is_none());
+    }
+    let effects = bench.at(3 * HOUR).update();
+    assert_eq!(bench.asked_after(effects), ["/7"], "it is given up");
+    let effects = bench.at(4 * HOUR).offer(REPORTING);
+    assert_eq!(bench.asked_after(effects), ["/6", "/7"]);
+}
+
+#[test]
+fn silence_after_an_answer_is_told_and_the_rest_is_read_with_the_next_update() {
+    let mut bench = Bench::reporting();
+    bench.offer("</1/0>,</6/0>,</7/0>,</3303/0>");
+    bench.answer(Code::NOT_FOUND, "");
+    let why = unread("/7", "the device did not acknowledge the message.");
+    assert_eq!(fallen_silent(&mut bench), why);
+    let effects = bench.at(HOUR).update();
+    assert_eq!(bench.asked_after(effects), ["/6", "/3303", "/7"]);
+}
+
+#[test]
+fn an_object_that_is_answered_at_last_is_not_given_up() {
+    let mut bench = asked_first();
+    for hour in 1..6 {
+        fallen_silent(&mut bench);
+        let effects = bench.at(hour * 2 * HOUR).update();
+        assert_eq!(bench.asked_after(effects), ["/7", "/6"]);
+        bench.at((hour * 2 + 1) * HOUR).update();
+        bench.answer(Code::NOT_FOUND, "");
+    }
+}
+
+#[test]
+fn a_device_that_is_gone_has_no_object_given_up() {
+    let mut bench = asked_first();
+    for hour in 1..6 {
+        assert_eq!(fallen_silent(&mut bench), Lines::new());
+        bench.at(hour * HOUR).update();
+    }
+    bench.answer(Code::NOT_FOUND, "");
+    assert!(bench.answer(Code::NOT_FOUND, "").is_empty());
+    let effects = bench.at(6 * HOUR).update();
+    assert_eq!(bench.asked_after(effects), ["/6", "/7"]);
 }
 
 #[test]
@@ -216,6 +283,16 @@ fn asked_first() -> Bench {
     let effects = bench.offer(REPORTING);
     assert!(effects.ends_with(&reads("/6", "m1")), "{effects:?}");
     bench
+}
+
+/// What the last of all repetitions leads to that the device does not answer.
+fn fallen_silent(bench: &mut Bench) -> Lines {
+    loop {
+        let effects = bench.next_deadline();
+        if effects.iter().all(|line| !line.contains("GET")) {
+            return effects;
+        }
+    }
 }
 
 fn logs(effects: &Lines) -> Vec<&String> {
