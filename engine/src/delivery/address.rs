@@ -76,14 +76,23 @@ pub fn admit(text: &str, policy: Policy) -> Result<Url, UrlFault> {
     check_spelling(text)?;
     let url = Url::parse(text).map_err(|_| UrlFault::Malformed)?;
     check_scheme(url.scheme(), policy)?;
-    if !url.username().is_empty() || url.password().is_some() {
+    if authority_of(text).contains('@') {
         return Err(UrlFault::UserInfo);
     }
     if url.fragment().is_some() {
         return Err(UrlFault::Fragment);
     }
     check_host(&url, policy)?;
+    if url.port() == Some(0) {
+        return Err(UrlFault::Malformed);
+    }
     Ok(url)
+}
+
+/// What names the host, as it is written: an empty name of a user is gone once it is read.
+fn authority_of(text: &str) -> &str {
+    let behind = text.split_once("://").map_or("", |(_, behind)| behind);
+    behind.split(['/', '?', '#']).next().unwrap_or_default()
 }
 
 fn check_length(text: &str) -> Result<(), UrlFault> {
@@ -115,6 +124,7 @@ fn check_scheme(scheme: &str, policy: Policy) -> Result<(), UrlFault> {
 fn check_host(url: &Url, policy: Policy) -> Result<(), UrlFault> {
     let host = url.host().ok_or(UrlFault::Malformed)?;
     let may_be_called = match host {
+        Host::Domain(name) if has_empty_label(name) => return Err(UrlFault::Malformed),
         Host::Domain(name) => policy == Policy::PrivateAllowed || !is_local_name(name),
         Host::Ipv4(ip) => policy.may_reach(IpAddr::V4(ip)),
         Host::Ipv6(ip) => policy.may_reach(IpAddr::V6(ip)),
@@ -124,6 +134,12 @@ fn check_host(url: &Url, policy: Policy) -> Result<(), UrlFault> {
     } else {
         Err(UrlFault::Private(host.to_string()))
     }
+}
+
+/// Whether two dots stand together, or one at the beginning; one at the end names the root.
+fn has_empty_label(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name.split('.').any(str::is_empty)
 }
 
 /// Names that lead to the machine itself wherever they are asked for (RFC 6761 section 6.3).
