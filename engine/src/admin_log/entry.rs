@@ -167,7 +167,10 @@ impl Entry {
             ..=LOG_PAYLOAD_BYTES_MAX => String::new(),
             len => format!(" The first {LOG_PAYLOAD_BYTES_MAX} of its {len} bytes are kept."),
         };
-        let description = format!("A payload cannot be decoded: {why}.{cut}");
+        let description = format!(
+            "A payload cannot be decoded: {why}.{cut} Further ones of the device within a minute \
+             are not kept."
+        );
         let message = "Translator[UserPayloadError]";
         Self {
             payload: Some(payload),

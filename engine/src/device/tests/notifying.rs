@@ -322,6 +322,7 @@ fn a_notification_of_a_device_that_left_is_reset() {
 fn undecodable(why: &str, bytes: &str) -> Lines {
     logged(&format!(
         "Translator[UserPayloadError] Error: A payload cannot be decoded: \
-         a notification of {BATTERY} cannot be read: {why}. Kept: {bytes:?}"
+         a notification of {BATTERY} cannot be read: {why}. \
+         Further ones of the device within a minute are not kept. Kept: {bytes:?}"
     ))
 }

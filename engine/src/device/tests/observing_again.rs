@@ -137,7 +137,9 @@ fn a_value_that_cannot_be_read_is_observed_again_all_the_same() {
     let expected = all([
         logged(
             "Translator[UserPayloadError] Error: A payload cannot be decoded: a notification \
-             of /3/0/9 cannot be read: the payload is not a value of type INTEGER. Kept: \"warm\"",
+             of /3/0/9 cannot be read: the payload is not a value of type INTEGER. \
+             Further ones of the device within a minute are not kept. \
+             Kept: \"warm\"",
         ),
         recorded("registered until 86460000, seen at 60000 from 10.0.0.1:5683, /3/0/9 Held"),
     ]);

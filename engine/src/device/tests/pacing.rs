@@ -59,6 +59,7 @@ fn bytes_that_cannot_be_read_are_kept_at_most_once_a_minute() {
     let unreadable = logged(&format!(
         "Translator[UserPayloadError] Error: A payload cannot be decoded: \
          a notification of {BATTERY} cannot be read: the payload is not a value of type INTEGER. \
+         Further ones of the device within a minute are not kept. \
          Kept: \"warm\""
     ));
     for (at, is_kept) in [(S, true), (2 * S, false), (S + MINUTE, true)] {

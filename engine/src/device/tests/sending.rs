@@ -321,6 +321,7 @@ fn pack_of(samples: usize) -> String {
 fn unreadable(why: &str, bytes: &str) -> Lines {
     logged(&format!(
         "Translator[UserPayloadError] Error: A payload cannot be decoded: \
-         what the device sent cannot be read: {why}. Kept: {bytes:?}"
+         what the device sent cannot be read: {why}. \
+         Further ones of the device within a minute are not kept. Kept: {bytes:?}"
     ))
 }
