@@ -310,6 +310,20 @@ fn what_is_not_wanted_is_part_of_too_much() {
 }
 
 #[test]
+fn a_device_whose_events_are_refused_does_not_keep_others_waiting_however_much_it_says() {
+    let mut office = Office::open();
+    office.happen(1, 1);
+    office.end("1/1", not_taken());
+    office.happen(1, 5_000);
+    office.happen(2, 3);
+    office.end_all(&Delivered::Taken);
+    assert_eq!(office.taken(), ["2/1", "2/2", "2/3"]);
+    office.pass_time(WAITS_MS[0]);
+    office.end_all(&Delivered::Taken);
+    assert_eq!(office.taken_once().len(), 5_004);
+}
+
+#[test]
 fn an_event_that_is_kept_no_more_is_passed_over() {
     let mut office = Office::open();
     office.happen(1, 2);

@@ -51,6 +51,10 @@ pub struct DeliveryRules {
 /// Exceptions of a destination, which are kept one by one; beyond it nothing new is tried.
 const HELD_MAX: usize = 1_024;
 
+/// Exceptions of one device for no other reason than that they wait behind one; what comes behind
+/// these keeps the place of their shard where it is, and no other shard.
+const HELD_PER_DEVICE_MAX: usize = 64;
+
 /// Dead letters that are taken up again in one go.
 const REPLAYED_MAX: u32 = 256;
 
@@ -300,7 +304,9 @@ impl Forwarding {
     /// either: if the service falls it would be known before what comes first is read again.
     /// While dead letters are delivered again it waits for those that are not read yet.
     fn hold_behind(&mut self, now: Timestamp, waiting: Waiting) {
-        let has_room = self.lanes.held() < HELD_MAX && self.replay == Replaying::No;
+        let has_room = self.lanes.held() < HELD_MAX
+            && self.lanes.open_of(waiting.device) <= HELD_PER_DEVICE_MAX
+            && self.replay == Replaying::No;
         if has_room && self.lanes.waits_behind_held(&waiting) {
             self.hold(waiting, 0, now);
         }

@@ -283,6 +283,13 @@ impl Lanes {
         self.open.len()
     }
 
+    /// How much is open of a device.
+    pub(super) fn open_of(&self, device: DeviceKey) -> usize {
+        self.by_device
+            .get(&device)
+            .map_or(0, |lane| lane.order.len())
+    }
+
     /// How many exceptions there are.
     pub(super) fn held(&self) -> usize {
         self.held
