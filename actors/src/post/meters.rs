@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use engine::delivery::destination::DestinationState;
 use engine::delivery::forwarding::Delivered;
 use engine::delivery::letter::Backlog;
 use engine::ids::DestinationId;
@@ -17,6 +18,7 @@ const SECONDS: &str = "signalbox_delivery_seconds";
 const UNDER_WAY: &str = "signalbox_deliveries_under_way";
 const WAITING: &str = "signalbox_events_waiting";
 const DEAD: &str = "signalbox_dead_letters";
+const DESTINATIONS: &str = "signalbox_destinations";
 
 /// The figures of all destinations together.
 pub(crate) struct Meters {
@@ -28,7 +30,16 @@ pub(crate) struct Meters {
     waiting: Gauge,
     dead: Gauge,
     backlogs: RefCell<BTreeMap<DestinationId, Backlog>>,
+    in_state: [Gauge; STATES.len()],
+    states: RefCell<BTreeMap<DestinationId, DestinationState>>,
 }
+
+/// The states of destinations, with their words.
+const STATES: [(DestinationState, &str); 3] = [
+    (DestinationState::RolledOut, "rolled_out"),
+    (DestinationState::Active, "active"),
+    (DestinationState::Failed, "failed"),
+];
 
 impl Meters {
     pub(super) fn new() -> Self {
@@ -44,6 +55,7 @@ impl Meters {
             "Events that wait, summed over destinations, as of the last ten seconds."
         );
         describe_gauge!(DEAD, "Dead letters, summed over destinations, likewise.");
+        describe_gauge!(DESTINATIONS, "Destinations by their state.");
         let tries = |result: &'static str| counter!(DELIVERIES, "result" => result);
         Self {
             taken: tries("taken"),
@@ -54,6 +66,8 @@ impl Meters {
             waiting: gauge!(WAITING),
             dead: gauge!(DEAD),
             backlogs: RefCell::default(),
+            in_state: STATES.map(|(_, word)| gauge!(DESTINATIONS, "state" => word)),
+            states: RefCell::default(),
         }
     }
 
@@ -82,9 +96,16 @@ impl Meters {
         self.show();
     }
 
+    /// A destination is in a state.
+    pub(crate) fn state(&self, id: DestinationId, state: DestinationState) {
+        self.states.borrow_mut().insert(id, state);
+        self.show();
+    }
+
     /// A destination has nobody who delivers to it.
     pub(crate) fn leave(&self, id: DestinationId) {
         self.backlogs.borrow_mut().remove(&id);
+        self.states.borrow_mut().remove(&id);
         self.show();
     }
 
@@ -93,6 +114,11 @@ impl Meters {
         let sum = |of: fn(&Backlog) -> u64| backlogs.values().map(of).sum::<u64>() as f64;
         self.waiting.set(sum(|backlog| backlog.waiting));
         self.dead.set(sum(|backlog| backlog.dead));
+        let states = self.states.borrow();
+        for ((state, _), gauge) in STATES.iter().zip(&self.in_state) {
+            let count = states.values().filter(|of| *of == state).count();
+            gauge.set(count as f64);
+        }
     }
 }
 

@@ -9,8 +9,8 @@ impl Entry {
     /// A destination does not take what it is told, and is told nothing more.
     pub fn integration_disabled(m: &mut Moment, to: &Destination, why: &str) -> Self {
         let description = format!(
-            "The integration {} ({}) is in failure: an event was not accepted in any of its tries, \
-             the last of which {why}. Events are kept as dead letters until it is restarted.",
+            "The integration {} ({}) is in failure: an event was not accepted in any of its tries \
+             (the last one: {why}). Events are kept as dead letters until it is restarted.",
             to.name, to.id
         );
         let message = "CloudIntegrator[IntegrationDisabled]";
