@@ -242,8 +242,8 @@ fn webhook_body() -> Schema {
         .must(
             "replaying",
             Schema::truth(),
-            "Whether a replay goes on taking up dead letters. `false` says that all of them wait to be \
-             delivered again, not that they were.",
+            "Whether a replay goes on taking up dead letters. `false` says that all of them wait \
+             to be delivered again, not that they were.",
         )
         .must("created", names::instant(), "When it was made.")
         .must(

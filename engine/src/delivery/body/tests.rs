@@ -70,7 +70,8 @@ fn a_sample_with_a_time_of_its_own_says_it() {
             r#"{"id":"0198c0de-0000-7000-8000-000000000001","type":"TELEMETRY_DATA","#,
             r#""received":"1763726400999","version":"1.0.0","measured":"1763700000000","#,
             r#""device":{"deviceId":"meter-1","iccid":"8988228066600000001","#,
-            r#""imsi":"001010000000001","ip":"10.64.0.7"},"source":"LWM2M","payload":{"type":"JSON","#,
+            r#""imsi":"001010000000001","ip":"10.64.0.7"},"#,
+            r#""source":"LWM2M","payload":{"type":"JSON","#,
             r#""value":{"/3303/0/5700":21.0}}}"#,
         ),
     );
