@@ -141,3 +141,24 @@ impl ValueV1 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_float_that_is_no_number_or_infinite_is_kept_as_it_is() {
+        let path = Path::resource(3303, 0, 5700);
+        for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let row = write_known(Timestamp::from_ms(7), &Value::Float(number));
+            let known = read_known(path, &row).unwrap();
+            // Compared as text: a number that is none equals nothing.
+            assert_eq!(known.value.to_text(), number.to_string());
+            let told = read_told(told_records(&[(path, Value::Float(number))])).unwrap();
+            let [(at, value)] = &told[..] else {
+                panic!("one value is kept: {told:?}");
+            };
+            assert_eq!((*at, value.to_text()), (path, number.to_string()));
+        }
+    }
+}

@@ -30,6 +30,27 @@ fn what_is_sent_is_told_before_the_device_is_thanked() {
 }
 
 #[test]
+fn a_sensor_without_a_value_loses_no_other_reading() {
+    let mut bench = Bench::registered();
+    // [{0: "/3303/0/5700", 2: NaN}, {0: "/3303/0/5601", 2: 1.0}]
+    let payload = [
+        &[0x82, 0xa2, 0, 0x6c][..],
+        b"/3303/0/5700",
+        &[2, 0xf9, 0x7e, 0, 0xa2, 0, 0x6c],
+        b"/3303/0/5601",
+        &[2, 0xf9, 0x3c, 0],
+    ];
+    let message = bench.request(Code::POST, &["dp"]);
+    let message = message.with_content_format(ContentFormat::SENML_CBOR);
+    let expected = all([
+        told("/3303/0/5601=1 /3303/0/5700=NaN for sent"),
+        sent("ACK 2.04 to 102"),
+    ]);
+    let message = message.with_payload(payload.concat());
+    assert_eq!(bench.at(S).hears(HOME, &message), expected);
+}
+
+#[test]
 fn values_of_each_time_are_an_event_and_the_oldest_come_first() {
     let mut bench = Bench::registered();
     let payload = r#"[
