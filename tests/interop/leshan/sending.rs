@@ -1,5 +1,5 @@
-//! Does what Leshan sends, and what is read of it unasked, arrive at a customer's endpoint typed and
-//! timed, whatever becomes of the service and of the endpoint?
+//! Does what Leshan sends, and what is read of it unasked, arrive at a customer's endpoint typed
+//! and timed, whatever becomes of the service and of the endpoint?
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

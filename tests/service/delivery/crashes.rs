@@ -1,7 +1,7 @@
 //! Is everything a device was promised told, whenever the service is killed?
 
-use super::{STEADY, Scene, counted, values_of};
-use crate::vocabulary::endpoint::{Endpoint, Posted, Reply, taken};
+use super::{STEADY, Scene, counted, once_told, values_of};
+use crate::vocabulary::endpoint::{Endpoint, Reply, taken};
 
 #[test]
 fn what_was_acknowledged_is_told_after_a_kill() {
@@ -53,7 +53,7 @@ fn a_delivery_that_was_taken_at_a_kill_may_come_again_under_its_id_and_nothing_i
         });
         scene.crash();
     }
-    let posted = everything(&endpoint, 20);
+    let posted = once_told(&endpoint, 20);
     assert_eq!(values_of(&posted, "meter-1"), counted(20));
     scene.once_done(&id);
     for posted in endpoint.posted() {
@@ -109,11 +109,4 @@ fn what_was_being_acknowledged_at_a_kill_is_told_if_it_was_acknowledged() {
     let told = values_of(&posted, "meter-1");
     assert!(told.is_sorted(), "in order: {told:?}");
     scene.once_done(&id);
-}
-
-/// Everything that was posted, once so many values were taken.
-fn everything(endpoint: &Endpoint, amount: usize) -> Vec<Posted> {
-    endpoint.once_so("every value", |posted| {
-        values_of(&taken(posted), "meter-1").len() == amount
-    })
 }

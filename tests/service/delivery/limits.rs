@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use protocol::coap::code::Code;
 
-use super::{PATH, PRIVATE, STEADY, Scene, counted, payload_of, values_of};
-use crate::vocabulary::endpoint::{Endpoint, Reply, taken};
+use super::{PATH, PRIVATE, STEADY, Scene, counted, once_told, payload_of, values_of};
+use crate::vocabulary::endpoint::{Endpoint, Reply};
 use crate::vocabulary::poll::until;
 
 /// The least that an operator may allow to wait.
@@ -72,9 +72,7 @@ fn a_full_disk_has_devices_keep_what_they_say_and_nothing_acknowledged_is_lost()
     scene.restart_with(&[PRIVATE, STEADY]);
     // What was not acknowledged the device keeps, and sends again.
     meter.send(2.0);
-    let posted = endpoint.once_so("both values", |posted| {
-        values_of(&taken(posted), "meter-1").len() == 2
-    });
+    let posted = once_told(&endpoint, 2);
     assert_eq!(values_of(&posted, "meter-1"), counted(2));
     scene.once_done(&id);
 }

@@ -26,7 +26,7 @@ fn what_a_device_sends_is_posted_typed_and_timed() {
     assert_eq!(body["source"], "LWM2M");
     assert_eq!(
         body["device"],
-        json!({ "iccid": "meter-1", "ip": DEVICE_IP })
+        json!({ "deviceId": "meter-1", "iccid": "meter-1", "ip": DEVICE_IP })
     );
     let payload = json!({ "type": "JSON", "value": { PATH: 22.5 } });
     assert_eq!(body["payload"], payload);
