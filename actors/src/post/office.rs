@@ -40,6 +40,8 @@ pub(crate) struct PostOffice {
     meters: Rc<Meters>,
     generation: u32,
     logging: Addr<Logging>,
+    /// Who made a destination that is durable and waits until it can be asked something.
+    made: HashMap<DestinationId, oneshot::Sender<Result<(), Unserved>>>,
     /// With whom the office opens.
     first: Vec<Destination>,
 }
@@ -69,6 +71,7 @@ impl PostOffice {
             meters: Rc::new(Meters::new()),
             generation: 0,
             logging,
+            made: HashMap::new(),
             first,
         }
     }
@@ -85,14 +88,27 @@ impl PostOffice {
         ctx.spawn(
             restored
                 .into_actor(self)
-                .map(move |found, office, ctx| match found {
-                    Ok(Some((forwarding, board))) => office.open_desk(id, forwarding, board, ctx),
-                    Ok(None) => {
-                        office.desks.remove(&id);
-                    }
-                    Err(Unavailable) => office.restore_later(id, STORE_RETRY, ctx),
-                }),
+                .map(move |found, office, ctx| office.restored(id, found, ctx)),
         );
+    }
+
+    fn restored(
+        &mut self,
+        id: DestinationId,
+        found: Result<Option<(Forwarding, Arc<Board>)>, Unavailable>,
+        ctx: &mut Context<Self>,
+    ) {
+        match found {
+            Ok(Some((forwarding, board))) => self.open_desk(id, forwarding, board, ctx),
+            Ok(None) => {
+                self.desks.remove(&id);
+            }
+            Err(Unavailable) => self.restore_later(id, STORE_RETRY, ctx),
+        }
+        if let Some(reply) = self.made.remove(&id) {
+            // A caller who went away does not miss the answer.
+            let _ = reply.send(Ok(())).is_ok();
+        }
     }
 
     fn restore_later(&mut self, id: DestinationId, pause: Duration, ctx: &mut Context<Self>) {
@@ -186,12 +202,15 @@ impl Handler<Create> for PostOffice {
             ..Batch::default()
         };
         let receipt = self.parts.store.commit(batch).into_actor(self);
-        ctx.spawn(receipt.map(move |saved, office, ctx| {
-            if saved.is_ok() {
+        ctx.spawn(receipt.map(move |saved, office, ctx| match saved {
+            Ok(()) => {
+                office.made.insert(id, reply);
                 office.restore(id, customer, ctx);
             }
-            // A caller who went away does not miss the answer.
-            let _ = reply.send(saved.map_err(unserved)).is_ok();
+            Err(error) => {
+                // A caller who went away does not miss the answer.
+                let _ = reply.send(Err(unserved(error))).is_ok();
+            }
         }));
     }
 }
