@@ -13,7 +13,11 @@ pub mod parse;
 pub mod timeline;
 
 use std::net::IpAddr;
+use std::num::NonZeroU16;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use protocol::coap::uri::PathAndQuery;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
 
@@ -75,9 +79,7 @@ impl Action {
 
     /// The protocol that carries it.
     pub fn protocol(&self) -> Protocol {
-        match self.request {
-            Request::Lwm2m(_) => Protocol::Lwm2m,
-        }
+        self.request.protocol()
     }
 }
 
@@ -173,8 +175,148 @@ impl Status {
 /// What is asked of a device.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Request {
+    /// A datagram that it takes as it likes.
+    Udp(UdpRequest),
+    /// A CoAP request.
+    Coap(CoapRequest),
     /// A device management operation.
     Lwm2m(Lwm2mRequest),
+}
+
+impl Request {
+    /// The protocol that carries it.
+    pub fn protocol(&self) -> Protocol {
+        match self {
+            Self::Udp(_) => Protocol::Udp,
+            Self::Coap(_) => Protocol::Coap,
+            Self::Lwm2m(_) => Protocol::Lwm2m,
+        }
+    }
+
+    /// How long the data is that it carries, as it is written.
+    pub fn data_bytes(&self) -> usize {
+        match self {
+            Self::Udp(request) => request.content.text().len(),
+            Self::Coap(request) => request.content.as_ref().map_or(0, |it| it.text().len()),
+            Self::Lwm2m(request) => request.data.as_ref().map_or(0, |data| data.len()),
+        }
+    }
+
+    /// What is to be done, by itself.
+    pub fn task(&self) -> Task {
+        match self {
+            Self::Udp(_) => Task::Datagram,
+            Self::Coap(request) => Task::Request(request.method),
+            Self::Lwm2m(request) => Task::Operation(request.operation),
+        }
+    }
+}
+
+/// What a request has done, apart from where and with what.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Task {
+    /// A datagram is sent.
+    Datagram,
+    /// A CoAP request is made.
+    Request(Method),
+    /// A device management operation is performed.
+    Operation(Operation),
+}
+
+/// A bare datagram to a port of the device.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct UdpRequest {
+    /// What is sent.
+    pub content: Content,
+    /// To where.
+    pub port: NonZeroU16,
+}
+
+/// A request to a resource of the device (RFC 7252 section 5).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct CoapRequest {
+    /// What to do there.
+    pub method: Method,
+    /// To where.
+    pub port: NonZeroU16,
+    /// The resource, with arguments.
+    pub target: PathAndQuery,
+    /// What is sent along.
+    pub content: Option<Content>,
+}
+
+/// The methods of CoAP a request may use (RFC 7252 section 5.8, RFC 8132).
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Method {
+    /// GET.
+    Get,
+    /// POST.
+    Post,
+    /// PUT.
+    Put,
+    /// DELETE.
+    Delete,
+    /// PATCH.
+    Patch,
+}
+
+impl Method {
+    /// Every method.
+    pub const ALL: [Self; 5] = [Self::Get, Self::Post, Self::Put, Self::Delete, Self::Patch];
+}
+
+/// Bytes for a device, as a caller wrote them.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Content {
+    form: ContentForm,
+    text: Box<str>,
+}
+
+/// How bytes are written in a request (seed 4.2, `payloadType`).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ContentForm {
+    /// As text, which is sent in UTF-8.
+    String,
+    /// In base64 (RFC 4648 section 4).
+    Base64,
+}
+
+/// A text that is said to be base64 and is not.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("is not base64")]
+pub struct NotBase64;
+
+impl Content {
+    /// What a caller wrote in a form.
+    pub fn parse(form: ContentForm, text: &str) -> Result<Self, NotBase64> {
+        let content = Self {
+            form,
+            text: text.into(),
+        };
+        content.decode().map(|_| content)
+    }
+
+    /// The form it is written in.
+    pub fn form(&self) -> ContentForm {
+        self.form
+    }
+
+    /// As it is written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The bytes for the device.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.decode().expect("it was read when it was made")
+    }
+
+    fn decode(&self) -> Result<Vec<u8>, NotBase64> {
+        match self.form {
+            ContentForm::String => Ok(self.text.as_bytes().to_vec()),
+            ContentForm::Base64 => STANDARD.decode(&*self.text).map_err(|_| NotBase64),
+        }
+    }
 }
 
 /// One operation on one LwM2M resource.
@@ -189,7 +331,7 @@ pub struct Lwm2mRequest {
 }
 
 /// The device management operations a request may ask for (LwM2M Core 1.2 section 6.3).
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Operation {
     /// Reads the value of a resource.
     Read,

@@ -1,4 +1,4 @@
-//! One message from one peer, decoded once and handed on.
+//! What one peer said in one datagram, decoded once and handed on.
 
 use protocol::coap::message::Message;
 
@@ -11,4 +11,34 @@ pub struct Datagram {
     pub peer: Peer,
     /// What it says.
     pub message: Message,
+}
+
+/// Bytes of no protocol, and where they came from.
+#[derive(Clone, Debug)]
+pub struct Bare {
+    /// Where they came from.
+    pub peer: Peer,
+    /// What they are.
+    pub bytes: Vec<u8>,
+}
+
+/// What is handed to a device as its own.
+#[derive(Clone, Debug)]
+pub enum Arrival {
+    /// A CoAP message.
+    Message(Datagram),
+    /// A CoAP message from an address that is not this device's alone.
+    Ambiguous(Datagram),
+    /// Bytes of no protocol.
+    Bare(Bare),
+}
+
+impl Arrival {
+    /// Where it came from.
+    pub fn peer(&self) -> Peer {
+        match self {
+            Self::Message(datagram) | Self::Ambiguous(datagram) => datagram.peer,
+            Self::Bare(bare) => bare.peer,
+        }
+    }
 }

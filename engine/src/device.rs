@@ -17,6 +17,7 @@
 mod asking;
 mod attempt;
 mod busy;
+mod data;
 mod exchange;
 mod formats;
 pub mod identity;
@@ -24,6 +25,7 @@ pub mod objects;
 mod observation;
 mod pace;
 mod passive;
+mod plain;
 pub mod queue;
 pub mod record;
 mod registering;
@@ -42,6 +44,7 @@ use protocol::coap::exchange::Transmission;
 use protocol::coap::message::{Message, MessageId};
 use protocol::coap::recent::Recent;
 
+use crate::action::Protocol;
 use crate::change::{Add, Change, Counter, Expect, Name};
 use crate::datagram::Datagram;
 use crate::effect::{Effect, Effects};
@@ -139,6 +142,8 @@ pub struct Device {
     learned: Learned,
     /// The list of its objects may be a copy of its own.
     objects_unshared: bool,
+    /// It did not answer, and was not heard since.
+    silent: bool,
 }
 
 impl Device {
@@ -172,6 +177,7 @@ impl Device {
             learned: Learned::default(),
             refused: FormatSet::default(),
             objects_unshared: true,
+            silent: false,
             record,
             terms,
         }
@@ -285,9 +291,10 @@ impl Device {
     /// What the device is doing right now.
     pub fn snapshot(&self, now: Timestamp) -> Snapshot {
         Snapshot {
-            first_registered_at: self.record.first_registered_at,
+            first_heard_at: self.record.first_heard_at,
             last_seen_at: self.record.last_seen_at,
             peer: self.record.peer,
+            heard_over: self.record.heard_over.last(),
             presence: self.presence(now),
             registration: self.record.registration.clone(),
             pending: self
@@ -309,20 +316,26 @@ impl Device {
         self.busy.take_if(|busy| busy.is_over());
     }
 
-    /// Notes that the device was heard: whatever waits for it may go out.
-    fn note_uplink(&mut self, now: Timestamp) {
+    /// Notes that the device was heard: whatever waits for it may go out. Says whether it was never
+    /// heard over the protocol before.
+    fn note_uplink(&mut self, now: Timestamp, protocol: Protocol) -> bool {
         self.note_awake(now);
         self.release_pending();
+        self.record.heard_over.note(protocol)
     }
 
     /// Notes that the device is there; an answer says no more than that.
     fn note_awake(&mut self, now: Timestamp) {
         self.record.last_seen_at = Some(now);
+        self.silent = false;
     }
 
     /// Until when a queue-mode device listens.
     fn awake_until(&self) -> Timestamp {
         let last_seen_at = self.record.last_seen_at.unwrap_or_default();
+        if self.silent {
+            return last_seen_at;
+        }
         last_seen_at.plus_ms(self.terms.rules.limits.awake_window_ms)
     }
 

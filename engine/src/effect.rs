@@ -50,6 +50,22 @@ pub enum Speech {
         /// The bytes on the wire.
         datagram: Vec<u8>,
     },
+    /// Send bare bytes to the device and tell it whether the socket took them.
+    SendBare {
+        /// To where.
+        to: Peer,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+}
+
+/// What became of bare bytes that were to be sent.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Departure {
+    /// The socket took them.
+    Taken,
+    /// It did not: nothing left.
+    Refused,
 }
 
 impl Effects {

@@ -10,6 +10,7 @@ use crate::admin_log::entry::{Category, Entry};
 use crate::device::identity::Identity;
 use crate::ids::{ActionId, CustomerId, DeviceId, DeviceKey, EntryId, EventId, Iccid, Imsi};
 use crate::moment::{Moment, Timestamp};
+use crate::topic::Topic;
 
 /// One thing a device said or did.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,6 +76,8 @@ impl Speaker {
 pub enum Happening {
     /// It told values.
     Telemetry(Telemetry),
+    /// It sent data whose form is its own.
+    Data(Box<Data>),
     /// It came or went.
     Lifecycle(Lifecycle),
     /// Something failed: an entry of category error is in the log.
@@ -87,7 +90,7 @@ impl Happening {
     /// Of which type it is.
     pub fn event_type(&self) -> EventType {
         match self {
-            Self::Telemetry(_) => EventType::TelemetryData,
+            Self::Telemetry(_) | Self::Data(_) => EventType::TelemetryData,
             Self::Lifecycle(_) => EventType::Lifecycle,
             Self::Failure(_) => EventType::Error,
             Self::Concluded(_) => EventType::ActionResult,
@@ -98,7 +101,7 @@ impl Happening {
     pub fn measured_at(&self) -> Option<Timestamp> {
         match self {
             Self::Telemetry(told) => told.measured_at,
-            Self::Lifecycle(_) | Self::Failure(_) | Self::Concluded(_) => None,
+            Self::Data(_) | Self::Lifecycle(_) | Self::Failure(_) | Self::Concluded(_) => None,
         }
     }
 }
@@ -178,6 +181,17 @@ pub struct Conclusion {
     pub status: Status,
     /// What the device answered, or what went wrong.
     pub outcome: Option<Outcome>,
+}
+
+/// Data a device sent over plain CoAP or bare UDP.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Data {
+    /// The protocol it came by.
+    pub source: Protocol,
+    /// What the device says it is about; bare datagrams do not say.
+    pub topic: Option<Topic>,
+    /// As it came.
+    pub bytes: Box<[u8]>,
 }
 
 /// Values a device told.

@@ -28,8 +28,10 @@ pub mod registry;
 pub mod sealed;
 pub mod setting;
 pub mod terms;
+pub mod topic;
 
 pub use protocol::coap::code::Code;
+pub use protocol::coap::uri::{InvalidPathAndQuery, PathAndQuery};
 pub use protocol::lwm2m::model;
 pub use protocol::lwm2m::path::Path;
 pub use protocol::lwm2m::value::{DataType, ObjectLink, Value};

@@ -44,9 +44,31 @@ pub const SEND_ATTEMPTS_MAX: u8 = 5;
 /// EXCHANGE_LIFETIME (RFC 7252 section 4.8.2) and is to hear the same answer.
 pub const FAREWELL_MS: i64 = 247_000;
 
-/// The longest text a request may carry as `data`: what fits one datagram of the CoAP layer
-/// without block-wise transfer; a longer one is refused with 400.
-pub const ACTION_DATA_BYTES_MAX: usize = 1_024;
+/// The longest text a request may carry as `data` or `payload`: a mebibyte in base64, and some. A
+/// longer one is refused with 400.
+pub const ACTION_DATA_BYTES_MAX: usize = 1_500_000;
+
+/// The bytes of `data` and `payload` that may wait for a device at a time: they are in memory while
+/// they wait. A request beyond them is refused with 409.
+pub const WAITING_BYTES_MAX: usize = 4 * 1_024 * 1_024;
+
+/// The longest path of a CoAP request, with its arguments; a longer one is refused with 400.
+pub const COAP_PATH_BYTES_MAX: usize = 255;
+
+/// The longest topic: what one Uri-Query option carries behind `t=` (RFC 7252 section 5.10). A
+/// longer one does not arrive.
+pub const TOPIC_BYTES_MAX: usize = 253;
+
+/// How long a transfer in blocks waits for the next block of the device, in either direction:
+/// EXCHANGE_LIFETIME (RFC 7252 section 4.8.2). Each block renews it.
+pub const TRANSFER_IDLE_MS: i64 = 247_000;
+
+/// How long it is remembered what a device sent that has no registration: as long as it may repeat
+/// it (EXCHANGE_LIFETIME, RFC 7252 section 4.8.2). Its actor is let go then.
+pub const DATA_REMEMBERED_MS: i64 = 247_000;
+
+/// After this it is taken that the socket will not say any more what became of a bare datagram.
+pub const DEPARTURE_MS: i64 = 10_000;
 
 /// Things noted of one request on its way: five attempts of the standard's transmissions each need
 /// less than half of it.
@@ -160,6 +182,15 @@ pub struct Limits {
     /// A queue-mode device listens this long after it was last heard (LwM2M Core 1.2 section 6.5;
     /// MAX_TRANSMIT_WAIT of RFC 7252 section 4.8.2).
     pub awake_window_ms: i64,
+    /// The bytes of what a device may say at a time, in one datagram or in blocks: data, values, a
+    /// registration. More is answered 4.13.
+    pub data_bytes_max: usize,
+    /// The bytes of an answer of a device, whatever blocks it comes in; a longer one fails its
+    /// request.
+    pub answer_bytes_max: usize,
+    /// The bytes of a UDP request: what every network carries in one piece (RFC 791 section 3.1). A
+    /// longer one is refused with 400.
+    pub udp_payload_bytes_max: usize,
 }
 
 impl Default for Limits {
@@ -169,6 +200,9 @@ impl Default for Limits {
             waiting_max: 10,
             action_expiry_ms: 2 * DAY_MS,
             awake_window_ms: 93_000,
+            data_bytes_max: 64 * 1_024,
+            answer_bytes_max: 2 * 1_024 * 1_024,
+            udp_payload_bytes_max: 508,
         }
     }
 }

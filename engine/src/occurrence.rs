@@ -5,7 +5,7 @@
 
 use protocol::coap::code::Code;
 
-use crate::action::{Action, Operation, Protocol, Request, Status};
+use crate::action::{Action, Protocol, Status, Task};
 use crate::ids::{ActionId, TraceId};
 
 /// Something that happened, and what set it off.
@@ -38,6 +38,8 @@ pub enum What {
     Notified(News),
     /// The device sent values unasked.
     Sent(News),
+    /// The device sent data over plain CoAP or bare UDP.
+    DataSent(Protocol, News),
     /// Something is not observed any more, though nobody ended it.
     ObservationLost,
 }
@@ -50,17 +52,16 @@ pub struct Asked {
     /// By which protocol.
     pub protocol: Protocol,
     /// To do what.
-    pub operation: Operation,
+    pub task: Task,
 }
 
 impl Asked {
     /// What a request asks.
     pub fn by(action: &Action) -> Self {
-        let Request::Lwm2m(request) = &action.request;
         Self {
             action: action.id,
             protocol: action.protocol(),
-            operation: request.operation,
+            task: action.request.task(),
         }
     }
 }
@@ -161,6 +162,12 @@ pub enum Heard {
     Notification,
     /// It sends values unasked.
     Send,
+    /// It sends data over plain CoAP.
+    CoapData,
+    /// It sends data over bare UDP.
+    UdpData,
+    /// It says a part of something, and more of it follows.
+    Part,
     /// It answers what nobody asked.
     Unasked,
     /// It asks whether the service is there.
@@ -173,13 +180,16 @@ pub enum Heard {
 
 impl Heard {
     /// Everything a message can be taken for.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Register,
         Self::Update,
         Self::Deregister,
         Self::Answer,
         Self::Notification,
         Self::Send,
+        Self::CoapData,
+        Self::UdpData,
+        Self::Part,
         Self::Unasked,
         Self::Ping,
         Self::Unsupported,

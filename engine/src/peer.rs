@@ -17,15 +17,26 @@ pub struct Peer {
 pub enum Via {
     /// UDP without security (LwM2M Transport 1.2 section 5.2, NoSec mode).
     Plain,
+    /// Bare UDP: what is in the datagrams is of no protocol. It has a port of its own.
+    Bare,
 }
 
 impl Peer {
     /// The peer that sends from this address without security.
     pub fn plain(address: SocketAddr) -> Self {
+        Self::at(address, Via::Plain)
+    }
+
+    /// The peer that sends bare datagrams from this address.
+    pub fn bare(address: SocketAddr) -> Self {
+        Self::at(address, Via::Bare)
+    }
+
+    fn at(address: SocketAddr, via: Via) -> Self {
         let ip = address.ip().to_canonical();
         Self {
             address: SocketAddr::new(ip, address.port()),
-            via: Via::Plain,
+            via,
         }
     }
 

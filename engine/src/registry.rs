@@ -9,20 +9,22 @@ pub mod homes;
 pub mod peers;
 pub mod router;
 
+use std::net::IpAddr;
+
 use protocol::coap::code::Code;
 use protocol::coap::malformed::Fault;
 use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::option;
 
-use crate::datagram::Datagram;
-use crate::ids::Endpoint;
+use crate::datagram::{Arrival, Bare, Datagram};
+use crate::ids::{DeviceKey, Endpoint};
 use crate::limits::{OVERLOAD_MAX_AGE_S, PANIC_WINDOW_MS, PANICS_MAX};
 use crate::location::Location;
 use crate::moment::Timestamp;
-use crate::peer::Peer;
+use crate::peer::{Peer, Via};
 
-/// The critical options a device may use towards us; block-wise transfer is not among them.
-const KNOWN_CRITICAL: [u16; 7] = [
+/// The critical options a device may use towards us.
+const KNOWN_CRITICAL: [u16; 9] = [
     option::IF_MATCH,
     option::URI_HOST,
     option::IF_NONE_MATCH,
@@ -30,6 +32,8 @@ const KNOWN_CRITICAL: [u16; 7] = [
     option::URI_PATH,
     option::URI_QUERY,
     option::ACCEPT,
+    option::BLOCK1,
+    option::BLOCK2,
 ];
 
 /// Where a datagram belongs.
@@ -41,6 +45,8 @@ pub enum Sorted {
     ToLocation(Location, Datagram),
     /// To the device registered behind the peer.
     ToPeer(Datagram),
+    /// To the one device that has the address it comes from.
+    ToAddress(Arrival),
     /// To nobody, and it is answered so.
     Answered {
         /// The answer.
@@ -57,7 +63,12 @@ impl Sorted {
     /// written is asked to come later. Answers and notifications go on to their device.
     pub fn put_off(self) -> Self {
         match self {
-            Self::ToEndpoint(_, datagram) | Self::ToLocation(_, datagram) => overloaded(&datagram),
+            Self::ToEndpoint(_, datagram)
+            | Self::ToLocation(_, datagram)
+            | Self::ToAddress(Arrival::Message(datagram) | Arrival::Ambiguous(datagram)) => {
+                overloaded(&datagram)
+            }
+            Self::ToAddress(Arrival::Bare(_)) => Self::Ignored(Fate::Overloaded),
             Self::ToPeer(datagram) if datagram.message.code.is_request() => overloaded(&datagram),
             Self::ToPeer(_) | Self::Answered { .. } | Self::Ignored(_) => self,
         }
@@ -77,6 +88,12 @@ pub enum Fate {
     UnknownLocation,
     /// It comes from a peer that is no device.
     UnknownPeer,
+    /// It is data, and its address is not exactly one device's.
+    UnknownAddress,
+    /// It is for another server: nobody here passes it on.
+    Proxied,
+    /// It comes from where nobody can be answered: a group of hosts, or no host or port at all.
+    Unanswerable,
     /// It comes while the service has too much to do.
     Overloaded,
     /// Its device is at home at another arbiter, which has too much to do.
@@ -87,6 +104,21 @@ pub enum Fate {
 
 /// Sorts a datagram.
 pub fn sort(peer: Peer, bytes: &[u8]) -> Sorted {
+    if !is_of_one_host(peer.ip()) {
+        return Sorted::Ignored(Fate::Unanswerable);
+    }
+    match peer.via {
+        Via::Bare => {
+            let bytes = bytes.to_vec();
+            Sorted::ToAddress(Arrival::Bare(Bare { peer, bytes }))
+        }
+        // A sender without port wants no answer (RFC 768), and CoAP is answered.
+        Via::Plain if peer.address.port() == 0 => Sorted::Ignored(Fate::Unanswerable),
+        Via::Plain => sort_plain(peer, bytes),
+    }
+}
+
+fn sort_plain(peer: Peer, bytes: &[u8]) -> Sorted {
     let message = match Message::decode(bytes) {
         Ok(message) => message,
         Err(malformed) => {
@@ -94,6 +126,11 @@ pub fn sort(peer: Peer, bytes: &[u8]) -> Sorted {
             return answered(malformed.reset.map(Message::reset), fate);
         }
     };
+    // RFC 7252 section 5.10.2: who is no proxy says so.
+    if message.code.is_request() && is_proxied(&message) {
+        let answer = respond(&message, Code::PROXYING_NOT_SUPPORTED);
+        return answered(answer, Fate::Proxied);
+    }
     if message.code.is_request() && message.unknown_critical_option(&KNOWN_CRITICAL).is_some() {
         let answer = respond(&message, Code::BAD_OPTION);
         return answered(answer, Fate::UnknownOption);
@@ -127,8 +164,44 @@ pub enum Return {
     Complete,
 }
 
-/// What to say to a peer that is no registered device, as far as is known.
-pub fn unknown_peer(datagram: &Datagram, of_devices: Return) -> Sorted {
+/// Whose data is, by the address it comes from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Behind {
+    /// No device has the address.
+    Nobody,
+    /// One device has it.
+    One(DeviceKey),
+    /// Several devices have it, this one among them.
+    Several(DeviceKey),
+}
+
+/// What to say to data from an address that no device has; bare datagrams are never answered.
+pub fn unknown_address(arrival: &Arrival) -> Sorted {
+    let answer = match arrival {
+        Arrival::Message(datagram) | Arrival::Ambiguous(datagram) => {
+            respond(&datagram.message, Code::UNAUTHORIZED)
+        }
+        Arrival::Bare(_) => None,
+    };
+    answered(answer, Fate::UnknownAddress)
+}
+
+/// What becomes of data from an address that several devices have: a message is answered by one of
+/// them, whose customer is told; bare bytes are dropped.
+pub fn ambiguous(arrival: Arrival) -> Result<Arrival, Sorted> {
+    match arrival {
+        Arrival::Message(datagram) | Arrival::Ambiguous(datagram) => {
+            Ok(Arrival::Ambiguous(datagram))
+        }
+        Arrival::Bare(_) => Err(Sorted::Ignored(Fate::UnknownAddress)),
+    }
+}
+
+/// What to do with what no registered device said, as far as is known.
+pub fn unknown_peer(datagram: Datagram, of_devices: Return) -> Sorted {
+    if is_data(&datagram.message) {
+        return Sorted::ToAddress(Arrival::Message(datagram));
+    }
     let message = &datagram.message;
     let answer = match (message.kind, message.code) {
         (Kind::Acknowledgement | Kind::Reset, _) => None,
@@ -139,7 +212,6 @@ pub fn unknown_peer(datagram: &Datagram, of_devices: Return) -> Sorted {
         (_, code) if code.is_response() => Some(Message::reset(message.message_id)),
         // The device would register anew. It sends once more, and may be back by then.
         (_, Code::POST) if is_send(message) && of_devices == Return::UnderWay => None,
-        (_, _) if message.uri_path().next().is_none() => respond(message, Code::UNAUTHORIZED),
         (_, _) => respond(message, Code::NOT_FOUND),
     };
     answered(answer, Fate::UnknownPeer)
@@ -177,6 +249,24 @@ fn sort_message(datagram: Datagram) -> Sorted {
             }
         }
         _ => Sorted::ToPeer(datagram),
+    }
+}
+
+/// Whether it is data of a device that need not speak LwM2M: a request without a path.
+fn is_data(message: &Message) -> bool {
+    message.code.is_request() && message.uri_path().next().is_none()
+}
+
+fn is_proxied(message: &Message) -> bool {
+    let mut options = message.options();
+    options.any(|(number, _)| [option::PROXY_URI, option::PROXY_SCHEME].contains(&number))
+}
+
+/// Whether an address is of one host: not of a group, of all, or of none.
+pub fn is_of_one_host(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => !(ip.is_multicast() || ip.is_broadcast() || ip.is_unspecified()),
+        IpAddr::V6(ip) => !(ip.is_multicast() || ip.is_unspecified()),
     }
 }
 

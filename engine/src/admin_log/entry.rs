@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use protocol::lwm2m::path::Path;
 
 use super::payload::Payload;
-use crate::action::Action;
+use crate::action::{Action, Protocol};
 use crate::device::identity::Identity;
 use crate::ids::{CustomerId, DeviceKey, EntryId, Iccid, Imsi, TraceId};
 use crate::limits::LOG_PAYLOAD_BYTES_MAX;
@@ -110,6 +110,36 @@ impl Entry {
             "Lifecycle[DeviceFirstTimeRegistered]",
             description,
         )
+    }
+
+    /// The device was heard for the first time, without a registration; of that and its first
+    /// registration, only what comes first is written.
+    pub fn first_heard(m: &mut Moment, device: Seen<'_>, over: Protocol) -> Self {
+        let over = match over {
+            Protocol::Udp => "UDP",
+            Protocol::Coap => "CoAP",
+            Protocol::Lwm2m => "LwM2M",
+        };
+        let description = format!("The device was heard for the first time, over {over}.");
+        let message = "Lifecycle[DeviceFirstTimeRegistered]";
+        Self::info(m, device, message, description)
+    }
+
+    /// Somebody sent data from where no device is known for sure.
+    pub fn unauthorized_device(m: &mut Moment, device: Seen<'_>, why: &str) -> Self {
+        let description = format!("Data was refused: {why}.");
+        Self::error(m, device, None, "CoAP[UnauthorizedDevice]", description)
+    }
+
+    /// Data of the device does not say what it is about; the bytes are kept.
+    pub fn invalid_topic(m: &mut Moment, device: Seen<'_>, why: &str, bytes: &[u8]) -> Self {
+        let description = format!(
+            "Data was refused: {why}. Further ones of the device within a minute are not kept."
+        );
+        Self {
+            payload: Some(Payload::of(bytes)),
+            ..Self::error(m, device, None, "CoAP[InvalidTopic]", description)
+        }
     }
 
     /// The device, or somebody in its name, tried to register and may not.

@@ -9,13 +9,17 @@ pub mod words;
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::Value as Json;
+use serde_json::value::RawValue;
 
 use self::words::{TEST_MESSAGE, lifecycle_sentence, payload_type};
 use crate::action::{Outcome, Payload};
+use crate::delivery::destination::JsonPayload;
 use crate::event::{
-    Conclusion, Event, Failure, Happening, Lifecycle, PayloadKept, Speaker, Telemetry,
+    Conclusion, Data, Event, Failure, Happening, Lifecycle, PayloadKept, Speaker, Telemetry,
 };
 use crate::ids::EventId;
 use crate::moment::Timestamp;
@@ -26,6 +30,9 @@ pub const CONTENT_TYPE: &str = "application/json";
 /// Which form of the envelope it is: it changes when a reader of the one before would not
 /// understand the new one.
 const VERSION: &str = "1.0.0";
+
+/// The type of a payload that is JSON.
+const JSON: &str = "JSON";
 
 /// The envelope.
 #[derive(Serialize)]
@@ -88,7 +95,20 @@ enum Told {
 struct PayloadBody {
     #[serde(rename = "type")]
     kind: &'static str,
-    value: BTreeMap<String, Json>,
+    value: SaidBody,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    topic: Option<String>,
+}
+
+/// What the device said.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum SaidBody {
+    Values(BTreeMap<String, Json>),
+    Json(Box<RawValue>),
+    Text(String),
 }
 
 #[derive(Serialize)]
@@ -138,8 +158,8 @@ struct TestBody {
     message: &'static str,
 }
 
-/// The event as it is sent.
-pub fn render(event: &Event) -> Vec<u8> {
+/// The event as it is sent to a destination that wants JSON so.
+pub fn render(event: &Event, json: JsonPayload) -> Vec<u8> {
     written(&EventBody {
         id: event.id.to_string(),
         kind: words::event_type(event.happening.event_type()),
@@ -147,7 +167,7 @@ pub fn render(event: &Event) -> Vec<u8> {
         version: VERSION,
         measured: event.happening.measured_at().map(epoch_ms),
         device: DeviceBody::of(&event.speaker),
-        happening: HappeningBody::of(&event.happening),
+        happening: HappeningBody::of(&event.happening, json),
     })
 }
 
@@ -187,16 +207,17 @@ impl DeviceBody {
 }
 
 impl HappeningBody {
-    /// What happened as it is shown.
-    pub fn of(happening: &Happening) -> Self {
-        Self(Told::of(happening))
+    /// What happened as it is shown to those who want JSON so.
+    pub fn of(happening: &Happening, json: JsonPayload) -> Self {
+        Self(Told::of(happening, json))
     }
 }
 
 impl Told {
-    fn of(happening: &Happening) -> Self {
+    fn of(happening: &Happening, json: JsonPayload) -> Self {
         match happening {
             Happening::Telemetry(told) => Self::telemetry(told),
+            Happening::Data(data) => Self::data(data, json),
             Happening::Lifecycle(what) => Self::lifecycle(*what),
             Happening::Failure(failure) => Self::Failure {
                 error: ErrorBody::of(failure),
@@ -209,12 +230,38 @@ impl Told {
 
     fn telemetry(told: &Telemetry) -> Self {
         let payload = PayloadBody {
-            kind: "JSON",
-            value: value::by_path(&told.values),
+            kind: JSON,
+            value: SaidBody::Values(value::by_path(&told.values)),
+            encoding: None,
+            topic: None,
         };
         Self::Telemetry {
             source: words::protocol(told.source),
             payload,
+        }
+    }
+
+    /// Data as JSON where that is wanted and it is, and otherwise as it came, in base64.
+    fn data(data: &Data, json: JsonPayload) -> Self {
+        let parsed = match json {
+            JsonPayload::AsText => None,
+            JsonPayload::Parsed => value::json_in(&data.bytes),
+        };
+        let (kind, value, encoding) = match parsed {
+            Some(json) => (JSON, SaidBody::Json(json), None),
+            None => {
+                let text = STANDARD.encode(&data.bytes);
+                ("STRING", SaidBody::Text(text), Some("base64"))
+            }
+        };
+        Self::Telemetry {
+            source: words::protocol(data.source),
+            payload: PayloadBody {
+                kind,
+                value,
+                encoding,
+                topic: data.topic.as_ref().map(ToString::to_string),
+            },
         }
     }
 

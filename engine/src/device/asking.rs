@@ -13,17 +13,29 @@ use protocol::lwm2m::version::{EnablerVersion, Version};
 use crate::action::{Action, Lwm2mRequest, Operation, Outcome, Payload, Request};
 use crate::device::Device;
 use crate::device::formats::FormatSet;
+use crate::device::plain::outcome_of;
 use crate::device::queue::{Failure, Unfit};
 use crate::device::samples::{self, Measurement};
 use crate::effect::Effects;
 use crate::event::Cause;
 use crate::moment::Moment;
 
+/// What leaves when a request is made.
+pub(super) enum Leaving {
+    /// A message that the device answers.
+    Message(Message),
+    /// Bytes of no protocol.
+    Bytes(Vec<u8>),
+}
+
 impl Device {
     /// The value the request carries, in the type its resource has; an error if the request cannot
     /// be sent as it is.
     pub(super) fn value_of(&self, action: &Action) -> Result<Option<Value>, Unfit> {
-        let Request::Lwm2m(request) = &action.request;
+        let request = match &action.request {
+            Request::Udp(_) | Request::Coap(_) => return Ok(None),
+            Request::Lwm2m(request) => request,
+        };
         match (request.operation, &request.data) {
             (Operation::Write, Some(data)) => {
                 let data_type = self.type_of(request.path).unwrap_or(DataType::String);
@@ -39,16 +51,32 @@ impl Device {
         }
     }
 
-    /// The message that asks for what a request wants, in none of the formats the device refused
-    /// in this attempt; an error if there is no other to write it in.
-    pub(super) fn message_of(
+    /// What leaves when a request is made, in none of the formats the device refused in this
+    /// attempt; an error if there is no other to write it in.
+    pub(super) fn leaving_of(
         &mut self,
         m: &mut Moment,
         action: &Action,
+        refused: FormatSet,
+    ) -> Result<Leaving, Unfit> {
+        match &action.request {
+            Request::Udp(request) => Ok(Leaving::Bytes(request.content.bytes())),
+            Request::Coap(request) => Ok(Leaving::Message(self.request_over_coap(m, request))),
+            Request::Lwm2m(request) => {
+                let value = self.value_of(action)?;
+                let message = self.operation_on(m, request, value, refused)?;
+                Ok(Leaving::Message(message))
+            }
+        }
+    }
+
+    fn operation_on(
+        &mut self,
+        m: &mut Moment,
+        request: &Lwm2mRequest,
         value: Option<Value>,
         refused: FormatSet,
     ) -> Result<Message, Unfit> {
-        let Request::Lwm2m(request) = &action.request;
         let label = Label {
             message_id: self.take_message_id(),
             token: self.token_of(m, request),
@@ -80,7 +108,12 @@ impl Device {
         answer: &Message,
         out: &mut Effects,
     ) -> Result<Outcome, String> {
-        let Request::Lwm2m(request) = &action.request;
+        let request = match &action.request {
+            // Nobody answers a bare datagram.
+            Request::Udp(_) => return Ok(Outcome::default()),
+            Request::Coap(_) => return Ok(outcome_of(answer)),
+            Request::Lwm2m(request) => request,
+        };
         let payload = match request.operation {
             Operation::Write | Operation::Execute => None,
             Operation::Read => Some(self.take_payload(m, action, request.path, answer, out)?),
@@ -92,7 +125,7 @@ impl Device {
                 };
                 // A request that fails begins nothing: the device hears so when it notifies.
                 let payload = payload?;
-                self.observation_begun(m, action, token, sequence, out);
+                self.observation_begun(m, (request.path, action.id), token, sequence, out);
                 Some(payload)
             }
             Operation::ObserveEnd => {

@@ -5,23 +5,29 @@ use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::exchange::{Exchange, Expiry, GiveUp};
 use protocol::coap::message::Message;
+use protocol::coap::token::Token;
 use protocol::lwm2m::path::Path;
 
 use crate::action::timeline::Stage;
-use crate::action::{Action, Outcome, Status};
+use crate::action::{Action, Outcome, Protocol, Status};
 use crate::device::Device;
+use crate::device::asking::Leaving;
 use crate::device::formats::{FormatSet, format_in};
 use crate::device::passive::Part;
 use crate::device::queue::{Failure, Pending};
 use crate::device::snapshot::Presence;
-use crate::effect::Effects;
+use crate::effect::{Effect, Effects, Speech};
 use crate::ids::{ActionId, TraceId};
+use crate::limits::DEPARTURE_MS;
 use crate::moment::{Moment, Timestamp};
 use crate::occurrence::{Ending, Purpose, What};
+use crate::peer::Peer;
 
 /// The attempt in flight.
 pub(super) struct Attempt {
-    pub(super) exchange: Exchange,
+    pub(super) way: Way,
+    /// The one place an answer may come from; where the device is registered, if it is none.
+    to: Option<Peer>,
     target: Target,
     /// The format its message asks for or carries.
     format: Option<ContentFormat>,
@@ -30,6 +36,14 @@ pub(super) struct Attempt {
     begun_at: Timestamp,
     /// The call behind it.
     trace: Option<TraceId>,
+}
+
+/// How what is asked gets to the device.
+pub(super) enum Way {
+    /// In a message that it answers.
+    Exchange(Exchange),
+    /// In a bare datagram; after a while it is taken that nobody will say whether it left.
+    Departure { gives_up_at: Timestamp },
 }
 
 /// What an attempt is at.
@@ -60,7 +74,26 @@ impl Attempt {
     }
 
     pub(super) fn next_timeout(&self) -> Timestamp {
-        Timestamp::from_ms(self.exchange.next_timeout())
+        match &self.way {
+            Way::Exchange(exchange) => Timestamp::from_ms(exchange.next_timeout()),
+            Way::Departure { gives_up_at } => *gives_up_at,
+        }
+    }
+
+    /// The exchange it is in, if it is in one.
+    pub(super) fn exchange_mut(&mut self) -> Option<&mut Exchange> {
+        match &mut self.way {
+            Way::Exchange(exchange) => Some(exchange),
+            Way::Departure { .. } => None,
+        }
+    }
+
+    /// Whether it is a bare datagram that leaves.
+    pub(super) fn is_departing(&self) -> bool {
+        match &self.way {
+            Way::Exchange(_) => false,
+            Way::Departure { .. } => true,
+        }
     }
 
     /// What it is at.
@@ -99,15 +132,17 @@ impl Attempt {
 }
 
 impl Device {
-    /// Begins an attempt, unless one is in flight or the device does not listen: of the oldest
-    /// request that is ready, or else of what is to be observed again, or else of what is to be
-    /// read because it registered or updated its registration.
+    /// Begins an attempt, unless one is in flight: of the oldest request that is ready and can
+    /// leave, or else of what is to be observed again, or else of what is to be read because the
+    /// device registered or updated its registration.
     pub(super) fn begin_attempt(&mut self, m: &mut Moment, out: &mut Effects) {
-        while self.is_free(m.now()) {
+        while self.is_at_nothing() {
             if let Some(index) = self.next_to_begin(m.now())
                 && let Some(pending) = self.take_pending(index)
             {
                 self.begin_attempt_of(m, index, pending, out);
+            } else if !self.is_there(m.now()) {
+                break;
             } else if let Some(path) = self.next_owed() {
                 self.begin_observation(m, path, out);
             } else if let Some(part) = self.next_part() {
@@ -119,18 +154,24 @@ impl Device {
         self.drop_what_cannot_be_asked();
     }
 
-    /// Whether the device can be asked something now. It cannot where it may not be any more: its
-    /// customer gave it another address, and by now somebody else may have the old one.
-    fn is_free(&self, now: Timestamp) -> bool {
+    fn is_at_nothing(&self) -> bool {
         let busy = self.busy.as_ref();
-        let is_at_nothing = busy.is_some_and(|busy| busy.attempt.is_none());
+        busy.is_some_and(|busy| busy.attempt.is_none())
+    }
+
+    /// Whether the device can be asked now where it is registered. It cannot where it may not be
+    /// any more: its customer gave it another address, and by now somebody else may have the old
+    /// one.
+    fn is_there(&self, now: Timestamp) -> bool {
         let is_there = self.bound_peer().is_some_and(|peer| self.may_speak(peer));
-        is_at_nothing && is_there && self.presence(now) == Presence::Awake
+        is_there && self.presence(now) == Presence::Awake
     }
 
     /// Where the request stands whose turn it is.
     fn next_to_begin(&self, now: Timestamp) -> Option<usize> {
-        let may_begin = |pending: &Pending| pending.may_begin(now);
+        let may_begin = |pending: &Pending| {
+            pending.may_begin(now) && self.can_take(&pending.action.request, now)
+        };
         self.pending().iter().position(may_begin)
     }
 
@@ -141,51 +182,59 @@ impl Device {
         mut pending: Pending,
         out: &mut Effects,
     ) {
-        let value = self.value_of(&pending.action);
-        let message = value
-            .and_then(|value| self.message_of(m, &pending.action, value, FormatSet::default()));
-        let message = match message {
-            Ok(message) => message,
+        let Some(to) = self.way_to(&pending.action.request) else {
+            return;
+        };
+        let leaving = match self.leaving_of(m, &pending.action, FormatSet::default()) {
+            Ok(leaving) => leaving,
             Err(unfit) => {
                 let outcome = Outcome::failure(&unfit.why);
                 return self.fail(m, pending.action, unfit.failure, outcome, out);
             }
         };
-        let now = m.now();
         let was = pending.action.standing();
         pending.ready = false;
-        let action = &mut pending.action;
-        action.status = Status::InProgress;
-        action.attempts_made = action.attempts_made.saturating_add(1);
-        action.updated_at = now;
-        let attempt = Stage::AttemptBegun(action.attempts_made);
-        action.timeline.note(now, attempt);
-        action.timeline.note(now, Stage::DatagramSent);
-        out.save_action(Some(was), &pending.action);
+        note_begun(m.now(), &mut pending.action);
         let target = Target::Action(pending.action.id);
         let trace = Some(pending.action.trace);
-        self.begin_exchange(m, (target, trace), &message, out);
+        match leaving {
+            Leaving::Message(message) => {
+                pending.action.timeline.note(m.now(), Stage::DatagramSent);
+                out.save_action(Some(was), &pending.action);
+                self.begin_exchange(m, (target, trace), (to, &message), out);
+            }
+            Leaving::Bytes(bytes) => {
+                out.save_action(Some(was), &pending.action);
+                self.begin_departure(m, (target, trace), (to, bytes), out);
+            }
+        }
         let busy = self.busy.get_or_insert_default();
         busy.pending.insert(index, pending);
     }
 
     fn begin_observation(&mut self, m: &mut Moment, path: Path, out: &mut Effects) {
-        if let Some(message) = self.observe_again(m, path, FormatSet::default()) {
-            self.begin_exchange(m, (Target::Observation(path), None), &message, out);
+        if let Some(to) = self.bound_peer()
+            && let Some(message) = self.observe_again(m, path, FormatSet::default())
+        {
+            self.begin_exchange(m, (Target::Observation(path), None), (to, &message), out);
         }
     }
 
     fn begin_part(&mut self, m: &mut Moment, part: Part, out: &mut Effects) {
-        if let Some(message) = self.message_of_part(m, part, FormatSet::default()) {
-            self.begin_exchange(m, (Target::Report(part), None), &message, out);
+        if let Some(to) = self.bound_peer()
+            && let Some(message) = self.message_of_part(m, part, FormatSet::default())
+        {
+            self.begin_exchange(m, (Target::Report(part), None), (to, &message), out);
         }
     }
 
+    /// Begins an exchange with the device at a peer. Where that is not where it is registered, its
+    /// answers are let through for as long as the exchange lasts.
     pub(super) fn begin_exchange(
         &mut self,
         m: &mut Moment,
         (target, trace): (Target, Option<TraceId>),
-        message: &Message,
+        (to, message): (Peer, &Message),
         out: &mut Effects,
     ) {
         let now_ms = m.now().as_ms();
@@ -195,11 +244,14 @@ impl Device {
             message,
             m.next_u32(),
         );
-        if let Some(to) = self.bound_peer() {
-            out.send(to, exchange.datagram().to_vec());
+        let fixed = Some(to).filter(|to| self.bound_peer() != Some(*to));
+        if fixed.is_some() {
+            out.rebind(None, fixed);
         }
+        out.send(to, exchange.datagram().to_vec());
         self.busy.get_or_insert_default().attempt = Some(Box::new(Attempt {
-            exchange,
+            way: Way::Exchange(exchange),
+            to: fixed,
             target,
             format: format_in(message),
             refused: FormatSet::default(),
@@ -209,20 +261,67 @@ impl Device {
         out.note(trace, What::Begun(target.purpose()));
     }
 
+    fn begin_departure(
+        &mut self,
+        m: &mut Moment,
+        (target, trace): (Target, Option<TraceId>),
+        (to, bytes): (Peer, Vec<u8>),
+        out: &mut Effects,
+    ) {
+        out.push(Effect::Say(Speech::SendBare { to, bytes }));
+        self.busy.get_or_insert_default().attempt = Some(Box::new(Attempt {
+            way: Way::Departure {
+                gives_up_at: m.now().plus_ms(DEPARTURE_MS),
+            },
+            to: Some(to),
+            target,
+            format: None,
+            refused: FormatSet::default(),
+            begun_at: m.now(),
+            trace,
+        }));
+    }
+
+    /// Whether an attempt is in flight to where the device is registered.
+    pub(super) fn is_asked_as_registered(&self) -> bool {
+        let attempt = self.busy.as_ref().and_then(|busy| busy.attempt.as_ref());
+        attempt.is_some_and(|attempt| attempt.to.is_none())
+    }
+
+    /// Where an answer to the attempt in flight comes from.
+    pub(super) fn awaited_from(&self) -> Option<Peer> {
+        let attempt = self.busy.as_ref()?.attempt.as_ref()?;
+        attempt.to.or(self.bound_peer())
+    }
+
     /// Repeats the datagram in flight, or gives up on it, as time asks.
     pub(super) fn drive_attempt(&mut self, m: &mut Moment, out: &mut Effects) {
-        let to = self.bound_peer();
+        let to = self.awaited_from();
         let Some(attempt) = self.attempt_mut() else {
             return;
         };
-        match attempt.exchange.handle_timeout(m.now().as_ms()) {
+        let elsewhere = attempt.to;
+        let trace = attempt.trace;
+        let exchange = match &mut attempt.way {
+            Way::Exchange(exchange) => exchange,
+            Way::Departure { gives_up_at } if *gives_up_at <= m.now() => {
+                let why = "it is not known whether the datagram left";
+                return self.not_departed(m, why, out);
+            }
+            Way::Departure { .. } => return,
+        };
+        match exchange.handle_timeout(m.now().as_ms()) {
             Expiry::NotYet => {}
             Expiry::Retransmit => {
                 // The device may have moved since: the exchange is with the device, not with
                 // the address it had.
                 if let Some(to) = to {
-                    out.send(to, attempt.exchange.datagram().to_vec());
-                    out.note(attempt.trace, What::Repeated);
+                    let datagram = exchange.datagram().to_vec();
+                    if elsewhere.is_some() {
+                        out.rebind(None, elsewhere);
+                    }
+                    out.send(to, datagram);
+                    out.note(trace, What::Repeated);
                     self.note_in_flight(m.now(), Stage::DatagramRepeated);
                 }
             }
@@ -264,21 +363,21 @@ impl Device {
     /// Ends the attempt in flight, if there is one, in silence: the next is due when the device is
     /// next heard.
     pub(super) fn attempt_unanswered(&mut self, m: &mut Moment, why: &str, out: &mut Effects) {
-        let Some(attempt) = self.end_exchange() else {
+        let Some(attempt) = self.end_exchange(out) else {
             return;
         };
         if let Some(part) = attempt.part() {
             self.part_unanswered(m, (part, attempt.begun_at), why, out);
-            return self.note_silence(attempt.begun_at);
+            return self.note_silence(&attempt);
         }
-        self.note_silence(attempt.begun_at);
+        self.note_silence(&attempt);
         self.end_attempt(m, &attempt, Stage::GaveUp, &refusal(None, why), out);
     }
 
     /// Ends the attempt in flight because the device rejects its message: the next is due when the
     /// device is next heard, but it is there for other requests.
     pub(super) fn attempt_rejected(&mut self, m: &mut Moment, out: &mut Effects) {
-        if let Some(attempt) = self.end_exchange() {
+        if let Some(attempt) = self.end_exchange(out) {
             let outcome = refusal(None, "the device rejected the message");
             self.end_attempt(m, &attempt, Stage::Rejected, &outcome, out);
         }
@@ -292,7 +391,7 @@ impl Device {
         why: &str,
         out: &mut Effects,
     ) {
-        let Some(attempt) = self.end_exchange() else {
+        let Some(attempt) = self.end_exchange(out) else {
             return;
         };
         match attempt.target {
@@ -330,24 +429,28 @@ impl Device {
 
     /// Ends the attempt in flight because the device does not take the request now.
     fn attempt_put_off(&mut self, m: &mut Moment, code: Code, why: &str, out: &mut Effects) {
-        if let Some(attempt) = self.end_exchange() {
+        if let Some(attempt) = self.end_exchange(out) {
             let outcome = refusal(Some(code), why);
             self.end_attempt(m, &attempt, Stage::Answered(code), &outcome, out);
         }
     }
 
     fn attempt_succeeded(&mut self, m: &mut Moment, answer: &Message, out: &mut Effects) {
-        let Some(attempt) = self.end_exchange() else {
+        let Some(attempt) = self.end_exchange(out) else {
             return;
         };
+        let Way::Exchange(exchange) = &attempt.way else {
+            return;
+        };
+        let token = exchange.token();
         match attempt.target {
             Target::Action(id) => {
                 if let Some(action) = self.take_action(id) {
-                    self.action_succeeded(m, action, &attempt.exchange, answer, out);
+                    self.action_succeeded(m, action, token, answer, out);
                 }
             }
             Target::Observation(path) => {
-                self.observed_again(m, path, attempt.exchange.token(), answer, out);
+                self.observed_again(m, path, token, answer, out);
             }
             Target::Report(part) => self.part_answered(m, part, answer, out),
         }
@@ -357,12 +460,12 @@ impl Device {
         &mut self,
         m: &mut Moment,
         mut action: Action,
-        exchange: &Exchange,
+        token: Token,
         answer: &Message,
         out: &mut Effects,
     ) {
         action.timeline.note(m.now(), Stage::Answered(answer.code));
-        match self.take_result(m, &action, exchange.token(), answer, out) {
+        match self.take_result(m, &action, token, answer, out) {
             Ok(outcome) => {
                 action.outcome = Some(outcome);
                 self.conclude(m, action, Status::Succeeded, out);
@@ -410,14 +513,24 @@ impl Device {
     }
 
     /// A device that was not heard since the attempt began is gone: what was to follow the
-    /// attempt waits for it, too, instead of being spent on silence.
-    fn note_silence(&mut self, begun_at: Timestamp) {
-        if self.record.last_seen_at.is_none_or(|at| at <= begun_at)
-            && let Some(busy) = &mut self.busy
-        {
-            busy.pending
-                .iter_mut()
-                .for_each(|pending| pending.ready = false);
+    /// attempt over the same protocol waits for it, too, instead of being spent on silence. One in
+    /// queue mode sleeps from now on.
+    fn note_silence(&mut self, attempt: &Attempt) {
+        let is_heard = |at: Timestamp| at > attempt.begun_at;
+        if self.record.last_seen_at.is_some_and(is_heard) {
+            return;
+        }
+        self.silent = true;
+        let is_registered_there = attempt.to.is_none();
+        let Some(busy) = &mut self.busy else {
+            return;
+        };
+        for pending in &mut busy.pending {
+            let over_lwm2m = pending.action.protocol() == Protocol::Lwm2m;
+            let over_coap = pending.action.protocol() == Protocol::Coap;
+            pending.ready &= !(over_lwm2m && is_registered_there || over_coap);
+        }
+        if is_registered_there {
             busy.owed.clear();
             busy.round = None;
         }
@@ -432,14 +545,31 @@ impl Device {
         }
     }
 
-    pub(super) fn end_exchange(&mut self) -> Option<Box<Attempt>> {
-        self.busy.as_mut()?.attempt.take()
+    /// Ends the attempt in flight; where it was with a peer of its own, nothing is let through from
+    /// there any more.
+    pub(super) fn end_exchange(&mut self, out: &mut Effects) -> Option<Box<Attempt>> {
+        let attempt = self.busy.as_mut()?.attempt.take()?;
+        if let Some(peer) = attempt.to
+            && !attempt.is_departing()
+            && self.bound_peer() != Some(peer)
+        {
+            out.rebind(Some(peer), None);
+        }
+        Some(attempt)
     }
 
-    fn take_action(&mut self, id: ActionId) -> Option<Action> {
+    pub(super) fn take_action(&mut self, id: ActionId) -> Option<Action> {
         let index = self.position_of(id)?;
         self.take_pending(index).map(|pending| pending.action)
     }
+}
+
+fn note_begun(now: Timestamp, action: &mut Action) {
+    action.status = Status::InProgress;
+    action.attempts_made = action.attempts_made.saturating_add(1);
+    action.updated_at = now;
+    let attempt = Stage::AttemptBegun(action.attempts_made);
+    action.timeline.note(now, attempt);
 }
 
 fn refusal(code: Option<Code>, why: &str) -> Outcome {

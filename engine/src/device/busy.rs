@@ -4,6 +4,7 @@
 use protocol::lwm2m::path::Path;
 
 use crate::device::attempt::Attempt;
+use crate::device::data::Visitor;
 use crate::device::passive::Round;
 use crate::device::queue::Pending;
 use crate::ids::ActionId;
@@ -22,6 +23,8 @@ pub(super) struct Busy {
     pub(super) attempt: Option<Box<Attempt>>,
     /// Requests restored from the store were not looked at yet.
     pub(super) unsettled: bool,
+    /// What was heard lately from elsewhere than where the device is registered.
+    pub(super) visitor: Option<Box<Visitor>>,
     pub(super) rejection_logged_at: Option<Timestamp>,
     pub(super) unreadable_logged_at: Option<Timestamp>,
     /// Until when something is remembered that the store does not know and somebody may rely on.
@@ -64,6 +67,7 @@ impl Busy {
     /// then, so it needs not be known that one was.
     pub(super) fn end_lingering(&mut self, now: Timestamp) {
         if self.lingers_until.take_if(|until| *until <= now).is_some() {
+            self.visitor = None;
             self.rejection_logged_at = None;
             self.unreadable_logged_at = None;
         }

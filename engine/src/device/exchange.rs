@@ -7,6 +7,7 @@ use protocol::coap::recent::Remembered;
 
 use crate::datagram::Datagram;
 use crate::device::Device;
+use crate::device::attempt::Attempt;
 use crate::effect::Effects;
 use crate::location::Location;
 use crate::moment::Moment;
@@ -19,6 +20,8 @@ enum Meaning {
     Deregister(Location),
     /// Values nobody asked for.
     Send,
+    /// Data of a device that need not speak LwM2M.
+    Data,
     /// A response or an acknowledgement, or a reset.
     Answer,
     /// An Empty confirmable message: a ping (RFC 7252 section 4.3).
@@ -36,10 +39,8 @@ impl Device {
         out: &mut Effects,
     ) -> bool {
         let message = &datagram.message;
-        if self.record.peer != Some(datagram.peer) {
-            return false;
-        }
-        let Some(remembered) = self.recent.find(m.now().as_ms(), message) else {
+        let recent = self.recent_of(datagram.peer);
+        let Some(remembered) = recent.and_then(|it| it.find(m.now().as_ms(), message)) else {
             return false;
         };
         if message.kind != Kind::Confirmable {
@@ -76,6 +77,10 @@ impl Device {
             Meaning::Send => {
                 self.take_send(m, datagram, out);
                 Heard::Send
+            }
+            Meaning::Data => {
+                self.take_data(m, datagram, out);
+                Heard::CoapData
             }
             Meaning::Answer => self.take_answer(m, datagram, out),
             Meaning::Ping => {
@@ -134,17 +139,18 @@ impl Device {
     /// Message ids belong to an address: what another than the device's own says is not
     /// remembered.
     fn remember(&mut self, m: &Moment, datagram: &Datagram, what: Remembered) {
-        if self.record.peer == Some(datagram.peer) {
-            self.recent
-                .remember(m.now().as_ms(), &datagram.message, what);
+        if let Some(recent) = self.recent_of(datagram.peer) {
+            recent.remember(m.now().as_ms(), &datagram.message, what);
         }
     }
 
     fn take_answer(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) -> Heard {
         let message = &datagram.message;
         let now_ms = m.now().as_ms();
-        let reception = match self.attempt_mut() {
-            Some(attempt) => attempt.exchange.handle(now_ms, message),
+        let is_from_there = self.awaited_from() == Some(datagram.peer);
+        let exchange = self.attempt_mut().and_then(Attempt::exchange_mut);
+        let reception = match exchange.filter(|_| is_from_there) {
+            Some(exchange) => exchange.handle(now_ms, message),
             None => Reception::NotMine,
         };
         match reception {
@@ -201,6 +207,8 @@ impl Meaning {
             (Code::POST, [Some("rd"), Some(at), None]) => Self::at(at, Self::Update),
             (Code::DELETE, [Some("rd"), Some(at), None]) => Self::at(at, Self::Deregister),
             (Code::POST, [Some("dp"), None, None]) => Self::Send,
+            (Code::POST, [None, ..]) => Self::Data,
+            (_, [None, ..]) => Self::Unsupported(Code::METHOD_NOT_ALLOWED),
             (_, [Some("dp"), None, None]) => Self::Unsupported(Code::METHOD_NOT_ALLOWED),
             (_, [Some("rd"), _, None]) => Self::Unsupported(Code::METHOD_NOT_ALLOWED),
             _ => Self::Unsupported(Code::NOT_FOUND),

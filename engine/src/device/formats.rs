@@ -11,6 +11,7 @@ use protocol::lwm2m::value::Value;
 
 use crate::action::timeline::Stage;
 use crate::device::Device;
+use crate::device::asking::Leaving;
 use crate::device::attempt::Target;
 use crate::device::queue::{Failure, Unfit};
 use crate::effect::Effects;
@@ -83,7 +84,9 @@ impl Device {
         self.note_in_flight(m.now(), Stage::Answered(code));
         self.note_in_flight(m.now(), Stage::DatagramSent);
         let trace = self.trace_in_flight();
-        self.begin_exchange(m, (target, trace), &message, out);
+        if let Some(to) = self.awaited_from() {
+            self.begin_exchange(m, (target, trace), (to, &message), out);
+        }
         if let Some(attempt) = self.attempt_mut() {
             attempt.refused = refused;
         }
@@ -112,8 +115,10 @@ impl Device {
     ) -> Option<Message> {
         let index = self.position_of(id)?;
         let action = self.pending().get(index)?.action.clone();
-        let value = self.value_of(&action).ok()?;
-        self.message_of(m, &action, value, refused).ok()
+        match self.leaving_of(m, &action, refused) {
+            Ok(Leaving::Message(message)) => Some(message),
+            Ok(Leaving::Bytes(_)) | Err(_) => None,
+        }
     }
 
     /// The format to ask for the values of a path in: the best of those that the device does not

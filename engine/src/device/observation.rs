@@ -16,7 +16,7 @@ use protocol::lwm2m::operation::{self, Label};
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::Scope;
 
-use crate::action::{Action, Lwm2mRequest, Operation, Request};
+use crate::action::{Action, Lwm2mRequest, Operation, Protocol, Request};
 use crate::admin_log::entry::Entry;
 use crate::datagram::Datagram;
 use crate::device::Device;
@@ -25,6 +25,7 @@ use crate::device::queue::{Failure, Pending, Unfit};
 use crate::device::record::{OBSERVATION_TOKEN_BYTES, Observation, ObservationState};
 use crate::effect::Effects;
 use crate::event::Cause;
+use crate::ids::ActionId;
 use crate::limits::OBSERVATIONS_MAX;
 use crate::moment::{Moment, Timestamp};
 use crate::occurrence::{Heard, News, What};
@@ -68,7 +69,7 @@ impl Device {
             out.note(None, What::Notified(News::Excessive));
             return Heard::Notification;
         }
-        self.note_uplink(m.now());
+        self.note_uplink(m.now(), Protocol::Lwm2m);
         let news = if !message.code.is_success() {
             let why = format!("the device answered {}", message.code);
             self.lose_held(m, path, &why, out);
@@ -119,16 +120,15 @@ impl Device {
     pub(super) fn observation_begun(
         &mut self,
         m: &mut Moment,
-        action: &Action,
+        (path, action): (Path, ActionId),
         token: Token,
         sequence: u32,
         out: &mut Effects,
     ) {
-        let Request::Lwm2m(Lwm2mRequest { path, .. }) = action.request;
         let observation = Observation {
             path,
             token: kept(token),
-            action: action.id,
+            action,
             begun_at: m.now(),
             state: ObservationState::Held,
             newest: Some(Newest::new(sequence, m.now().as_ms())),
@@ -148,12 +148,13 @@ impl Device {
 
     /// Forgets what a device refuses to begin or to end: it does not observe it either.
     pub(super) fn forget_refused(&mut self, m: &mut Moment, action: &Action, out: &mut Effects) {
-        let Request::Lwm2m(request) = &action.request;
-        match request.operation {
-            Operation::ObserveStart | Operation::ObserveEnd => {
-                self.observation_ended(m, request.path, out);
-            }
-            Operation::Read | Operation::Write | Operation::Execute => {}
+        match &action.request {
+            Request::Lwm2m(Lwm2mRequest {
+                operation: Operation::ObserveStart | Operation::ObserveEnd,
+                path,
+                ..
+            }) => self.observation_ended(m, *path, out),
+            Request::Udp(_) | Request::Coap(_) | Request::Lwm2m(_) => {}
         }
     }
 
@@ -253,9 +254,11 @@ impl Device {
 
     /// Whether there is an observation of the path to end, or will be when its turn comes.
     pub(super) fn may_forget(&self, path: Path) -> Result<(), Unfit> {
-        let begins = |pending: &Pending| {
-            let Request::Lwm2m(request) = &pending.action.request;
-            request.operation == Operation::ObserveStart && request.path == path
+        let begins = |pending: &Pending| match &pending.action.request {
+            Request::Udp(_) | Request::Coap(_) => false,
+            Request::Lwm2m(request) => {
+                request.operation == Operation::ObserveStart && request.path == path
+            }
         };
         let will_be = self.pending().iter().any(begins);
         if will_be || self.observation(path).is_some() {

@@ -244,7 +244,7 @@ impl Device {
         let attempt = self.attempt_mut();
         if attempt.is_some_and(|attempt| attempt.part().is_some()) {
             self.note_ending(Ending::DeviceGone, out);
-            self.end_exchange();
+            self.end_exchange(out);
         }
         self.stop_reporting();
     }

@@ -1,13 +1,14 @@
 //! What is asked of a device and waits its turn: submitting, cancelling, order and expiry.
 
 use crate::action::timeline::Timeline;
-use crate::action::{Action, Addressee, Mode, NewAction, Outcome, Status};
+use crate::action::{Action, Addressee, Mode, NewAction, Outcome, Request, Status};
 use crate::admin_log::entry::Entry;
 use crate::device::Device;
 use crate::device::busy::Busy;
 use crate::device::snapshot::Presence;
 use crate::effect::Effects;
 use crate::ids::ActionId;
+use crate::limits::WAITING_BYTES_MAX;
 use crate::moment::{Moment, Timestamp};
 use crate::promise::Promise;
 
@@ -26,11 +27,20 @@ pub enum SubmitRefusal {
     /// It is to be sent now over LwM2M, and the device has no registration.
     #[error("the device is not registered")]
     NotRegistered,
+    /// It is to be sent now over UDP or CoAP, and nobody knows where the device is.
+    #[error("the device has no address")]
+    NoAddress,
     /// As many requests of its kind wait for the device as may.
     #[error("{max} requests already wait for the device")]
     QueueFull {
         /// How many may wait.
         max: u32,
+    },
+    /// As much data as may wait for the device does.
+    #[error("{max} bytes of data already wait for the device")]
+    DataFull {
+        /// How many may wait.
+        max: usize,
     },
 }
 
@@ -133,8 +143,7 @@ impl Device {
         match self.value_of(&action) {
             Ok(_) => {
                 out.save_action(None, &action);
-                let awake = self.presence(m.now()) == Presence::Awake;
-                let ready = action.mode == Mode::SendNow && awake;
+                let ready = action.mode == Mode::SendNow && self.can_take(&action.request, m.now());
                 let busy = self.busy.get_or_insert_default();
                 busy.push(Pending { action, ready });
                 self.begin_attempt(m, out);
@@ -306,17 +315,40 @@ impl Device {
         let limits = &self.terms.rules.limits;
         let in_flight = self.action_in_flight();
         let (max, waits): (u32, fn(&Action) -> bool) = match new.mode {
-            Mode::SendNow if self.presence(now) == Presence::Unregistered => {
-                return Err(SubmitRefusal::NotRegistered);
+            Mode::SendNow if self.is_out_of_reach(&new.request, now) => {
+                return Err(match new.request {
+                    Request::Udp(_) | Request::Coap(_) => SubmitRefusal::NoAddress,
+                    Request::Lwm2m(_) => SubmitRefusal::NotRegistered,
+                });
             }
             Mode::SendNow => (limits.waiting_max, |a| a.mode == Mode::SendNow),
             Mode::SendWhenActive => (limits.scheduled_max, |a| a.status == Status::Scheduled),
         };
         let is_waiting = |p: &&Pending| waits(&p.action) && Some(p.action.id) != in_flight;
         let waiting = self.pending().iter().filter(is_waiting).count();
-        match u32::try_from(waiting) {
-            Ok(waiting) if waiting < max => Ok(()),
-            Ok(_) | Err(_) => Err(SubmitRefusal::QueueFull { max }),
+        if u32::try_from(waiting).is_ok_and(|waiting| waiting < max) {
+            return self.check_data(&new.request);
+        }
+        Err(SubmitRefusal::QueueFull { max })
+    }
+
+    /// What waits is in memory, so it has a bound by its size, too.
+    fn check_data(&self, request: &Request) -> Result<(), SubmitRefusal> {
+        let waiting = self.pending().iter();
+        let bytes: usize = waiting.map(|it| it.action.request.data_bytes()).sum();
+        if bytes.saturating_add(request.data_bytes()) > WAITING_BYTES_MAX {
+            return Err(SubmitRefusal::DataFull {
+                max: WAITING_BYTES_MAX,
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether nobody knows where to send a request.
+    fn is_out_of_reach(&self, request: &Request, now: Timestamp) -> bool {
+        match request {
+            Request::Udp(_) | Request::Coap(_) => self.address().is_none(),
+            Request::Lwm2m(_) => self.presence(now) == Presence::Unregistered,
         }
     }
 

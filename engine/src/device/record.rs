@@ -8,7 +8,7 @@ use protocol::lwm2m::links::ObjectLinks;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::version::EnablerVersion;
 
-use crate::action::Action;
+use crate::action::{Action, Protocol};
 use crate::ids::ActionId;
 use crate::moment::Timestamp;
 use crate::peer::Peer;
@@ -17,8 +17,8 @@ use crate::profile::Profile;
 /// What a device's actor knows of it that must survive.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct DeviceRecord {
-    /// When it registered for the first time ever.
-    pub first_registered_at: Option<Timestamp>,
+    /// When it was heard for the first time ever, over any protocol.
+    pub first_heard_at: Option<Timestamp>,
     /// When it was last heard, coarsely: an update that changes nothing is not saved each time.
     pub last_seen_at: Option<Timestamp>,
     /// Where it was last heard.
@@ -27,8 +27,51 @@ pub struct DeviceRecord {
     pub registration: Option<Registration>,
     /// What is observed of it, oldest first.
     pub observations: Box<[Observation]>,
+    /// The protocols it was heard over.
+    pub heard_over: HeardOver,
     /// Whether its customer knows that it sends values of what nobody knows.
     pub unknown_object: Logged,
+}
+
+/// The protocols a device was heard over.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct HeardOver {
+    ever: u8,
+    last: Option<Protocol>,
+}
+
+impl HeardOver {
+    /// Those that were kept: every one, and the last.
+    pub fn restored(ever: impl IntoIterator<Item = Protocol>, last: Option<Protocol>) -> Self {
+        let ever = ever.into_iter().fold(0, |ever, it| ever | bit_of(it));
+        Self { ever, last }
+    }
+
+    /// Notes that the device was heard over one, and says whether that is for the first time.
+    pub fn note(&mut self, protocol: Protocol) -> bool {
+        let is_new = !self.has(protocol);
+        self.ever |= bit_of(protocol);
+        self.last = Some(protocol);
+        is_new
+    }
+
+    /// Whether the device was ever heard over one.
+    pub fn has(self, protocol: Protocol) -> bool {
+        self.ever & bit_of(protocol) != 0
+    }
+
+    /// The one it was heard over last.
+    pub fn last(self) -> Option<Protocol> {
+        self.last
+    }
+}
+
+fn bit_of(protocol: Protocol) -> u8 {
+    match protocol {
+        Protocol::Udp => 1,
+        Protocol::Coap => 2,
+        Protocol::Lwm2m => 4,
+    }
 }
 
 /// Whether the log of a customer says something that it is to say once.

@@ -7,6 +7,7 @@ use protocol::coap::code::Code;
 use protocol::lwm2m::links::ObjectLinks;
 use protocol::lwm2m::registration::{Register, Update};
 
+use crate::action::Protocol;
 use crate::admin_log::entry::Entry;
 use crate::datagram::Datagram;
 use crate::device::formats::FormatSet;
@@ -86,11 +87,11 @@ impl Device {
         registration.renew(now);
         self.end_reporting(out);
         self.record.registration = Some(registration);
-        let first_ever = self.record.first_registered_at.is_none();
-        self.record.first_registered_at.get_or_insert(now);
+        let first_ever = self.record.first_heard_at.is_none();
+        self.record.first_heard_at.get_or_insert(now);
         self.owe_observations();
         self.refused = FormatSet::default();
-        self.note_uplink(now);
+        self.note_uplink(now, Protocol::Lwm2m);
         self.save_record(now, out);
         self.tell_lifecycle(m, Lifecycle::Registered, out);
         if first_ever {
@@ -121,7 +122,7 @@ impl Device {
         let from = self.bound_peer();
         let moved = from != Some(datagram.peer) && self.owe_observations();
         self.move_to(datagram.peer);
-        self.note_uplink(now);
+        self.note_uplink(now, Protocol::Lwm2m);
         let changed = self
             .record
             .registration
@@ -181,8 +182,10 @@ impl Device {
         self.record.registration = None;
         self.owe_observations();
         self.save_record(m.now(), out);
-        self.note_ending(Ending::DeviceGone, out);
-        self.attempt_unanswered(m, why, out);
+        if self.is_asked_as_registered() {
+            self.note_ending(Ending::DeviceGone, out);
+            self.attempt_unanswered(m, why, out);
+        }
         out.rebind(from, None);
     }
 
@@ -221,14 +224,22 @@ impl Device {
 
     /// Answers 4.03 and logs it, but not each time: strangers must not fill the log.
     fn forbid(&mut self, m: &mut Moment, datagram: &Datagram, why: &str, out: &mut Effects) {
-        let logged_at = &mut self.busy.get_or_insert_default().rejection_logged_at;
-        if logged_at.is_none_or(|at| !(0..REJECTION_LOG_MS).contains(&m.now().since_ms(at))) {
-            *logged_at = Some(m.now());
-            self.linger(m.now().plus_ms(REJECTION_LOG_MS));
+        if self.may_log_rejection(m.now()) {
             let entry = Entry::registration_rejected(m, self.seen_at(Some(datagram.peer)), why);
             self.log(m, entry, out);
         }
         self.answer(m, datagram, Code::FORBIDDEN, out);
+    }
+
+    /// Whether somebody who was turned away is logged, which is then logged.
+    pub(super) fn may_log_rejection(&mut self, now: Timestamp) -> bool {
+        let logged_at = &mut self.busy.get_or_insert_default().rejection_logged_at;
+        let is_due = logged_at.is_none_or(|at| !(0..REJECTION_LOG_MS).contains(&now.since_ms(at)));
+        if is_due {
+            *logged_at = Some(now);
+            self.linger(now.plus_ms(REJECTION_LOG_MS));
+        }
+        is_due
     }
 
     /// Answers that the device comes too often. It is not remembered: it may try again.
@@ -239,7 +250,7 @@ impl Device {
     }
 
     /// Message ids belong to an address: at a new one, nothing was heard yet.
-    fn move_to(&mut self, peer: Peer) {
+    pub(super) fn move_to(&mut self, peer: Peer) {
         if self.record.peer != Some(peer) {
             self.recent.forget_all();
             self.record.peer = Some(peer);

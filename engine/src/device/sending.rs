@@ -4,6 +4,7 @@ use protocol::coap::code::Code;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::{Sample, Scope, Undecodable};
 
+use crate::action::Protocol;
 use crate::admin_log::entry::Entry;
 use crate::datagram::Datagram;
 use crate::device::Device;
@@ -27,7 +28,7 @@ impl Device {
             out.note(None, What::Sent(News::Excessive));
             return self.put_off(datagram, out);
         }
-        self.note_uplink(m.now());
+        self.note_uplink(m.now(), Protocol::Lwm2m);
         let (code, news) = match self.samples_in(Scope::All, &datagram.message) {
             Ok(samples) => (Code::CHANGED, self.tell_sent(m, samples, out)),
             Err(why) => {

@@ -1,6 +1,6 @@
 //! What a device is doing right now, for someone who looks at it.
 
-use crate::action::Action;
+use crate::action::{Action, Protocol};
 use crate::device::record::{Observation, Registration};
 use crate::moment::Timestamp;
 use crate::peer::Peer;
@@ -8,12 +8,14 @@ use crate::peer::Peer;
 /// A device at one instant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
-    /// When it registered for the first time ever.
-    pub first_registered_at: Option<Timestamp>,
+    /// When it was heard for the first time ever.
+    pub first_heard_at: Option<Timestamp>,
     /// When it was last heard.
     pub last_seen_at: Option<Timestamp>,
     /// Where it was last heard.
     pub peer: Option<Peer>,
+    /// The protocol it was last heard over.
+    pub heard_over: Option<Protocol>,
     /// Whether it listens now, as far as anyone can tell.
     pub presence: Presence,
     /// Its registration, while it has one.

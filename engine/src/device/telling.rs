@@ -50,14 +50,35 @@ impl Device {
         bytes: &[u8],
         out: &mut Effects,
     ) {
-        let logged_at = &mut self.busy.get_or_insert_default().unreadable_logged_at;
-        if logged_at.is_some_and(|at| (0..UNREADABLE_LOG_MS).contains(&m.now().since_ms(at))) {
-            return;
+        if self.may_log_unreadable(m.now()) {
+            let entry = Entry::undecodable_payload(m, self.seen_at(self.record.peer), why, bytes);
+            self.log(m, entry, out);
         }
-        *logged_at = Some(m.now());
-        self.linger(m.now().plus_ms(UNREADABLE_LOG_MS));
-        let entry = Entry::undecodable_payload(m, self.seen_at(self.record.peer), why, bytes);
-        self.log(m, entry, out);
+    }
+
+    /// Keeps data that is about nothing, but not each time.
+    pub(super) fn log_invalid_topic(
+        &mut self,
+        m: &mut Moment,
+        why: &str,
+        bytes: &[u8],
+        out: &mut Effects,
+    ) {
+        if self.may_log_unreadable(m.now()) {
+            let entry = Entry::invalid_topic(m, self.seen_at(self.record.peer), why, bytes);
+            self.log(m, entry, out);
+        }
+    }
+
+    /// Whether bytes that cannot be taken are logged, which they are then.
+    fn may_log_unreadable(&mut self, now: Timestamp) -> bool {
+        let logged_at = &mut self.busy.get_or_insert_default().unreadable_logged_at;
+        if logged_at.is_some_and(|at| (0..UNREADABLE_LOG_MS).contains(&now.since_ms(at))) {
+            return false;
+        }
+        *logged_at = Some(now);
+        self.linger(now.plus_ms(UNREADABLE_LOG_MS));
+        true
     }
 
     /// Takes account of values beyond the first, which let the others in.
@@ -96,7 +117,7 @@ impl Device {
         }
     }
 
-    fn tell(&self, m: &mut Moment, happening: Happening, out: &mut Effects) {
+    pub(super) fn tell(&self, m: &mut Moment, happening: Happening, out: &mut Effects) {
         let seen_at = self.record.peer.map(|peer| peer.ip());
         let event = Event {
             id: EventId::new(m.uuid()),

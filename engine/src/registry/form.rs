@@ -53,6 +53,7 @@ impl Form {
             Sorted::ToEndpoint(..)
             | Sorted::ToLocation(..)
             | Sorted::ToPeer(_)
+            | Sorted::ToAddress(_)
             | Sorted::Answered { .. }
             | Sorted::Ignored(_) => Self::of(datagram),
         }
@@ -109,6 +110,9 @@ impl Fate {
             | Self::UnknownEndpoint
             | Self::UnknownLocation
             | Self::UnknownPeer
+            | Self::UnknownAddress
+            | Self::Proxied
+            | Self::Unanswerable
             | Self::Overloaded
             | Self::Crowded
             | Self::NoPlace => false,

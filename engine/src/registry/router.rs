@@ -6,7 +6,7 @@
 //! remembered, and then the other arbiters one after the other. Each knows its own devices' peers
 //! for certain, before a datagram is sent to them, so nothing that a device answers is lost.
 
-use crate::datagram::Datagram;
+use crate::datagram::{Arrival, Datagram};
 use crate::ids::{DeviceKey, Shard};
 use crate::location::Location;
 use crate::peer::Peer;
@@ -26,19 +26,18 @@ pub struct Router {
 /// A datagram on its way from one arbiter to another.
 #[derive(Clone, Debug)]
 pub struct Parcel {
-    /// The message and where it came from.
-    pub datagram: Datagram,
-    whose: Whose,
+    what: Addressed,
     heard_by: ArbiterId,
 }
 
-/// Whose a datagram is, as far as that is known.
-#[derive(Clone, Copy, Debug)]
-enum Whose {
-    Device(DeviceKey),
-    At(Location),
-    /// The device's behind the peer; so many arbiters were not asked yet.
-    Peers {
+/// A datagram, and whose it is, as far as that is known.
+#[derive(Clone, Debug)]
+enum Addressed {
+    ToDevice(DeviceKey, Arrival),
+    ToLocation(Location, Datagram),
+    /// To the device behind the peer; so many arbiters were not asked yet.
+    ToPeer {
+        datagram: Datagram,
         unasked: u16,
     },
 }
@@ -47,7 +46,7 @@ enum Whose {
 #[derive(Debug)]
 pub enum Route {
     /// To a device that is at home here.
-    Device(DeviceKey, Datagram),
+    Device(DeviceKey, Arrival),
     /// To the device at a location whose home is here.
     At(Location, Datagram),
     /// To another arbiter.
@@ -79,13 +78,13 @@ impl Router {
     }
 
     /// Routes a datagram whose device is known.
-    pub fn to_device(&mut self, key: DeviceKey, datagram: Datagram) -> Route {
+    pub fn to_device(&mut self, key: DeviceKey, arrival: Arrival) -> Route {
         let home = self.homes.of(key.shard());
-        self.hints.note(datagram.peer, home);
+        self.hints.note(arrival.peer(), home);
         if home == self.here {
-            return Route::Device(key, datagram);
+            return Route::Device(key, arrival);
         }
-        self.parcel(home, Whose::Device(key), datagram)
+        self.parcel(home, Addressed::ToDevice(key, arrival))
     }
 
     /// Routes a datagram that names a registration.
@@ -96,7 +95,7 @@ impl Router {
         if home == self.here {
             return Route::At(location, datagram);
         }
-        self.parcel(home, Whose::At(location), datagram)
+        self.parcel(home, Addressed::ToLocation(location, datagram))
     }
 
     /// Routes a datagram that names nobody.
@@ -105,7 +104,7 @@ impl Router {
         let unasked = self.homes.count();
         match remembered {
             Some(home) if home != self.here => {
-                self.parcel(home, Whose::Peers { unasked }, datagram)
+                self.parcel(home, Addressed::ToPeer { datagram, unasked })
             }
             Some(_) | None => self.ask_here(datagram, unasked, self.here).0,
         }
@@ -113,15 +112,11 @@ impl Router {
 
     /// Routes what another arbiter heard, and says whom to tell where the device is at home.
     pub fn take_in(&mut self, parcel: Parcel) -> (Route, Option<Hint>) {
-        let Parcel {
-            datagram,
-            whose,
-            heard_by,
-        } = parcel;
-        match whose {
-            Whose::Device(key) => (Route::Device(key, datagram), None),
-            Whose::At(location) => (Route::At(location, datagram), None),
-            Whose::Peers { unasked } => self.ask_here(datagram, unasked, heard_by),
+        let Parcel { what, heard_by } = parcel;
+        match what {
+            Addressed::ToDevice(key, arrival) => (Route::Device(key, arrival), None),
+            Addressed::ToLocation(location, datagram) => (Route::At(location, datagram), None),
+            Addressed::ToPeer { datagram, unasked } => self.ask_here(datagram, unasked, heard_by),
         }
     }
 
@@ -153,17 +148,17 @@ impl Router {
             // Found at the first look, it was no surprise to whoever heard it.
             let searched = unasked.saturating_add(1) < self.homes.count();
             let hint = searched.then(|| self.found(datagram.peer, heard_by));
-            return (Route::Device(key, datagram), hint.flatten());
+            return (
+                Route::Device(key, Arrival::Message(datagram)),
+                hint.flatten(),
+            );
         }
         if unasked == 0 {
             return (Route::Nobody(datagram), None);
         }
         let next = self.homes.next(self.here);
-        let parcel = Parcel {
-            datagram,
-            whose: Whose::Peers { unasked },
-            heard_by,
-        };
+        let what = Addressed::ToPeer { datagram, unasked };
+        let parcel = Parcel { what, heard_by };
         (Route::Elsewhere(next, parcel), None)
     }
 
@@ -180,13 +175,9 @@ impl Router {
         })
     }
 
-    fn parcel(&self, home: ArbiterId, whose: Whose, datagram: Datagram) -> Route {
-        let parcel = Parcel {
-            datagram,
-            whose,
-            heard_by: self.here,
-        };
-        Route::Elsewhere(home, parcel)
+    fn parcel(&self, home: ArbiterId, what: Addressed) -> Route {
+        let heard_by = self.here;
+        Route::Elsewhere(home, Parcel { what, heard_by })
     }
 }
 

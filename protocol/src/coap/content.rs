@@ -36,7 +36,18 @@ impl ContentFormat {
     pub const LWM2M_JSON: ContentFormat = ContentFormat(11543);
     /// `application/vnd.oma.lwm2m+cbor`.
     pub const LWM2M_CBOR: ContentFormat = ContentFormat(11544);
+
+    /// Tells whether a payload in the format is text: a media type of text, of JSON or of XML.
+    pub fn is_printable(self) -> bool {
+        PRINTABLE.contains(&self.0)
+    }
 }
+
+/// The formats of the registry that are text, or end in `+json` or `+xml`, with the drafts' numbers
+/// of LwM2M. What is compressed is not among them.
+const PRINTABLE: [u16; 19] = [
+    0, 40, 41, 50, 51, 52, 110, 111, 256, 310, 311, 320, 432, 433, 1541, 1543, 11543, 20000, 30000,
+];
 
 impl fmt::Display for ContentFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
+use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value as Json};
 
 /// A value as it is shown. What JSON has no number for, as not-a-number, is null.
@@ -26,6 +27,14 @@ pub fn shown(value: &Value) -> Json {
 pub fn by_path(values: &[(Path, Value)]) -> BTreeMap<String, Json> {
     let shown = |(path, value): &(Path, Value)| (path.to_string(), shown(value));
     values.iter().map(shown).collect()
+}
+
+/// The JSON that bytes are, letter by letter; nothing if they are none. What is nested deeper than
+/// parsers commonly take is none either: a device must not be able to break its owner's endpoint.
+pub fn json_in(bytes: &[u8]) -> Option<Box<RawValue>> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    serde_json::from_str::<Json>(text).ok()?;
+    RawValue::from_string(text.trim_ascii().to_owned()).ok()
 }
 
 /// Values by path, as text.

@@ -33,7 +33,7 @@ fn a_registration_is_saved_and_then_answered_with_its_location() {
 fn first_contact_is_logged_exactly_once() {
     let mut bench = Bench::new();
     assert!(bench.register().contains(&format!("log {FIRST}")));
-    let first_at = bench.kept_record().first_registered_at;
+    let first_at = bench.kept_record().first_heard_at;
     for hour in 1..4 {
         bench.restart();
         let effects = bench.at(hour * HOUR).register();
@@ -42,7 +42,7 @@ fn first_contact_is_logged_exactly_once() {
             "{effects:?}"
         );
         bench.deregister();
-        assert_eq!(bench.kept_record().first_registered_at, first_at);
+        assert_eq!(bench.kept_record().first_heard_at, first_at);
     }
 }
 

@@ -1,0 +1,174 @@
+//! Which resource of a peer is meant, and with which arguments? The path and the query of a URI, and
+//! the options they become (RFC 7252 sections 6.1 and 6.4).
+
+use std::fmt;
+
+use super::message::Message;
+
+/// The longest value of a Uri-Path or Uri-Query option.
+const OPTION_BYTES_MAX: usize = 255;
+
+/// An absolute path with its query, such as `/a/b?c=d`, as it was written.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct PathAndQuery(Box<str>);
+
+/// A text that is no absolute path with a query.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum InvalidPathAndQuery {
+    /// It does not begin with a slash.
+    #[error("must begin with /")]
+    NotAbsolute,
+    /// A fragment concerns only whoever wrote the URI.
+    #[error("must not have a fragment")]
+    Fragment,
+    /// A character can only stand there percent-encoded.
+    #[error("must not have the character {0:?}; it can be percent-encoded")]
+    Character(char),
+    /// A percent sign is not followed by two hexadecimal digits.
+    #[error("has a percent sign without two hexadecimal digits")]
+    PercentEncoding,
+    /// What is percent-encoded is no text.
+    #[error("does not stand for UTF-8")]
+    NotUtf8,
+    /// A segment or an argument is longer than an option can be.
+    #[error("has a segment or an argument of more than 255 bytes")]
+    TooLong,
+}
+
+impl PathAndQuery {
+    /// Reads a path and its query.
+    pub fn parse(text: &str) -> Result<Self, InvalidPathAndQuery> {
+        if !text.starts_with('/') {
+            return Err(InvalidPathAndQuery::NotAbsolute);
+        }
+        if text.contains('#') {
+            return Err(InvalidPathAndQuery::Fragment);
+        }
+        if let Some(c) = text.chars().find(|c| !may_stand(*c)) {
+            return Err(InvalidPathAndQuery::Character(c));
+        }
+        let read = Self(text.into());
+        for part in read.raw_segments().chain(read.raw_arguments()) {
+            if decoded(part)?.len() > OPTION_BYTES_MAX {
+                return Err(InvalidPathAndQuery::TooLong);
+            }
+        }
+        Ok(read)
+    }
+
+    /// As it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Addresses a request to it.
+    pub fn address(&self, request: Message) -> Message {
+        let read = |part| decoded(part).expect("it was read when it was made");
+        request
+            .with_uri_path(self.raw_segments().map(read))
+            .with_uri_query(self.raw_arguments().map(read))
+    }
+
+    /// The segments of the path; a path of one slash has none (section 6.4, step 7).
+    fn raw_segments(&self) -> impl Iterator<Item = &str> {
+        let (path, _) = self.parts();
+        let path = path.strip_prefix('/').unwrap_or(path);
+        let has_some = !path.is_empty();
+        path.split('/').filter(move |_| has_some)
+    }
+
+    /// The arguments of the query (section 6.4, step 8).
+    fn raw_arguments(&self) -> impl Iterator<Item = &str> {
+        let (_, query) = self.parts();
+        query.into_iter().flat_map(|query| query.split('&'))
+    }
+
+    fn parts(&self) -> (&str, Option<&str>) {
+        match self.0.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (&self.0, None),
+        }
+    }
+}
+
+impl fmt::Display for PathAndQuery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Whether a character may stand in a path or a query (RFC 3986 sections 3.3 and 3.4). Letters
+/// beyond ASCII are taken as they are: they stand for themselves in UTF-8 (RFC 3987 section 3.1).
+fn may_stand(c: char) -> bool {
+    !c.is_control() && !c.is_whitespace() && !"\"<>\\^`{|}".contains(c)
+}
+
+fn decoded(part: &str) -> Result<String, InvalidPathAndQuery> {
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let mut digit = || rest.next().and_then(|it| char::from(it).to_digit(16));
+                let value = digit().zip(digit()).map(|(high, low)| high << 4 | low);
+                value
+                    .and_then(|value| u8::try_from(value).ok())
+                    .ok_or(InvalidPathAndQuery::PercentEncoding)?
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).map_err(|_| InvalidPathAndQuery::NotUtf8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coap::code::Code;
+    use crate::coap::message::{Kind, MessageId};
+    use crate::coap::token::Token;
+
+    #[test]
+    fn a_path_and_its_query_become_options() {
+        check("/", &[], &[]);
+        check("/a", &["a"], &[]);
+        check("/a/b?c=d&e", &["a", "b"], &["c=d", "e"]);
+        check("/?t=x", &[], &["t=x"]);
+        check("/a/", &["a", ""], &[]);
+        check("//a", &["", "a"], &[]);
+        check("/a%2Fb?c%26d=%C3%BC", &["a/b"], &["c&d=ü"]);
+        check("/ü?a?b", &["ü"], &["a?b"]);
+        check("/a?", &["a"], &[""]);
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused_with_its_fault() {
+        let long = format!("/{}", "x".repeat(256));
+        let cases = [
+            ("", InvalidPathAndQuery::NotAbsolute),
+            ("a/b", InvalidPathAndQuery::NotAbsolute),
+            ("coap://h/a", InvalidPathAndQuery::NotAbsolute),
+            ("/a#b", InvalidPathAndQuery::Fragment),
+            ("/a b", InvalidPathAndQuery::Character(' ')),
+            ("/a\n", InvalidPathAndQuery::Character('\n')),
+            ("/%", InvalidPathAndQuery::PercentEncoding),
+            ("/%2", InvalidPathAndQuery::PercentEncoding),
+            ("/%+1", InvalidPathAndQuery::PercentEncoding),
+            ("/?%zz", InvalidPathAndQuery::PercentEncoding),
+            ("/%ff", InvalidPathAndQuery::NotUtf8),
+            (&long, InvalidPathAndQuery::TooLong),
+        ];
+        for (text, why) in cases {
+            assert_eq!(PathAndQuery::parse(text), Err(why), "{text:?}");
+        }
+    }
+
+    fn check(text: &str, segments: &[&str], arguments: &[&str]) {
+        let target = PathAndQuery::parse(text).unwrap();
+        assert_eq!(target.to_string(), text);
+        let request = Message::request(Kind::Confirmable, Code::GET, MessageId(1), Token::EMPTY);
+        let request = target.address(request);
+        assert!(request.uri_path().eq(segments.iter().copied()), "{text}");
+        assert!(request.uri_query().eq(arguments.iter().copied()), "{text}");
+    }
+}
