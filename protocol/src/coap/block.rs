@@ -5,7 +5,41 @@
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Block(u32);
 
+/// Whether blocks follow a block.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum More {
+    /// They do, so the block is full.
+    Yes,
+    /// It is the last one; in a request's Block2, where it means nothing, always this.
+    No,
+}
+
+/// The size of the blocks of one transfer: 16 to 1,024 bytes, a power of two.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct BlockSize(u8);
+
+/// How a block contradicts itself.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Misfit {
+    /// The exponent is 7.
+    ReservedSize,
+    /// It holds more bytes than its size, or fewer though others follow.
+    NotFilled,
+}
+
 impl Block {
+    /// The highest number that 20 bits hold.
+    pub const NUMBER_MAX: u32 = 0xF_FFFF;
+
+    /// Names a block; of the number, 20 bits count.
+    pub const fn new(number: u32, more: More, size: BlockSize) -> Block {
+        let more = match more {
+            More::Yes => 0b1000,
+            More::No => 0,
+        };
+        Block((number & Block::NUMBER_MAX) << 4 | more | size.0 as u32)
+    }
+
     /// Reads an option value of up to 24 bits.
     pub const fn from_value(value: u32) -> Block {
         Block(value & 0xFF_FFFF)
@@ -33,5 +67,81 @@ impl Block {
             7 => None,
             exponent => Some(1 << (exponent + 4)),
         }
+    }
+
+    /// Gives the block's size, or nothing for the reserved exponent.
+    pub const fn size(self) -> Option<BlockSize> {
+        match self.0 & 0b111 {
+            7 => None,
+            exponent => Some(BlockSize(exponent as u8)),
+        }
+    }
+
+    /// Gives the block's place in the body in bytes, or nothing for the reserved exponent.
+    pub fn offset(self) -> Option<usize> {
+        let number = usize::try_from(self.number()).ok()?;
+        number.checked_mul(self.size()?.bytes())
+    }
+
+    /// Gives the size of a block that came with a payload of so many bytes.
+    pub(super) fn size_when_filled(self, payload_bytes: usize) -> Result<BlockSize, Misfit> {
+        let size = self.size().ok_or(Misfit::ReservedSize)?;
+        let is_filled = if self.has_more() {
+            payload_bytes == size.bytes()
+        } else {
+            payload_bytes <= size.bytes()
+        };
+        if is_filled {
+            Ok(size)
+        } else {
+            Err(Misfit::NotFilled)
+        }
+    }
+}
+
+impl BlockSize {
+    /// 1,024 bytes.
+    pub const MAX: BlockSize = BlockSize(6);
+    /// 16 bytes.
+    pub const MIN: BlockSize = BlockSize(0);
+
+    /// Takes a number of bytes that is a size of blocks.
+    pub const fn of_bytes(bytes: u16) -> Option<BlockSize> {
+        match bytes {
+            16 => Some(BlockSize(0)),
+            32 => Some(BlockSize(1)),
+            64 => Some(BlockSize(2)),
+            128 => Some(BlockSize(3)),
+            256 => Some(BlockSize(4)),
+            512 => Some(BlockSize(5)),
+            1_024 => Some(BlockSize(6)),
+            _ => None,
+        }
+    }
+
+    /// Gives the number of bytes.
+    pub const fn bytes(self) -> usize {
+        16 << self.0
+    }
+
+    /// Gives the longest body that 20 bits of block numbers reach.
+    pub(super) const fn body_bytes_max(self) -> usize {
+        self.bytes() << 20
+    }
+
+    /// Gives this size, or the smallest larger one with which a body of the length can be
+    /// numbered.
+    pub(super) fn fitted_to(self, length: usize) -> BlockSize {
+        (self.0..=BlockSize::MAX.0)
+            .map(BlockSize)
+            .find(|size| length <= size.body_bytes_max())
+            .unwrap_or(BlockSize::MAX)
+    }
+
+    /// Gives the number of the block that begins at a place, if 20 bits hold it.
+    pub(super) fn number_at(self, offset: usize) -> Option<u32> {
+        u32::try_from(offset / self.bytes())
+            .ok()
+            .filter(|number| *number <= Block::NUMBER_MAX)
     }
 }

@@ -176,6 +176,17 @@ impl Exchange {
         }
     }
 
+    /// Ends the exchange before its time, and tells what is still missing.
+    pub(super) fn give_up(&mut self) -> GiveUp {
+        let is_transmitting = matches!(self.state, State::Transmitting(_));
+        self.end();
+        if is_transmitting {
+            GiveUp::NotAcknowledged
+        } else {
+            GiveUp::NotAnswered
+        }
+    }
+
     // A repeated acknowledgement says nothing new.
     fn acknowledge(&mut self, now_ms: i64) -> Reception {
         match self.state {

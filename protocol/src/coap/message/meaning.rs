@@ -1,5 +1,5 @@
 //! What do the options of a message mean? RFC 7252 section 5.10, RFC 7641 section 2 and RFC 7959
-//! section 2.1.
+//! sections 2.1 and 4.
 
 use super::Message;
 use crate::coap::block::Block;
@@ -65,6 +65,31 @@ impl Message {
     /// Sets the Block2 option.
     pub fn with_block2(self, block: Block) -> Message {
         self.with_number(option::BLOCK2, block.value())
+    }
+
+    /// Tells, or in a refusal limits, the size of a request's whole body.
+    pub fn with_size1(self, bytes: u32) -> Message {
+        self.with_number(option::SIZE1, bytes)
+    }
+
+    /// Tells the size of a response's whole body; in a request, 0 asks for it.
+    pub fn with_size2(self, bytes: u32) -> Message {
+        self.with_number(option::SIZE2, bytes)
+    }
+
+    /// Names the version of the body.
+    ///
+    /// # Panics
+    ///
+    /// If the value is longer than a datagram can be.
+    pub fn with_etag(self, etag: &[u8]) -> Message {
+        self.with_option(option::ETAG, etag)
+    }
+
+    /// Takes all options of a number away.
+    pub fn without_option(mut self, number: u16) -> Message {
+        self.options.remove(number);
+        self
     }
 
     /// Gives the message its payload.
@@ -137,6 +162,21 @@ impl Message {
     /// Tells which part of a response's body this is, or which is wanted.
     pub fn block2(&self) -> Option<Block> {
         self.number(option::BLOCK2).map(Block::from_value)
+    }
+
+    /// Tells the size of a request's whole body.
+    pub fn size1(&self) -> Option<u32> {
+        self.number(option::SIZE1)
+    }
+
+    /// Tells the size of a response's whole body, or asks for it.
+    pub fn size2(&self) -> Option<u32> {
+        self.number(option::SIZE2)
+    }
+
+    /// Names the version of the body: in a response, the first ETag is the only one.
+    pub fn etag(&self) -> Option<&[u8]> {
+        self.options.values_of(option::ETAG).next()
     }
 
     /// Gives the first critical option that is not among the known ones, or that is used against

@@ -92,13 +92,18 @@ impl Options {
     /// Sets an option that may be there only once to a number, written without leading zeros
     /// (RFC 7252 section 3.2).
     pub(super) fn set_number(&mut self, option: u16, number: u32) {
+        self.remove(option);
+        let bytes = number.to_be_bytes();
+        let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+        self.add(option, bytes.get(zeros..).unwrap_or_default());
+    }
+
+    /// Takes all options of a number away.
+    pub(super) fn remove(&mut self, option: u16) {
         if self.values_of(option).next().is_some() {
             let before = self.take_wire();
             self.add_all(Reader::new(&before).filter(|found| found.number != option));
         }
-        let bytes = number.to_be_bytes();
-        let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
-        self.add(option, bytes.get(zeros..).unwrap_or_default());
     }
 
     fn append(&mut self, number: u16, delta: u16, value: &[u8]) {

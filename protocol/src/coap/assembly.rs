@@ -1,0 +1,156 @@
+//! Is the body of a peer's request whole yet? The server's side of Block1 (RFC 7959 sections 2.3
+//! and 2.5), for one request of one peer at a time.
+//!
+//! ```text
+//!            block 0, more follow               the last block: Whole
+//!   (empty) ----------------------> Gathering ------------------------> (empty)
+//!                                    |  ^   |
+//!                                    +--+   +- a gap, another request, too large, malformed
+//!                                  Continue
+//! ```
+
+use super::block::Block;
+use super::body::{Body, TooLong};
+use super::message::Message;
+use super::option;
+
+/// The blocks of one body that have come so far. The empty one holds no memory.
+#[derive(Clone, Debug, Default)]
+pub struct Assembly {
+    gathering: Option<Box<Gathering>>,
+}
+
+/// What a request means for the body it may be a block of.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Gathered {
+    /// The request with its whole body. Its Block1 is still that of the last block, so that the
+    /// response can repeat it.
+    Whole(Message),
+    /// The block was taken: answer 2.31 with its Block1.
+    Continue,
+    /// Blocks are missing, or those before belong to another request: answer 4.08.
+    Incomplete,
+    /// Answer 4.13, with Size1.
+    TooLarge {
+        /// The size that a body may have.
+        max: usize,
+    },
+    /// The block contradicts itself: answer 4.00.
+    Malformed,
+}
+
+#[derive(Clone, Debug)]
+struct Gathering {
+    /// A block without its payload: what the body belongs to.
+    request: Message,
+    body: Body,
+    last_block_at_ms: i64,
+}
+
+impl Assembly {
+    /// Takes a request: one without Block1 is whole and changes nothing, a block is added to those
+    /// before. Whatever is neither Whole nor Continue drops the blocks before.
+    pub fn take(&mut self, now_ms: i64, request: &Message, bytes_max: usize) -> Gathered {
+        let Some(block) = request.block1() else {
+            return Gathered::Whole(request.clone());
+        };
+        let before = match block.number() {
+            0 => Some(Box::new(Gathering::begin(request))),
+            _ => self.gathering.take(),
+        };
+        self.gathering = None;
+        let Some(mut gathering) = before else {
+            return Gathered::Incomplete;
+        };
+        let gathered = gathering.take(block, request, bytes_max);
+        if gathered == Gathered::Continue {
+            gathering.last_block_at_ms = now_ms;
+            self.gathering = Some(gathering);
+        }
+        gathered
+    }
+
+    /// Tells when what has come is to be dropped if no block follows; never if nothing has come.
+    pub fn expires_at(&self, idle_ms: i64) -> i64 {
+        let gathering = self.gathering.as_ref();
+        gathering.map_or(i64::MAX, |gathering| {
+            gathering.last_block_at_ms.saturating_add(idle_ms)
+        })
+    }
+
+    /// Tells whether nothing has come.
+    pub fn is_empty(&self) -> bool {
+        self.gathering.is_none()
+    }
+
+    /// Tells how many bytes have come.
+    pub fn bytes(&self) -> usize {
+        let gathering = self.gathering.as_ref();
+        gathering.map_or(0, |gathering| gathering.body.len())
+    }
+}
+
+impl Gathering {
+    fn begin(request: &Message) -> Gathering {
+        let mut request = request.clone();
+        request.payload = Vec::new();
+        Gathering {
+            request,
+            body: Body::default(),
+            last_block_at_ms: 0,
+        }
+    }
+
+    fn take(&mut self, block: Block, request: &Message, bytes_max: usize) -> Gathered {
+        let too_large = Gathered::TooLarge { max: bytes_max };
+        let announced = request
+            .size1()
+            .and_then(|bytes| usize::try_from(bytes).ok());
+        if block.size_when_filled(request.payload.len()).is_err() {
+            return Gathered::Malformed;
+        }
+        if !is_same_operation(&self.request, request) {
+            return Gathered::Incomplete;
+        }
+        if announced.is_some_and(|bytes| bytes > bytes_max) {
+            return too_large;
+        }
+        if block.offset() != Some(self.body.len()) {
+            return self.take_again(block, request);
+        }
+        match self.body.append(&request.payload, bytes_max) {
+            Err(TooLong) => too_large,
+            Ok(()) if block.has_more() => Gathered::Continue,
+            Ok(()) => Gathered::Whole(request.clone().with_payload(self.body.take())),
+        }
+    }
+
+    // A block comes again in a fresh message when its answers got lost, or late when a datagram
+    // was repeated on its way.
+    fn take_again(&self, block: Block, request: &Message) -> Gathered {
+        let is_known = block
+            .offset()
+            .is_some_and(|offset| self.body.holds(offset, &request.payload));
+        if is_known && block.has_more() {
+            Gathered::Continue
+        } else {
+            Gathered::Incomplete
+        }
+    }
+}
+
+// Two requests are about the same body if they match as RFC 9175 section 3.1 has it: in all
+// options but Block1, Block2 and the elective ones outside of the cache key (RFC 7252 section
+// 5.4.2), such as Size1 and Echo. Request-Tag tells bodies apart.
+fn is_same_operation(one: &Message, other: &Message) -> bool {
+    let counts = |(number, _): &(u16, &[u8])| {
+        let is_of_blocks = matches!(*number, option::BLOCK1 | option::BLOCK2);
+        let is_outside_of_key = *number & 0b1_1110 == 0b1_1100 && !option::is_critical(*number);
+        !is_of_blocks && !is_outside_of_key
+    };
+    one.code == other.code
+        && one
+            .options()
+            .filter(counts)
+            .eq(other.options().filter(counts))
+}

@@ -1,0 +1,78 @@
+//! Which block of a response does a request ask for? The server's side of Block2 (RFC 7959
+//! sections 2.4 and 2.6), without a memory: each block is cut from the whole body anew.
+
+use super::block::{Block, BlockSize, More};
+use super::code::Code;
+use super::message::Message;
+use super::option;
+
+/// Gives the block of a whole response that the request asks for. A request that asks for none
+/// gets the whole body, or its first block if it is longer than the largest block. A block behind
+/// the end and the reserved size are answered with 4.00.
+pub fn cut(response: Message, request: &Message, largest: BlockSize) -> Message {
+    if !response.code.is_success() || response.code == Code::CONTINUE {
+        return response;
+    }
+    let asked = match request.block2() {
+        None if response.payload.len() <= largest.bytes() => return response,
+        None => Block::new(0, More::No, largest),
+        Some(block) => block,
+    };
+    if response.payload.is_empty() && asked.number() == 0 && asked.size().is_some() {
+        return response;
+    }
+    match place_of(asked, largest, response.payload.len()) {
+        Some(place) => cut_at(place, response, request),
+        None => refused(&response),
+    }
+}
+
+struct Place {
+    number: u32,
+    offset: usize,
+    size: BlockSize,
+}
+
+fn place_of(asked: Block, largest: BlockSize, length: usize) -> Option<Place> {
+    let size = asked.size()?.min(largest);
+    let offset = asked.offset()?;
+    if offset > 0 && offset >= length {
+        return None;
+    }
+    // Counted in smaller blocks, the same place may have a number that 20 bits do not hold.
+    let number = size.number_at(offset)?;
+    Some(Place {
+        number,
+        offset,
+        size,
+    })
+}
+
+fn cut_at(place: Place, mut response: Message, request: &Message) -> Message {
+    let length = response.payload.len();
+    let end = place.offset.saturating_add(place.size.bytes()).min(length);
+    let more = if end < length { More::Yes } else { More::No };
+    let payload = response.payload.get(place.offset..end).unwrap_or_default();
+    response.payload = payload.to_vec();
+    let block = Block::new(place.number, more, place.size);
+    let response = response.with_block2(block);
+    let is_first = place.offset == 0;
+    let response = if is_first {
+        response
+    } else {
+        response.without_option(option::OBSERVE)
+    };
+    match u32::try_from(length) {
+        Ok(length) if is_first || request.size2().is_some() => response.with_size2(length),
+        Ok(_) | Err(_) => response,
+    }
+}
+
+fn refused(response: &Message) -> Message {
+    Message::separate(
+        response.kind,
+        Code::BAD_REQUEST,
+        response.message_id,
+        response.token,
+    )
+}

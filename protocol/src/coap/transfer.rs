@@ -1,0 +1,263 @@
+//! Has our request arrived whole, and is its answer whole? The client's side of RFC 7959, for one
+//! outstanding request of any length.
+//!
+//! ```text
+//!            block of the request got across     block of the answer got across
+//!                       +---+                               +---+
+//!   first exchange -----|   v-------------------------------|   v-----> Over
+//!         |            Upload ----------------------------> Download      ^
+//!         +---------------------------------------------------------------+
+//! ```
+//! Each block is an exchange of its own. Once a block got across, an exchange that ends in silence
+//! is begun again for as long as the whole has not been idle for too long. The caller sends the
+//! datagrams, and drops the transfer when it is over.
+
+mod download;
+mod fault;
+mod upload;
+mod way;
+
+use self::way::{Step, Way};
+use super::block::BlockSize;
+use super::exchange::{self, Exchange, GiveUp, Reception, Transmission};
+use super::message::{Message, MessageId};
+use super::token::Token;
+
+pub use self::fault::TransferFault;
+
+const NEVER_MS: i64 = i64::MAX;
+
+/// How a transfer goes.
+#[derive(Clone, Copy, Debug)]
+pub struct TransferRules<'a> {
+    /// How each exchange goes.
+    pub transmission: &'a Transmission,
+    /// The size of our blocks; a longer body goes in blocks.
+    pub block: BlockSize,
+    /// The longest answer to put together, and so the memory one transfer needs.
+    pub answer_bytes_max: usize,
+    /// How long a transfer under way may go without a block that gets across.
+    pub idle_ms: i64,
+}
+
+/// What the next message needs that no other message had.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Fresh {
+    /// Its message id.
+    pub message_id: MessageId,
+    /// Its token.
+    pub token: Token,
+    /// Spreads its first timeout.
+    pub jitter: u32,
+}
+
+/// One request, whatever number of exchanges it takes.
+#[derive(Clone, Debug)]
+pub struct Transfer {
+    exchange: Exchange,
+    // Most requests and answers fit one message each, and there are many devices.
+    way: Option<Box<Way>>,
+}
+
+/// What a message means for the transfer.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Receipt {
+    /// It belongs to something else.
+    NotMine,
+    /// The message on its way has arrived; its response comes in a message of its own.
+    Acknowledged,
+    /// The device refused the message on its way. The transfer is over.
+    Reset,
+    /// A block got across: call `proceed` and send the datagram.
+    Proceeds {
+        /// The separate Confirmable response to acknowledge.
+        acknowledge: Option<MessageId>,
+    },
+    /// The answer. The transfer is over.
+    Answered {
+        /// The separate Confirmable response to acknowledge.
+        acknowledge: Option<MessageId>,
+        /// The answer put together; nothing if the message itself is the answer.
+        whole: Option<Box<Message>>,
+    },
+    /// A response that must not be interpreted. The transfer is over.
+    Unusable {
+        /// The first critical option that is unknown or wrongly used.
+        option: u16,
+        /// The separate Confirmable response to reset.
+        reset: Option<MessageId>,
+    },
+    /// The blocks do not fit together. The transfer is over.
+    Broken {
+        /// The separate Confirmable response to acknowledge.
+        acknowledge: Option<MessageId>,
+        /// What does not fit.
+        fault: TransferFault,
+    },
+}
+
+/// What a timeout means for the transfer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Expiry {
+    /// Nothing yet: the wake-up came early, or too late to repeat the datagram.
+    NotYet,
+    /// The datagram is to be sent again.
+    Retransmit,
+    /// The block is to be sent in a fresh message: call `proceed` and send the datagram.
+    Again,
+    /// The transfer is over.
+    GaveUp(GiveUp),
+}
+
+impl Transfer {
+    /// Begins with a request and its whole body; the caller sends the datagram now.
+    pub fn begin(
+        now_ms: i64,
+        rules: &TransferRules<'_>,
+        request: Message,
+        jitter: u32,
+    ) -> Transfer {
+        let is_long = request.payload.len() > rules.block.bytes();
+        if !is_long || request.block1().is_some() {
+            let exchange = Exchange::begin(now_ms, rules.transmission, &request, jitter);
+            return Transfer {
+                exchange,
+                way: None,
+            };
+        }
+        let way = Way::with_long_body(rules, request);
+        Transfer {
+            exchange: Exchange::begin(now_ms, rules.transmission, &way.first(), jitter),
+            way: Some(Box::new(way)),
+        }
+    }
+
+    /// Takes a message of the peer the request went to.
+    pub fn handle(&mut self, now_ms: i64, rules: &TransferRules<'_>, message: &Message) -> Receipt {
+        match self.exchange.handle(now_ms, message) {
+            Reception::NotMine => Receipt::NotMine,
+            Reception::Acknowledged => Receipt::Acknowledged,
+            Reception::Reset => {
+                self.end();
+                Receipt::Reset
+            }
+            Reception::Unusable { option, reset } => {
+                self.end();
+                Receipt::Unusable { option, reset }
+            }
+            Reception::Answered { acknowledge } => {
+                self.handle_response(now_ms, rules, message, acknowledge)
+            }
+        }
+    }
+
+    fn handle_response(
+        &mut self,
+        now_ms: i64,
+        rules: &TransferRules<'_>,
+        response: &Message,
+        acknowledge: Option<MessageId>,
+    ) -> Receipt {
+        let step = self.step(rules, response);
+        match (&step, &mut self.way) {
+            (Ok(Step::Next), Some(way)) => {
+                way.ends_at_ms = Some(now_ms.saturating_add(rules.idle_ms));
+            }
+            (Ok(_) | Err(_), _) => self.end(),
+        }
+        match step {
+            Ok(Step::Next) => Receipt::Proceeds { acknowledge },
+            Ok(Step::Answered) => Receipt::Answered {
+                acknowledge,
+                whole: None,
+            },
+            Ok(Step::Whole(whole)) => Receipt::Answered {
+                acknowledge,
+                whole: Some(whole),
+            },
+            Err(fault) => Receipt::Broken { acknowledge, fault },
+        }
+    }
+
+    fn step(
+        &mut self,
+        rules: &TransferRules<'_>,
+        response: &Message,
+    ) -> Result<Step, TransferFault> {
+        if let Some(way) = &mut self.way {
+            return way.handle(rules, response);
+        }
+        let way = Way::after(rules, self.exchange.datagram(), response)?;
+        self.way = way.map(Box::new);
+        Ok(match self.way {
+            Some(_) => Step::Next,
+            None => Step::Answered,
+        })
+    }
+
+    /// Makes the next datagram, after `Receipt::Proceeds` and `Expiry::Again`; the caller sends it
+    /// now.
+    pub fn proceed(&mut self, now_ms: i64, rules: &TransferRules<'_>, fresh: Fresh) {
+        if let Some(way) = &self.way {
+            let message = way.message(fresh.message_id, fresh.token);
+            self.exchange = Exchange::begin(now_ms, rules.transmission, &message, fresh.jitter);
+        }
+    }
+
+    /// Takes a wake-up. The clock counts, not the wake-up.
+    pub fn handle_timeout(&mut self, now_ms: i64) -> Expiry {
+        if self.is_idle_at(now_ms) {
+            self.end();
+            return Expiry::GaveUp(self.exchange.give_up());
+        }
+        match self.exchange.handle_timeout(now_ms) {
+            exchange::Expiry::NotYet => Expiry::NotYet,
+            exchange::Expiry::Retransmit => Expiry::Retransmit,
+            exchange::Expiry::GaveUp(_) if self.is_under_way() => Expiry::Again,
+            exchange::Expiry::GaveUp(reason) => Expiry::GaveUp(reason),
+        }
+    }
+
+    fn end(&mut self) {
+        if let Some(way) = &mut self.way {
+            way.ends_at_ms = way.ends_at_ms.map(|_| NEVER_MS);
+        }
+    }
+
+    /// Shows the message on its way as it travels, the first time and when repeated.
+    pub fn datagram(&self) -> &[u8] {
+        self.exchange.datagram()
+    }
+
+    /// Tells the id of the message on its way.
+    pub fn message_id(&self) -> MessageId {
+        self.exchange.message_id()
+    }
+
+    /// Tells the token of the first message, under which an observation lives.
+    pub fn token(&self) -> Token {
+        let way = self.way.as_ref();
+        way.map_or(self.exchange.token(), |way| way.token)
+    }
+
+    /// Tells when to call `handle_timeout`; never (`i64::MAX`) once the transfer is over.
+    pub fn next_timeout(&self) -> i64 {
+        self.exchange.next_timeout().min(self.ends_at_ms())
+    }
+
+    /// Tells whether a block got across, so that more than the first exchange is at stake.
+    pub fn is_under_way(&self) -> bool {
+        let way = self.way.as_ref();
+        way.is_some_and(|way| way.ends_at_ms.is_some())
+    }
+
+    fn is_idle_at(&self, now_ms: i64) -> bool {
+        let ends_at_ms = self.ends_at_ms();
+        ends_at_ms != NEVER_MS && now_ms >= ends_at_ms
+    }
+
+    fn ends_at_ms(&self) -> i64 {
+        let way = self.way.as_ref();
+        way.and_then(|way| way.ends_at_ms).unwrap_or(NEVER_MS)
+    }
+}

@@ -1,0 +1,185 @@
+//! Which block of a response's body is asked for next? Block2 on the client's side (RFC 7959
+//! sections 2.4 and 2.6).
+
+use super::fault::TransferFault;
+use crate::coap::block::{Block, BlockSize, More};
+use crate::coap::body::{Body, TooLong};
+use crate::coap::message::Message;
+use crate::coap::option;
+
+/// A body of which the first block came.
+#[derive(Clone, Debug)]
+pub(super) struct Download {
+    /// The first response without its payload: what the whole answer says.
+    head: Message,
+    /// Empty once it began again, and not otherwise.
+    body: Body,
+    size: BlockSize,
+    beginnings: Beginnings,
+}
+
+/// What a response means for the download.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Progress {
+    /// The next block is to be asked for.
+    Next,
+    /// It is the answer, as it stands: an error, say.
+    Answered,
+    /// The last block came.
+    Whole(Box<Message>),
+}
+
+/// Whether the body may be asked for from its beginning when it changes on the way.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Beginnings {
+    /// Once more: the request asks for nothing to be done.
+    OneMore,
+    /// No more.
+    NoMore,
+}
+
+impl Download {
+    /// Takes a response that may be the first block of a longer body.
+    ///
+    /// The body of an error is its explanation, of which the first block is enough: an error has
+    /// no version that would hold its blocks together.
+    pub(super) fn begin(
+        response: &Message,
+        beginnings: Beginnings,
+        bytes_max: usize,
+    ) -> Result<Option<Download>, TransferFault> {
+        let Some(block) = response.block2().filter(|_| response.code.is_success()) else {
+            return Ok(None);
+        };
+        if block.number() != 0 {
+            return Err(TransferFault::WrongNumber);
+        }
+        if !block.has_more() {
+            return Ok(None);
+        }
+        let mut body = Body::default();
+        let size = add(&mut body, block, response, bytes_max)?;
+        Ok(Some(Download {
+            head: head_of(response),
+            body,
+            size,
+            beginnings,
+        }))
+    }
+
+    /// Takes the response to the request for the next block.
+    pub(super) fn handle(
+        &mut self,
+        response: &Message,
+        bytes_max: usize,
+    ) -> Result<Progress, TransferFault> {
+        if !response.code.is_success() {
+            return Ok(Progress::Answered);
+        }
+        if self.body.is_empty() {
+            return self.handle_first(response, bytes_max);
+        }
+        let Some(block) = response.block2() else {
+            return self.begin_again(TransferFault::BlockMissing);
+        };
+        if self
+            .head
+            .etag()
+            .is_some_and(|etag| response.etag() != Some(etag))
+        {
+            return self.begin_again(TransferFault::Changed);
+        }
+        let size = block.size().ok_or(TransferFault::ReservedSize)?;
+        if size > self.size {
+            return Err(TransferFault::WrongSize);
+        }
+        if block.offset() != Some(self.body.len()) {
+            return Err(TransferFault::WrongNumber);
+        }
+        self.size = add(&mut self.body, block, response, bytes_max)?;
+        if block.has_more() {
+            return self.check_next();
+        }
+        let head = self.head.clone();
+        Ok(Progress::Whole(Box::new(
+            head.with_payload(self.body.take()),
+        )))
+    }
+
+    // The first block after another beginning was asked for without Observe, and does not say
+    // that the observation stands.
+    fn handle_first(
+        &mut self,
+        response: &Message,
+        bytes_max: usize,
+    ) -> Result<Progress, TransferFault> {
+        let observe = self.head.observe();
+        let as_observed = |message: Message| match observe {
+            Some(observe) => message.with_observe(observe),
+            None => message,
+        };
+        match Download::begin(response, self.beginnings, bytes_max)? {
+            None => {
+                let whole = head_of(response).with_payload(response.payload.as_slice());
+                Ok(Progress::Whole(Box::new(as_observed(whole))))
+            }
+            Some(download) => {
+                *self = download;
+                self.head = as_observed(self.head.clone());
+                Ok(Progress::Next)
+            }
+        }
+    }
+
+    fn begin_again(&mut self, fault: TransferFault) -> Result<Progress, TransferFault> {
+        match self.beginnings {
+            Beginnings::NoMore => Err(fault),
+            Beginnings::OneMore => {
+                self.beginnings = Beginnings::NoMore;
+                self.body = Body::default();
+                Ok(Progress::Next)
+            }
+        }
+    }
+
+    fn check_next(&self) -> Result<Progress, TransferFault> {
+        match self.size.number_at(self.body.len()) {
+            Some(_) => Ok(Progress::Next),
+            None => Err(TransferFault::TooLong {
+                max: self.size.body_bytes_max(),
+            }),
+        }
+    }
+
+    /// Makes the request for the next block.
+    pub(super) fn request_of(&self, request: Message) -> Message {
+        let number = self.size.number_at(self.body.len()).unwrap_or_default();
+        request.with_block2(Block::new(number, More::No, self.size))
+    }
+}
+
+fn add(
+    body: &mut Body,
+    block: Block,
+    response: &Message,
+    bytes_max: usize,
+) -> Result<BlockSize, TransferFault> {
+    let too_long = TransferFault::TooLong { max: bytes_max };
+    let announced = response
+        .size2()
+        .and_then(|bytes| usize::try_from(bytes).ok());
+    if announced.is_some_and(|bytes| bytes > bytes_max) {
+        return Err(too_long);
+    }
+    let size = block.size_when_filled(response.payload.len())?;
+    body.append(&response.payload, bytes_max)
+        .map_err(|TooLong| too_long)?;
+    Ok(size)
+}
+
+fn head_of(response: &Message) -> Message {
+    let mut head = response.clone();
+    head.payload = Vec::new();
+    head.without_option(option::BLOCK2)
+        .without_option(option::SIZE2)
+}
