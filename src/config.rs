@@ -127,6 +127,8 @@ settings! {
     http: SocketAddr = "127.0.0.1:8080", Text, parse::address;
     /// Where CoAP and LwM2M devices are heard.
     coap: SocketAddr = "0.0.0.0:5683", Text, parse::address;
+    /// Where devices that send bare datagrams are heard.
+    udp: SocketAddr = "0.0.0.0:4445", Text, parse::address;
     /// Threads that serve devices, each with a socket of its own on the CoAP address; 0 is one for
     /// each core.
     arbiters: usize = "0", Number, parse::number(0..=1_024);
@@ -159,6 +161,17 @@ settings! {
     coap_max_retransmit: u8 = "4", Number, parse::number(0..=20);
     /// How long an acknowledged request to a device waits for its response.
     coap_response_timeout_ms: u32 = "93000", Number, parse::number(1..=86_400_000);
+    /// What a device may say at a time, in one datagram or in blocks, in bytes: data, values, a
+    /// registration; more is answered 4.13.
+    data_bytes_max: usize = "65536", Number, parse::number(1..=16_777_216);
+    /// The longest answer of a device, whatever blocks it comes in, in bytes; a longer one fails
+    /// its request.
+    coap_answer_bytes_max: usize = "2097152", Number, parse::number(1..=16_777_216);
+    /// The blocks that are sent and asked for where more than one is needed, in bytes: 16, 32, 64,
+    /// 128, 256, 512 or 1024 (RFC 7959 section 2.2).
+    coap_block_bytes: u16 = "1024", Number, parse::block_bytes;
+    /// The longest payload of an action request over UDP, in bytes; a longer one is answered 400.
+    udp_payload_bytes_max: usize = "508", Number, parse::number(1..=65_507);
     /// The devices that one call may ask something of; more are answered 400.
     bulk_devices_max: u32 = "100", Number, parse::number(1..=1_000);
     /// SCHEDULED requests a device may have; one more is answered 409.
@@ -207,13 +220,6 @@ const NOT_YET: &[Row] = &[
         "0.0.0.0:5684",
         Kind::Text,
         "Where DTLS devices are heard.",
-        |text| parse::address(text).map(drop),
-    ),
-    Row::later(
-        "udp",
-        "0.0.0.0:4445",
-        Kind::Text,
-        "Where bare UDP devices are heard.",
         |text| parse::address(text).map(drop),
     ),
     Row::later(
@@ -286,6 +292,9 @@ impl Config {
             waiting_max: self.waiting_max,
             action_expiry_ms: i64::from(self.action_expiry_s) * 1_000,
             awake_window_ms: i64::from(self.awake_window_ms),
+            data_bytes_max: self.data_bytes_max,
+            answer_bytes_max: self.coap_answer_bytes_max,
+            udp_payload_bytes_max: self.udp_payload_bytes_max,
         }
     }
 

@@ -66,6 +66,13 @@ where
     }
 }
 
+/// The bytes of a block (RFC 7959 section 2.2).
+pub(super) fn block_bytes(text: &str) -> Result<u16, String> {
+    const SIZES: [u16; 7] = [16, 32, 64, 128, 256, 512, 1_024];
+    let bytes = text.parse().ok().filter(|bytes| SIZES.contains(bytes));
+    bytes.ok_or_else(|| "must be 16, 32, 64, 128, 256, 512 or 1024".to_owned())
+}
+
 /// `true` or `false`.
 pub(super) fn switch(text: &str) -> Result<bool, String> {
     text.parse().map_err(|_| "must be true or false".to_owned())

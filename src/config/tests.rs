@@ -22,6 +22,10 @@ fn the_documented_names_are_settings() {
         "ALLOW_PRIVATE_DESTINATIONS",
         "COAP_ACK_TIMEOUT_MS",
         "COAP_MAX_RETRANSMIT",
+        "COAP_ANSWER_BYTES_MAX",
+        "COAP_BLOCK_BYTES",
+        "DATA_BYTES_MAX",
+        "UDP_PAYLOAD_BYTES_MAX",
         "SCHEDULED_MAX",
         "DELIVERY_RETRY_MS",
         "SMS_RETRY_MS",
@@ -84,9 +88,10 @@ fn a_later_layer_wins_and_every_value_knows_its_source() {
 
 #[test]
 fn every_fault_names_its_source_and_its_key() {
+    const FAULTY: &str = "colour = 'red'\nhttp = 1.5\nudp = 'x'\ncoaps = 'y'";
     let mut layers = Layers::of_defaults();
     let mut faults = Faults::default();
-    faults.extend(layers.add_file_text(Path::new(FILE), "colour = 'red'\nhttp = 1.5\nudp = 'x'"));
+    faults.extend(layers.add_file_text(Path::new(FILE), FAULTY));
     layers.add_environment(variables(&[("SIGNALBOX_COAP", "here")]));
     layers.add_flags(vec![("scheduled_max", "0".to_owned())]);
     let told = Config::of(&layers, faults).unwrap_err().to_string();
@@ -96,9 +101,11 @@ fn every_fault_names_its_source_and_its_key() {
         \n  file signalbox.toml, key colour: there is no such setting\
         \n  environment SIGNALBOX_COAP: must be an address and a port, like 127.0.0.1:8080, not \
         \"here\"\
-        \n  flag --scheduled-max: must be a whole number from 1 to 10000, not \"0\"\
         \n  file signalbox.toml, key udp: must be an address and a port, like 127.0.0.1:8080, not \
-        \"x\"";
+        \"x\"\
+        \n  flag --scheduled-max: must be a whole number from 1 to 10000, not \"0\"\
+        \n  file signalbox.toml, key coaps: must be an address and a port, like 127.0.0.1:8080, \
+        not \"y\"";
     assert_eq!(told, expected);
 }
 
@@ -157,11 +164,11 @@ fn a_password_in_a_url_is_not_quoted() {
 fn what_is_not_used_yet_is_understood_and_says_so() {
     let mut layers = Layers::of_defaults();
     assert_eq!(layers.unheeded().count(), 0);
-    layers.add_flags(vec![("udp", "0.0.0.0:9".to_owned())]);
-    assert_eq!(layers.unheeded().collect::<Vec<_>>(), ["flag --udp"]);
+    layers.add_flags(vec![("coaps", "0.0.0.0:9".to_owned())]);
+    assert_eq!(layers.unheeded().collect::<Vec<_>>(), ["flag --coaps"]);
     let shown = layers.to_string();
     assert!(
-        shown.contains("udp = \"0.0.0.0:9\"  # flag --udp, not used yet\n"),
+        shown.contains("coaps = \"0.0.0.0:9\"  # flag --coaps, not used yet\n"),
         "{shown}"
     );
 }
@@ -197,6 +204,36 @@ fn the_waits_between_tries_are_few_and_bounded_and_may_be_none() {
     }
     let usual = Config::of_defaults().delivery_retry_ms;
     assert_eq!(usual, [150_000, 180_000, 420_000, 1_020_000]);
+}
+
+#[test]
+fn the_bytes_of_data_and_answers_are_bounded_and_blocks_have_a_size_of_the_standard() {
+    let given = |name: &'static str, text: &str| {
+        let mut layers = Layers::of_defaults();
+        layers.add_flags(vec![(name, text.to_owned())]);
+        Config::of(&layers, Faults::default()).ok()
+    };
+    let cases = [
+        ("data_bytes_max", "1", "16777216", "16777217"),
+        ("coap_answer_bytes_max", "1", "16777216", "16777217"),
+        ("udp_payload_bytes_max", "1", "65507", "65508"),
+        ("coap_block_bytes", "16", "1024", "2048"),
+    ];
+    for (name, least, most, beyond) in cases {
+        assert!(given(name, least).is_some(), "{name} {least}");
+        assert!(given(name, most).is_some(), "{name} {most}");
+        for refused in ["0", "-1", "", beyond] {
+            assert!(given(name, refused).is_none(), "{name} {refused:?}");
+        }
+    }
+    let uneven = given("coap_block_bytes", "48");
+    assert!(uneven.is_none(), "a block is a power of two");
+    let limits = given("data_bytes_max", "7").unwrap().limits();
+    assert_eq!(limits.data_bytes_max, 7);
+    let limits = given("coap_answer_bytes_max", "7").unwrap().limits();
+    assert_eq!(limits.answer_bytes_max, 7);
+    let limits = given("udp_payload_bytes_max", "7").unwrap().limits();
+    assert_eq!(limits.udp_payload_bytes_max, 7);
 }
 
 #[test]
