@@ -1,5 +1,6 @@
 //! Which store does the fleet live in? One that makes registered devices up as they are asked for.
 
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,6 +24,7 @@ use engine::profile::Profile;
 use engine::promise::{OnceKey, Promise};
 use engine::query::devices::{DeviceFilter, TooBroad};
 use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
+use engine::registry::Behind;
 use engine::setting::Setting;
 use engine::terms::Chosen;
 use store::{Answer, Board, Pressure, Receipt, RestoredPage, Retention, Store, Swept, Unavailable};
@@ -141,6 +143,10 @@ impl Store for Made {
         unknown()
     }
 
+    fn at_address(&self, _: IpAddr) -> Answer<Behind> {
+        unknown()
+    }
+
     fn devices_of(&self, _: DeviceFilter, _: PageWanted) -> Answer<Page<Profile>> {
         unknown()
     }
@@ -203,6 +209,10 @@ impl Store for Made {
     }
 
     fn definition(&self, _: DefinitionId) -> Answer<Option<Definition>> {
+        unknown()
+    }
+
+    fn destinations_of(&self, _: CustomerId) -> Answer<Vec<Destination>> {
         unknown()
     }
 

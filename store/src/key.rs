@@ -83,6 +83,7 @@ enum Table {
     Dead = 50,
     DeadByAge = 51,
     RemovedDestination = 52,
+    Address = 53,
 }
 
 /// A key under construction.
@@ -387,6 +388,7 @@ mod tests {
             clients_of(&acme),
             device::devices_of(&acme, Traits::NONE),
             device::records(),
+            device::at([10, 0, 0, 1].into()),
             action::all_pending(),
             action::final_actions(),
             log::by_age(),
@@ -403,6 +405,7 @@ mod tests {
             device::counted(&acme, Traits::NONE),
             customers_counted(),
             device::record(device),
+            device::at_address([10, 0, 0, 1].into(), device),
             action::pending(device, ActionId::from_bytes([0xff; 16])),
             action::final_action(ActionId::from_bytes([0xff; 16])),
             log::removed_of(&acme),

@@ -1,5 +1,6 @@
 //! A store on top of another: what it does not do itself, the one below does.
 
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use engine::profile::Profile;
 use engine::promise::{OnceKey, Promise};
 use engine::query::devices::{DeviceFilter, TooBroad};
 use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
+use engine::registry::Behind;
 use engine::setting::Setting;
 use engine::terms::Chosen;
 
@@ -92,6 +94,10 @@ impl<L: Layer> Store for L {
 
     fn device_at(&self, prefix: [u8; 8]) -> Answer<Option<DeviceKey>> {
         self.below().device_at(prefix)
+    }
+
+    fn at_address(&self, ip: IpAddr) -> Answer<Behind> {
+        self.below().at_address(ip)
     }
 
     fn devices_of(&self, filter: DeviceFilter, page: PageWanted) -> Answer<Page<Profile>> {
@@ -170,6 +176,10 @@ impl<L: Layer> Store for L {
 
     fn definition(&self, id: DefinitionId) -> Answer<Option<Definition>> {
         self.below().definition(id)
+    }
+
+    fn destinations_of(&self, customer: CustomerId) -> Answer<Vec<Destination>> {
+        self.below().destinations_of(customer)
     }
 
     fn destination(&self, id: DestinationId) -> Answer<Option<Destination>> {

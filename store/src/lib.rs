@@ -17,6 +17,7 @@ pub use crate::board::Board;
 pub use crate::sled::{OpenError, Options, SledStore};
 
 use std::future::Future;
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -40,6 +41,7 @@ use engine::profile::Profile;
 use engine::promise::{OnceKey, Promise};
 use engine::query::devices::{DeviceFilter, TooBroad};
 use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
+use engine::registry::Behind;
 use engine::setting::Setting;
 use engine::terms::Chosen;
 
@@ -179,6 +181,9 @@ pub trait Store: Send + Sync {
     /// The device a registration's location names by the first half of its key.
     fn device_at(&self, prefix: [u8; 8]) -> Answer<Option<DeviceKey>>;
 
+    /// Which devices have an address, whoever's they are; of several, the first by key.
+    fn at_address(&self, ip: IpAddr) -> Answer<Behind>;
+
     /// The devices of a customer that pass a filter, by device id.
     fn devices_of(&self, filter: DeviceFilter, page: PageWanted) -> Answer<Page<Profile>>;
 
@@ -244,6 +249,9 @@ pub trait Store: Send + Sync {
 
     /// A definition of a customer.
     fn definition(&self, id: DefinitionId) -> Answer<Option<Definition>>;
+
+    /// The destinations of a customer.
+    fn destinations_of(&self, customer: CustomerId) -> Answer<Vec<Destination>>;
 
     /// A destination.
     fn destination(&self, id: DestinationId) -> Answer<Option<Destination>>;

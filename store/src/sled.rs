@@ -43,6 +43,7 @@ mod tests;
 pub use self::open::{OpenError, Options};
 
 use std::fs::File;
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
@@ -67,6 +68,7 @@ use engine::profile::Profile;
 use engine::promise::{OnceKey, Promise};
 use engine::query::devices::{DeviceFilter, TooBroad};
 use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
+use engine::registry::Behind;
 use engine::setting::Setting;
 use engine::terms::Chosen;
 use tokio::sync::oneshot;
@@ -256,6 +258,10 @@ impl Store for SledStore {
         self.readers.ask(move |db| devices::device_at(db, prefix))
     }
 
+    fn at_address(&self, ip: IpAddr) -> Answer<Behind> {
+        self.readers.ask(move |db| devices::at_address(db, ip))
+    }
+
     fn devices_of(&self, filter: DeviceFilter, page: PageWanted) -> Answer<Page<Profile>> {
         self.readers
             .show(move |db| fleet::devices_of(db, &filter, page))
@@ -343,6 +349,11 @@ impl Store for SledStore {
 
     fn definition(&self, id: DefinitionId) -> Answer<Option<Definition>> {
         self.readers.show(move |db| terms::definition(db, id))
+    }
+
+    fn destinations_of(&self, customer: CustomerId) -> Answer<Vec<Destination>> {
+        self.readers
+            .show(move |db| terms::destinations_of(db, &customer))
     }
 
     fn destination(&self, id: DestinationId) -> Answer<Option<Destination>> {

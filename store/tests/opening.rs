@@ -20,7 +20,7 @@ const DIRECTORY: &str = "STORE_HOLDER_DIRECTORY";
 /// Where the format of the whole store stands, and the version byte of that row: what a version
 /// that knows nothing else of a newer store must be able to read.
 const FORMAT_KEY: [u8; 1] = [1];
-const FORMAT_ROW: [u8; 9] = [1, 0, 0, 0, 0, 0, 0, 0, 4];
+const FORMAT_ROW: [u8; 9] = [1, 0, 0, 0, 0, 0, 0, 0, 5];
 
 #[test]
 fn a_store_held_by_another_process_is_refused_until_that_ends() {

@@ -1,7 +1,9 @@
 //! What do the laws speak about? Customers, devices, requests and entries like those of a service.
 
 use engine::action::timeline::{Stage, Timeline};
-use engine::action::{Action, Addressee, Lwm2mRequest, Mode, Operation, Outcome, Request, Status};
+use engine::action::{
+    Action, Addressee, Lwm2mRequest, Mode, Operation, Outcome, Protocol, Request, Status,
+};
 use engine::admin_log::entry::{AboutDevice, Category, Entry, Subject};
 use engine::change::{Add, Counter, Expect, Name, Owner};
 use engine::change::{Batch, Change};
@@ -10,7 +12,9 @@ use engine::definition::{Definition, DefinitionId};
 use engine::delivery::destination::{
     Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
 };
-use engine::device::record::{DeviceRecord, Logged, Observation, ObservationState, Registration};
+use engine::device::record::{
+    DeviceRecord, HeardOver, Logged, Observation, ObservationState, Registration,
+};
 use engine::effect::Effects;
 use engine::event::{Event, Happening, Lifecycle, Speaker};
 use engine::ids::{
@@ -95,7 +99,7 @@ pub fn device(customer: &CustomerId, number: u64) -> Profile {
 /// What is known of a device that registered at a second with these object links.
 pub fn record(second: i64, links: &str) -> DeviceRecord {
     DeviceRecord {
-        first_registered_at: Some(at(second)),
+        first_heard_at: Some(at(second)),
         last_seen_at: Some(at(second)),
         peer: Some(Peer::plain(([192, 0, 2, 7], 5_683).into())),
         registration: Some(Registration {
@@ -111,6 +115,7 @@ pub fn record(second: i64, links: &str) -> DeviceRecord {
         observations: [ObservationState::Held, ObservationState::Owed]
             .map(|state| observation(second, state))
             .into(),
+        heard_over: HeardOver::restored([Protocol::Lwm2m], Some(Protocol::Lwm2m)),
         unknown_object: if second % 2 == 0 {
             Logged::No
         } else {

@@ -1,5 +1,7 @@
 //! Where do the rows of devices lie?
 
+use std::net::IpAddr;
+
 use engine::ids::{CustomerId, DeviceId, DeviceKey};
 
 use super::{Builder, Key, Table, append};
@@ -31,6 +33,21 @@ pub(crate) fn devices_of(customer: &CustomerId, traits: Traits) -> Key {
         .text(customer.as_str())
         .byte(traits.code())
         .end()
+}
+
+/// That a device has an address.
+pub(crate) fn at_address(ip: IpAddr, device: DeviceKey) -> Key {
+    append(at(ip), device.as_bytes())
+}
+
+/// What the keys of the devices with an address begin with. An IPv4 address stands as the IPv6
+/// address that is mapped to it (RFC 4291 section 2.5.5.2), so that both ways to write it are one.
+pub(crate) fn at(ip: IpAddr) -> Key {
+    let ip = match ip {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+        IpAddr::V6(ip) => ip,
+    };
+    Builder::of(Table::Address).bytes(&ip.octets()).end()
 }
 
 /// How many devices with these traits a customer has, which the store keeps by itself.

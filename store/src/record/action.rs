@@ -3,8 +3,12 @@
 //! Its status stands right behind the version, so that compare-and-set reads it without decoding.
 
 use std::net::IpAddr;
+use std::num::NonZeroU16;
 
-use engine::action::{Action, Addressee, Lwm2mRequest, Request, Status};
+use engine::PathAndQuery;
+use engine::action::{
+    Action, Addressee, CoapRequest, Content, Lwm2mRequest, Request, Status, UdpRequest,
+};
 use engine::ids::{ActionId, DeviceKey, Imsi, TraceId};
 use engine::moment::Timestamp;
 use minicbor::bytes::ByteArray;
@@ -65,6 +69,35 @@ enum RequestV1<'a> {
         #[b(2)]
         data: Option<&'a str>,
     },
+    #[n(1)]
+    #[cbor(array)]
+    Udp {
+        #[b(0)]
+        content: ContentV1<'a>,
+        #[n(1)]
+        port: NonZeroU16,
+    },
+    #[n(2)]
+    #[cbor(array)]
+    Coap {
+        #[n(0)]
+        method: u8,
+        #[n(1)]
+        port: NonZeroU16,
+        #[b(2)]
+        target: &'a str,
+        #[b(3)]
+        content: Option<ContentV1<'a>>,
+    },
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct ContentV1<'a> {
+    #[n(0)]
+    form: u8,
+    #[b(1)]
+    text: &'a str,
 }
 
 #[derive(Decode, Encode)]
@@ -155,6 +188,16 @@ fn request_record(request: &Request) -> RequestV1<'_> {
             path: request.path.to_string(),
             data: request.data.as_deref(),
         },
+        Request::Udp(request) => RequestV1::Udp {
+            content: content_record(&request.content),
+            port: request.port,
+        },
+        Request::Coap(request) => RequestV1::Coap {
+            method: code::of_method(request.method),
+            port: request.port,
+            target: request.target.as_str(),
+            content: request.content.as_ref().map(content_record),
+        },
     }
 }
 
@@ -169,5 +212,32 @@ fn read_request(record: RequestV1<'_>) -> Result<Request, Unreadable> {
             path: path.parse().map_err(damaged("no resource path"))?,
             data: data.map(Into::into),
         })),
+        RequestV1::Udp { content, port } => Ok(Request::Udp(UdpRequest {
+            content: read_content(&content)?,
+            port,
+        })),
+        RequestV1::Coap {
+            method,
+            port,
+            target,
+            content,
+        } => Ok(Request::Coap(CoapRequest {
+            method: code::method(method)?,
+            port,
+            target: PathAndQuery::parse(target).map_err(damaged("no path and query"))?,
+            content: content.as_ref().map(read_content).transpose()?,
+        })),
     }
+}
+
+fn content_record(content: &Content) -> ContentV1<'_> {
+    ContentV1 {
+        form: code::of_content_form(content.form()),
+        text: content.text(),
+    }
+}
+
+fn read_content(record: &ContentV1<'_>) -> Result<Content, Unreadable> {
+    let form = code::content_form(record.form)?;
+    Content::parse(form, record.text).map_err(damaged("no content"))
 }

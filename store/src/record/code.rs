@@ -1,10 +1,11 @@
 //! Which number stands for which choice? Numbers never change their meaning.
 
-use engine::action::{Mode, Operation, PayloadType, Protocol, Status};
+use engine::action::{ContentForm, Method, Mode, Operation, PayloadType, Protocol, Status};
 use engine::admin_log::entry::{Category, Subject};
 use engine::delivery::destination::{DestinationState, JsonPayload, Replay};
 use engine::device::record::{Logged, ObservationState};
 use engine::event::{EventType, Lifecycle, PayloadKept};
+use engine::peer::Via;
 use engine::setting::{SettingName, SettingState};
 
 use super::Unreadable;
@@ -43,6 +44,9 @@ codes!(of_operation, operation, Operation {
     ObserveStart = 4,
     ObserveEnd = 5,
 });
+codes!(of_method, method, Method { Get = 1, Post = 2, Put = 3, Delete = 4, Patch = 5 });
+codes!(of_content_form, content_form, ContentForm { String = 1, Base64 = 2 });
+codes!(of_via, via, Via { Plain = 1, Bare = 2 });
 codes!(of_lifecycle, lifecycle, Lifecycle {
     Registered = 1,
     Deregistered = 2,

@@ -4,15 +4,15 @@ use std::net::SocketAddr;
 
 use engine::Path;
 use engine::device::record::{
-    DeviceRecord, Logged, OBSERVATION_TOKEN_BYTES, Observation, Registration,
+    DeviceRecord, HeardOver, Logged, OBSERVATION_TOKEN_BYTES, Observation, Registration,
 };
 use engine::ids::ActionId;
 use engine::moment::Timestamp;
-use engine::peer::{Peer, Via};
+use engine::peer::Peer;
 use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 
-use super::{Unreadable, code, damaged, read, write};
+use super::{Unreadable, code, damaged, read, traits, write};
 
 /// The version of the format.
 pub(super) const VERSION: u8 = 1;
@@ -21,7 +21,7 @@ pub(super) const VERSION: u8 = 1;
 #[cbor(array)]
 struct DeviceV1<'a> {
     #[n(0)]
-    first_registered_at_ms: Option<i64>,
+    first_heard_at_ms: Option<i64>,
     #[n(1)]
     last_seen_at_ms: Option<i64>,
     #[b(2)]
@@ -33,6 +33,11 @@ struct DeviceV1<'a> {
     /// Nothing where the log says nothing of it, which is nearly always.
     #[n(5)]
     unknown_object: Option<u8>,
+    /// A bit for each protocol it was ever heard over; nothing for a device never heard.
+    #[n(6)]
+    heard_over: Option<u8>,
+    #[n(7)]
+    heard_over_last: Option<u8>,
 }
 
 #[derive(Decode, Encode)]
@@ -107,7 +112,7 @@ pub(crate) fn write_device(record: &DeviceRecord) -> Vec<u8> {
     let texts = Texts::of(record);
     let registration = record.registration.as_ref();
     let kept = DeviceV1 {
-        first_registered_at_ms: record.first_registered_at.map(Timestamp::as_ms),
+        first_heard_at_ms: record.first_heard_at.map(Timestamp::as_ms),
         last_seen_at_ms: record.last_seen_at.map(Timestamp::as_ms),
         peer: record.peer.map(|peer| peer_record(peer, &texts)),
         registration: registration.map(|kept| registration_record(kept, &texts)),
@@ -115,6 +120,8 @@ pub(crate) fn write_device(record: &DeviceRecord) -> Vec<u8> {
             .then(|| record.observations.iter().map(observation_record).collect()),
         unknown_object: (record.unknown_object != Logged::default())
             .then(|| code::of_logged(record.unknown_object)),
+        heard_over: Some(traits::bits_of(record.heard_over)).filter(|bits| *bits != 0),
+        heard_over_last: record.heard_over.last().map(code::of_protocol),
     };
     write(VERSION, &kept)
 }
@@ -131,7 +138,7 @@ pub(crate) fn read_one_of_many(
 ) -> Result<DeviceRecord, Unreadable> {
     let kept: DeviceV1<'_> = read(VERSION, value)?;
     Ok(DeviceRecord {
-        first_registered_at: kept.first_registered_at_ms.map(Timestamp::from_ms),
+        first_heard_at: kept.first_heard_at_ms.map(Timestamp::from_ms),
         last_seen_at: kept.last_seen_at_ms.map(Timestamp::from_ms),
         peer: kept.peer.as_ref().map(read_peer).transpose()?,
         registration: kept
@@ -147,6 +154,7 @@ pub(crate) fn read_one_of_many(
         unknown_object: kept
             .unknown_object
             .map_or(Ok(Logged::default()), code::logged)?,
+        heard_over: read_heard_over(kept.heard_over, kept.heard_over_last)?,
     })
 }
 
@@ -182,22 +190,22 @@ impl LikeOthers {
 }
 
 fn peer_record(peer: Peer, texts: &Texts) -> PeerV1<'_> {
-    let via = match peer.via {
-        Via::Plain => 1,
-    };
     PeerV1 {
-        via,
+        via: code::of_via(peer.via),
         address: texts.address.as_deref().unwrap_or_default(),
     }
 }
 
 fn read_peer(kept: &PeerV1<'_>) -> Result<Peer, Unreadable> {
     let address: SocketAddr = kept.address.parse().map_err(damaged("no peer address"))?;
-    let via = match kept.via {
-        1 => Via::Plain,
-        _ => return Err(Unreadable::Damaged("an unknown carrier")),
-    };
+    let via = code::via(kept.via)?;
     Ok(Peer { address, via })
+}
+
+fn read_heard_over(ever: Option<u8>, last: Option<u8>) -> Result<HeardOver, Unreadable> {
+    let ever = traits::protocols_of(ever.unwrap_or(0))?;
+    let last = last.map(code::protocol).transpose()?;
+    Ok(HeardOver::restored(ever, last))
 }
 
 fn observation_record(observation: &Observation) -> ObservationV1 {

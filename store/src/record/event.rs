@@ -3,17 +3,18 @@
 use std::net::IpAddr;
 
 use engine::Path;
-use engine::event::{Cause, Conclusion, Event, Failure, Happening, Speaker, Telemetry};
+use engine::event::{Cause, Conclusion, Data, Event, Failure, Happening, Speaker, Telemetry};
 use engine::ids::{ActionId, DeviceKey, EntryId, EventId, Iccid, Imsi};
 use engine::moment::Timestamp;
-use minicbor::bytes::{ByteArray, ByteVec};
+use engine::topic::Topic;
+use minicbor::bytes::{ByteArray, ByteSlice, ByteVec};
 use minicbor::{Decode, Encode};
 
 use super::customer::customer_id;
 use super::outcome::{OutcomeV1, outcome_record, read_outcome};
 use super::profile::{device_id, iccid, imsi};
 use super::value::{ToldV1, read_told, told_records};
-use super::{Unreadable, code, read, write};
+use super::{Unreadable, code, damaged, read, write};
 
 const VERSION: u8 = 1;
 
@@ -58,6 +59,8 @@ enum HappeningV1<'a> {
     Failure(#[b(0)] FailureV1<'a>),
     #[n(3)]
     Concluded(#[b(0)] ConclusionV1<'a>),
+    #[n(4)]
+    Data(#[b(0)] DataV1<'a>),
 }
 
 #[derive(Decode, Encode)]
@@ -109,6 +112,17 @@ struct ConclusionV1<'a> {
     status: u8,
     #[b(3)]
     outcome: Option<OutcomeV1<'a>>,
+}
+
+#[derive(Decode, Encode)]
+#[cbor(array)]
+struct DataV1<'a> {
+    #[n(0)]
+    source: u8,
+    #[b(1)]
+    topic: Option<&'a str>,
+    #[b(2)]
+    bytes: &'a ByteSlice,
 }
 
 /// Writes an event.
@@ -173,6 +187,11 @@ fn happening_record(happening: &Happening) -> HappeningV1<'_> {
             status: code::of_status(conclusion.status),
             outcome: conclusion.outcome.as_ref().map(outcome_record),
         }),
+        Happening::Data(data) => HappeningV1::Data(DataV1 {
+            source: code::of_protocol(data.source),
+            topic: data.topic.as_ref().map(Topic::as_str),
+            bytes: (*data.bytes).into(),
+        }),
     }
 }
 
@@ -192,6 +211,16 @@ fn read_happening(record: HappeningV1<'_>) -> Result<Happening, Unreadable> {
             status: code::status(conclusion.status)?,
             outcome: conclusion.outcome.map(read_outcome).transpose()?,
         })),
+        HappeningV1::Data(data) => Happening::Data(Box::new(read_data(&data)?)),
+    })
+}
+
+fn read_data(record: &DataV1<'_>) -> Result<Data, Unreadable> {
+    let topic = record.topic.map(Topic::parse).transpose();
+    Ok(Data {
+        source: code::protocol(record.source)?,
+        topic: topic.map_err(damaged("no topic"))?,
+        bytes: Box::from(&**record.bytes),
     })
 }
 

@@ -1,7 +1,7 @@
 //! By what is a device listed? By some of what its actor saved of it.
 
 use engine::action::Protocol;
-use engine::device::record::DeviceRecord;
+use engine::device::record::{DeviceRecord, HeardOver};
 use engine::query::devices::DeviceFilter;
 use minicbor::{Decode, Decoder, decode};
 
@@ -26,9 +26,9 @@ impl Traits {
         (0..=ALL).map(Self)
     }
 
-    /// Those of a device of which this is known. Devices are heard over LwM2M alone.
+    /// Those of a device of which this is known.
     pub(crate) fn of(record: &DeviceRecord) -> Self {
-        Self::told_by(record.registration.is_some(), record.last_seen_at.is_some())
+        Self::told_by(record.registration.is_some(), bits_of(record.heard_over))
     }
 
     /// Whether it has a registration.
@@ -43,7 +43,7 @@ impl Traits {
             .is_none_or(|wanted| self.is_registered() == wanted)
             && filter
                 .heard_over
-                .is_none_or(|protocol| self.0 & heard_over(protocol) != 0)
+                .is_none_or(|protocol| self.0 & bit_of(protocol) != 0)
     }
 
     /// The number that stands for them in keys.
@@ -51,19 +51,37 @@ impl Traits {
         self.0
     }
 
-    fn told_by(registered: bool, heard: bool) -> Self {
-        let mut traits = 0;
-        if registered {
-            traits |= REGISTERED;
-        }
-        if heard {
-            traits |= heard_over(Protocol::Lwm2m);
-        }
-        Self(traits)
+    fn told_by(registered: bool, heard_over: u8) -> Self {
+        let registered = if registered { REGISTERED } else { 0 };
+        Self(registered | heard_over)
     }
 }
 
-fn heard_over(protocol: Protocol) -> u8 {
+/// A bit for each protocol a device was ever heard over.
+pub(super) fn bits_of(heard_over: HeardOver) -> u8 {
+    let ever = |protocol: &Protocol| heard_over.has(*protocol);
+    Protocol::ALL
+        .into_iter()
+        .filter(ever)
+        .fold(0, |bits, protocol| bits | bit_of(protocol))
+}
+
+/// The protocols of these bits.
+pub(super) fn protocols_of(bits: u8) -> Result<impl Iterator<Item = Protocol>, Unreadable> {
+    let bits = checked(bits)?;
+    let is_there = move |protocol: &Protocol| bits & bit_of(*protocol) != 0;
+    Ok(Protocol::ALL.into_iter().filter(is_there))
+}
+
+/// Bits of protocols and nothing else.
+fn checked(bits: u8) -> Result<u8, Unreadable> {
+    match bits & !(ALL ^ REGISTERED) {
+        0 => Ok(bits),
+        _ => Err(Unreadable::Damaged("a bit of no protocol")),
+    }
+}
+
+fn bit_of(protocol: Protocol) -> u8 {
     1 << code::of_protocol(protocol)
 }
 
@@ -71,10 +89,10 @@ fn heard_over(protocol: Protocol) -> u8 {
 #[derive(Decode)]
 #[cbor(array)]
 struct NoticedV1 {
-    #[n(1)]
-    last_seen_at: Option<There>,
     #[n(3)]
     registration: Option<There>,
+    #[n(6)]
+    heard_over: Option<u8>,
 }
 
 /// Something that is there, whatever it is.
@@ -90,15 +108,13 @@ impl<'b, C> Decode<'b, C> for There {
 /// Reads the traits of a device from its record.
 pub(crate) fn read_traits(record: &[u8]) -> Result<Traits, Unreadable> {
     let noticed: NoticedV1 = read(super::device::VERSION, record)?;
-    let (registered, heard) = (
-        noticed.registration.is_some(),
-        noticed.last_seen_at.is_some(),
-    );
-    Ok(Traits::told_by(registered, heard))
+    let heard_over = checked(noticed.heard_over.unwrap_or(0))?;
+    Ok(Traits::told_by(noticed.registration.is_some(), heard_over))
 }
 
 #[cfg(test)]
 mod tests {
+    use engine::device::record::Logged;
     use engine::ids::CustomerId;
 
     use super::*;
@@ -113,17 +129,24 @@ mod tests {
             ..heard.clone()
         };
         let silent = DeviceRecord {
-            last_seen_at: None,
+            heard_over: HeardOver::default(),
+            ..heard.clone()
+        };
+        let plain = DeviceRecord {
+            registration: None,
+            heard_over: HeardOver::restored([Protocol::Udp, Protocol::Coap], None),
             ..heard.clone()
         };
         let odd = DeviceRecord {
-            first_registered_at: None,
+            first_heard_at: None,
+            last_seen_at: None,
             peer: None,
             observations: Box::default(),
+            unknown_object: Logged::No,
             ..heard.clone()
         };
         let nothing = DeviceRecord::default();
-        for record in [heard, gone, silent, odd, nothing] {
+        for record in [heard, gone, silent, plain, odd, nothing] {
             let read = read_traits(&write_device(&record));
             assert_eq!(read, Ok(Traits::of(&record)), "{record:?}");
         }
@@ -131,7 +154,9 @@ mod tests {
 
     #[test]
     fn traits_pass_what_asks_for_them() {
-        let (heard, both) = (Traits::told_by(false, true), Traits::told_by(true, true));
+        let lwm2m = bit_of(Protocol::Lwm2m);
+        let heard = Traits::told_by(false, lwm2m);
+        let both = Traits::told_by(true, lwm2m | bit_of(Protocol::Udp));
         let passing = |registered, heard_over| {
             let filter = DeviceFilter {
                 customer: CustomerId::parse("acme").unwrap(),
@@ -148,8 +173,16 @@ mod tests {
             passing(Some(false), Some(Protocol::Lwm2m)),
             [false, true, false]
         );
-        for never_yet in [Protocol::Udp, Protocol::Coap] {
-            assert_eq!(passing(None, Some(never_yet)), [false, false, false]);
+        assert_eq!(passing(None, Some(Protocol::Udp)), [false, false, true]);
+        assert_eq!(passing(None, Some(Protocol::Coap)), [false, false, false]);
+    }
+
+    #[test]
+    fn a_bit_of_no_protocol_is_damage() {
+        for bits in [REGISTERED, 16, 0xff] {
+            assert!(protocols_of(bits).is_err(), "{bits}");
         }
+        let every = protocols_of(ALL ^ REGISTERED).map(Iterator::collect);
+        assert_eq!(every, Ok(Protocol::ALL.to_vec()));
     }
 }

@@ -12,7 +12,7 @@ use super::fault::Fault;
 use super::kv::{self, Rows, Value};
 use super::outbox::Outbox;
 use super::overlay::Overlay;
-use super::plan::{Check, Plan, Step, shared_names};
+use super::plan::{Check, Plan, Step, address_of, shared_names};
 use super::{definitions, destinations, listing};
 use crate::CommitError;
 use crate::key;
@@ -221,6 +221,9 @@ fn remove_device(device: DeviceKey, rows: &mut Overlay<'_>) -> Result<(), Fault>
     let profile = record::profile::read_profile(&value)?;
     for name in shared_names(&profile) {
         rows.remove(key::name(&name));
+    }
+    if let Some(address) = address_of(&profile) {
+        rows.remove(address);
     }
     listing::remove(&profile, rows)?;
     rows.erase(key::device::device(device))?;

@@ -19,8 +19,9 @@ use crate::record::number;
 /// another format is refused; records have versions of their own.
 ///
 /// Format 1 had no counts of the log and its entries in another order, and up to format 3 an event
-/// did not say who spoke. No release wrote them.
-const FORMAT: u64 = 4;
+/// did not say who spoke, and up to format 4 devices were not found by their addresses, nor was it
+/// kept which protocols they were heard over. No release wrote them.
+const FORMAT: u64 = 5;
 
 /// What sled keeps in memory of the tree: enough for the indexes of a million devices, and fixed,
 /// because sled's own default of 1 GiB is more than a small machine has.

@@ -1,7 +1,9 @@
 //! Which rows does a batch mean? Made on the caller's thread, so that the committer only checks
 //! and writes.
 
-use engine::action::{Action, Standing, Status};
+mod actions;
+
+use engine::action::Status;
 use engine::admin_log::entry::Entry;
 use engine::admin_log::payload::Payload;
 use engine::change::{Batch, Change, Expect, Name, Owner};
@@ -22,7 +24,6 @@ use super::kv::Value;
 use super::listing::Recorded;
 use super::outbox::Awaiting;
 use super::{definitions, destinations};
-use crate::key::action::Updated;
 use crate::key::{self, Key};
 use crate::record;
 use crate::record::traits::Traits;
@@ -91,8 +92,8 @@ pub(super) enum Step {
     CountEntry(Box<Counted>),
     /// Counts a row that is not there yet.
     CountNew(IVec),
-    /// Removes a device with its names, record, values and action requests, and marks what it said
-    /// removed.
+    /// Removes a device with its names, address, record, values and action requests, and marks
+    /// what it said removed.
     RemoveDevice(DeviceKey),
     /// Removes an API client with its tokens.
     RemoveClient(ClientId),
@@ -289,6 +290,7 @@ impl Steps {
                 self.replace(key, &value);
             }
         }
+        self.move_address(was.and_then(address_of), address_of(profile));
         let bearer = record::number::write_bearer(profile.key());
         for name in shared_names(profile) {
             self.put(key::name(&name), &bearer);
@@ -312,59 +314,22 @@ impl Steps {
         }
     }
 
+    /// Moves a device from one address to another.
+    fn move_address(&mut self, was: Option<Key>, is: Option<Key>) {
+        if was == is {
+            return;
+        }
+        if let Some(was) = was {
+            self.0.push(Step::Remove(was.into()));
+        }
+        if let Some(is) = is {
+            self.put(is, &[]);
+        }
+    }
+
     fn put_record(&mut self, device: DeviceKey, record: &DeviceRecord) {
         let recorded = Box::new(Recorded::of(device, record));
         self.0.push(Step::PutRecord(recorded));
-    }
-
-    fn put_action(&mut self, was: Option<Standing>, action: &Action) {
-        let value = record::action::write_action(action);
-        match was {
-            None => self.insert(key::action::action(action.id), &value),
-            Some(_) => self.replace(key::action::action(action.id), &value),
-        }
-        let now = action.standing();
-        if was == Some(now) {
-            return;
-        }
-        if was.map(|was| was.status) != Some(now.status) {
-            self.move_action(was.map(|was| was.status), action);
-        }
-        if let Some(was) = was {
-            for row in updates_of(action, was) {
-                self.0.push(Step::Remove(row.into()));
-            }
-        }
-        for row in updates_of(action, now) {
-            self.put(row, &[]);
-        }
-    }
-
-    /// Lists a request under its status.
-    fn move_action(&mut self, was: Option<Status>, action: &Action) {
-        if let Some(was) = was {
-            for row in creations_of(action, was) {
-                self.0.push(Step::Remove(row.into()));
-            }
-        }
-        for row in creations_of(action, action.status) {
-            self.put(row, &[]);
-        }
-        let pending = key::action::pending(action.device, action.id);
-        let done = key::action::final_action(action.id);
-        match (was.map(Status::is_pending), action.status.is_pending()) {
-            (None, true) => self.put(pending, &[]),
-            (None, false) => self.put(done, &[]),
-            (Some(true), false) => {
-                self.0.push(Step::Remove(pending.into()));
-                self.put(done, &[]);
-            }
-            (Some(false), true) => {
-                self.0.push(Step::Remove(done.into()));
-                self.put(pending, &[]);
-            }
-            (Some(true), true) | (Some(false), false) => {}
-        }
     }
 
     fn keep_promise(&mut self, promise: &Promise) {
@@ -403,7 +368,10 @@ impl Steps {
         self.0.push(Step::Await(Box::new(Awaiting::of(event))));
         match &event.happening {
             Happening::Telemetry(told) => self.put_values(event, told),
-            Happening::Lifecycle(_) | Happening::Failure(_) | Happening::Concluded(_) => {}
+            Happening::Data(_)
+            | Happening::Lifecycle(_)
+            | Happening::Failure(_)
+            | Happening::Concluded(_) => {}
         }
     }
 
@@ -454,37 +422,15 @@ impl Steps {
     }
 }
 
+/// The row that says which address a device has, if it has one.
+pub(super) fn address_of(profile: &Profile) -> Option<Key> {
+    let at = |ip| key::device::at_address(ip, profile.key());
+    profile.ip.map(at)
+}
+
 /// The names of a device that have rows of their own.
 pub(super) fn shared_names(profile: &Profile) -> impl Iterator<Item = Name> {
     Name::all_of(profile)
         .into_iter()
         .filter(|name| !matches!(name, Name::Device(_)))
-}
-
-/// The rows that list a request by its creation, in a status.
-fn creations_of(action: &Action, status: Status) -> [Key; 2] {
-    let (protocol, id) = (action.protocol(), action.id);
-    [
-        key::action::action_of_customer(&action.customer, protocol, status, id),
-        key::action::action_of_device(action.device, protocol, status, id),
-    ]
-}
-
-/// The rows that list a request by its last change. One that never changed has none: it was last
-/// changed when it was created, and is found by that.
-fn updates_of(action: &Action, standing: Standing) -> impl Iterator<Item = Key> {
-    let Standing { status, updated_at } = standing;
-    let protocol = action.protocol();
-    let updated = Updated {
-        at: updated_at,
-        id: action.id,
-    };
-    let rows = || {
-        [
-            key::action::updated_action_of_customer(&action.customer, protocol, status, updated),
-            key::action::updated_action_of_device(action.device, protocol, status, updated),
-        ]
-    };
-    let rows = (!status.is_untouched()).then(rows);
-    rows.into_iter().flatten()
 }

@@ -1,9 +1,12 @@
 //! Which devices are there, and what is known of them?
 
+use std::net::IpAddr;
+
 use engine::change::Name;
 use engine::device::record::{DeviceRecord, Restored};
 use engine::ids::{ActionId, DeviceKey};
 use engine::profile::Profile;
+use engine::registry::Behind;
 use sled::Db;
 
 use super::{actions, load, rows_of};
@@ -40,6 +43,19 @@ pub(in crate::sled) fn device_at(db: &Db, prefix: [u8; 8]) -> Result<Option<Devi
         Some(found) => Ok(Some(device_in(key::last_id(&found?))?)),
         None => Ok(None),
     }
+}
+
+/// Which devices have an address; of several, the first.
+pub(in crate::sled) fn at_address(db: &Db, ip: IpAddr) -> Result<Behind, Fault> {
+    let mut keys = rows_of(db, &key::device::at(ip)).keys();
+    let Some(first) = keys.next() else {
+        return Ok(Behind::Nobody);
+    };
+    let first = device_in(key::last_id(&first?))?;
+    Ok(match keys.next().transpose()? {
+        None => Behind::One(first),
+        Some(_) => Behind::Several(first),
+    })
 }
 
 /// What a device's actor saved of it.

@@ -79,7 +79,11 @@ fn definitions_of(db: &Db, customer: &CustomerId) -> Result<Vec<Definition>, Fau
     Ok(definitions)
 }
 
-fn destinations_of(db: &Db, customer: &CustomerId) -> Result<Vec<Destination>, Fault> {
+/// The destinations of a customer.
+pub(in crate::sled) fn destinations_of(
+    db: &Db,
+    customer: &CustomerId,
+) -> Result<Vec<Destination>, Fault> {
     let mut destinations = Vec::new();
     for key in rows_of(db, &key::letter::destinations_of(customer)).keys() {
         let id = key::last_id(&key?).ok_or(Unreadable::Damaged("an index of destinations"))?;
