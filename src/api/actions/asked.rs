@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use engine::action::parse::{Data, Draft, Part, RequestFault};
+use engine::action::parse::lwm2m::{Data, Draft, Part, RequestFault};
 use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Protocol, Request};
 use engine::ids::DeviceId;
 use engine::limits::{ACTION_RETENTION_MS, SEND_ATTEMPTS_MAX};

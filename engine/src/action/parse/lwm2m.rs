@@ -1,0 +1,335 @@
+//! Is this something a device can be asked over LwM2M? From what a caller wrote to an operation
+//! (seed 4.2).
+
+use protocol::lwm2m::path::{InvalidPath, Level, Path};
+
+use crate::action::{Lwm2mRequest, Operation};
+use crate::limits::ACTION_DATA_BYTES_MAX;
+
+/// What is wrong with a request as it was written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum RequestFault {
+    /// The address is not one.
+    #[error(transparent)]
+    Address(InvalidPath),
+    /// The address names an object or an instance of one, and the operation needs a resource.
+    #[error("must address a resource: /object/instance/resource")]
+    NoResource,
+    /// A resource instance cannot be executed (LwM2M Core 1.2 section 6.3.5).
+    #[error("must address a resource, not one of its instances: /object/instance/resource")]
+    ResourceInstance,
+    /// A write says nothing to write.
+    #[error("is required to write")]
+    DataMissing,
+    /// The operation takes no data.
+    #[error("can only be given to write and to execute")]
+    DataUnwanted,
+    /// The data is longer than one datagram carries.
+    #[error("must not be longer than {max} bytes")]
+    DataTooLong {
+        /// The longest that would do.
+        max: usize,
+    },
+}
+
+/// The part of a request that a fault is about.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Part {
+    /// Where the operation is to be done.
+    Address,
+    /// What is written, or what the execution is given.
+    Data,
+}
+
+impl RequestFault {
+    /// The part of the request that must change.
+    pub fn part(self) -> Part {
+        match self {
+            Self::Address(_) | Self::NoResource | Self::ResourceInstance => Part::Address,
+            Self::DataMissing | Self::DataUnwanted | Self::DataTooLong { .. } => Part::Data,
+        }
+    }
+}
+
+/// A request as a caller wrote it. What is missing or no text was told already, and what can be
+/// said of the rest is said all the same.
+#[derive(Clone, Copy, Debug)]
+pub struct Draft<'a> {
+    /// What to do.
+    pub operation: Option<Operation>,
+    /// Where to do it.
+    pub address: Option<&'a str>,
+    /// What to do it with.
+    pub data: Data<'a>,
+}
+
+/// The data of a request as a caller wrote it.
+#[derive(Clone, Copy, Debug)]
+pub enum Data<'a> {
+    /// There is none.
+    Nothing,
+    /// It is this.
+    Text(&'a str),
+    /// There is some, and it is no text.
+    Unreadable,
+}
+
+impl Draft<'_> {
+    /// Reads the request; the error holds everything that is wrong with what is there. A request
+    /// with something missing or unreadable is none.
+    pub fn read(self) -> Result<Option<Lwm2mRequest>, Vec<RequestFault>> {
+        let path = self.path();
+        let data = self.fitting_data();
+        match (path, data) {
+            (Ok(path), Ok(data)) => Ok(self.request(path, data)),
+            (path, data) => Err(path.err().into_iter().chain(data.err()).collect()),
+        }
+    }
+
+    fn request(&self, path: Option<Path>, data: Option<Box<str>>) -> Option<Lwm2mRequest> {
+        match self.data {
+            Data::Unreadable => None,
+            Data::Nothing | Data::Text(_) => Some(Lwm2mRequest {
+                operation: self.operation?,
+                path: path?,
+                data,
+            }),
+        }
+    }
+
+    fn path(&self) -> Result<Option<Path>, RequestFault> {
+        let path = self.address.map(Path::parse).transpose();
+        let path = path.map_err(RequestFault::Address)?;
+        match path.zip(self.operation) {
+            Some((path, operation)) => addressed(operation, path).map(Some),
+            None => Ok(path),
+        }
+    }
+
+    fn fitting_data(&self) -> Result<Option<Box<str>>, RequestFault> {
+        match self.data {
+            Data::Text(data) if data.len() > ACTION_DATA_BYTES_MAX => {
+                Err(RequestFault::DataTooLong {
+                    max: ACTION_DATA_BYTES_MAX,
+                })
+            }
+            Data::Text(_) if !self.may_have_data() => Err(RequestFault::DataUnwanted),
+            Data::Nothing if self.operation == Some(Operation::Write) => {
+                Err(RequestFault::DataMissing)
+            }
+            Data::Text(data) => Ok(Some(data.into())),
+            Data::Nothing | Data::Unreadable => Ok(None),
+        }
+    }
+
+    fn may_have_data(&self) -> bool {
+        match self.operation {
+            None | Some(Operation::Write | Operation::Execute) => true,
+            Some(Operation::Read | Operation::ObserveStart | Operation::ObserveEnd) => false,
+        }
+    }
+}
+
+impl Lwm2mRequest {
+    /// Reads a request of which every part is there; the error holds everything that is wrong.
+    pub fn parse(
+        operation: Operation,
+        address: &str,
+        data: Option<&str>,
+    ) -> Result<Self, Vec<RequestFault>> {
+        let draft = Draft {
+            operation: Some(operation),
+            address: Some(address),
+            data: data.map_or(Data::Nothing, Data::Text),
+        };
+        draft
+            .read()
+            .map(|request| request.expect("every part is there and readable"))
+    }
+}
+
+fn addressed(operation: Operation, path: Path) -> Result<Path, RequestFault> {
+    match (path.level(), operation) {
+        (Level::Object | Level::Instance, Operation::Write | Operation::Execute) => {
+            Err(RequestFault::NoResource)
+        }
+        (Level::ResourceInstance, Operation::Execute) => Err(RequestFault::ResourceInstance),
+        (
+            Level::Object | Level::Instance | Level::Resource | Level::ResourceInstance,
+            Operation::Read | Operation::ObserveStart | Operation::ObserveEnd,
+        )
+        | (Level::Resource, Operation::Write | Operation::Execute)
+        | (Level::ResourceInstance, Operation::Write) => Ok(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Operation::{Execute, ObserveEnd, ObserveStart, Read, Write};
+
+    #[test]
+    fn a_resource_and_one_of_its_instances_can_be_read_and_written() {
+        for address in ["/3/0/0", "/3/0/6/1"] {
+            let path = Path::parse(address).unwrap();
+            let read = Lwm2mRequest {
+                operation: Read,
+                path,
+                data: None,
+            };
+            assert_eq!(Lwm2mRequest::parse(Read, address, None), Ok(read));
+            let write = Lwm2mRequest {
+                operation: Write,
+                path,
+                data: Some("7".into()),
+            };
+            assert_eq!(Lwm2mRequest::parse(Write, address, Some("7")), Ok(write));
+        }
+    }
+
+    #[test]
+    fn anything_can_be_read_and_observed() {
+        for operation in [Read, ObserveStart, ObserveEnd] {
+            for address in ["/3", "/3/0", "/3/0/0", "/3/0/6/1"] {
+                let path = Path::parse(address).unwrap();
+                let whole = Lwm2mRequest {
+                    operation,
+                    path,
+                    data: None,
+                };
+                assert_eq!(Lwm2mRequest::parse(operation, address, None), Ok(whole));
+            }
+        }
+    }
+
+    #[test]
+    fn an_execution_may_have_arguments_and_needs_none() {
+        let path = Path::resource(3, 0, 4);
+        let bare = Lwm2mRequest {
+            operation: Execute,
+            path,
+            data: None,
+        };
+        assert_eq!(Lwm2mRequest::parse(Execute, "/3/0/4", None), Ok(bare));
+        let with = Lwm2mRequest {
+            operation: Execute,
+            path,
+            data: Some("0='1'".into()),
+        };
+        assert_eq!(
+            Lwm2mRequest::parse(Execute, "/3/0/4", Some("0='1'")),
+            Ok(with)
+        );
+    }
+
+    #[test]
+    fn an_address_that_does_not_suit_the_operation_is_refused() {
+        let cases = [
+            (Execute, "/3/0", RequestFault::NoResource),
+            (Execute, "/3/0/4/0", RequestFault::ResourceInstance),
+            (
+                Read,
+                "3/0/0",
+                RequestFault::Address(InvalidPath::NoLeadingSlash),
+            ),
+            (
+                Read,
+                "/3/0/65536",
+                RequestFault::Address(InvalidPath::InvalidSegment),
+            ),
+            (
+                Read,
+                "/3/0/0/0/0",
+                RequestFault::Address(InvalidPath::TooDeep),
+            ),
+        ];
+        for (operation, address, fault) in cases {
+            let refused = Lwm2mRequest::parse(operation, address, None);
+            assert_eq!(refused, Err(vec![fault]), "{operation:?} {address}");
+            assert_eq!(fault.part(), Part::Address);
+        }
+    }
+
+    #[test]
+    fn data_that_does_not_suit_the_operation_is_refused() {
+        let long = "x".repeat(ACTION_DATA_BYTES_MAX + 1);
+        let too_long = RequestFault::DataTooLong {
+            max: ACTION_DATA_BYTES_MAX,
+        };
+        let cases = [
+            (Write, None, RequestFault::DataMissing),
+            (Read, Some(""), RequestFault::DataUnwanted),
+            (ObserveStart, Some("7"), RequestFault::DataUnwanted),
+            (ObserveEnd, Some("7"), RequestFault::DataUnwanted),
+            (Write, Some(long.as_str()), too_long),
+        ];
+        for (operation, data, fault) in cases {
+            assert_eq!(
+                Lwm2mRequest::parse(operation, "/3/0/0", data),
+                Err(vec![fault])
+            );
+            assert_eq!(fault.part(), Part::Data);
+        }
+    }
+
+    #[test]
+    fn every_fault_is_found_at_once() {
+        let both = vec![RequestFault::NoResource, RequestFault::DataMissing];
+        assert_eq!(Lwm2mRequest::parse(Write, "/3", None), Err(both));
+    }
+
+    #[test]
+    fn what_is_there_is_looked_at_whatever_is_missing() {
+        let no_path = RequestFault::Address(InvalidPath::NoLeadingSlash);
+        let long = "x".repeat(ACTION_DATA_BYTES_MAX + 1);
+        let too_long = RequestFault::DataTooLong {
+            max: ACTION_DATA_BYTES_MAX,
+        };
+        let nothing = Draft {
+            operation: None,
+            address: None,
+            data: Data::Nothing,
+        };
+        let cases = [
+            (nothing, vec![]),
+            (
+                Draft {
+                    address: Some("3"),
+                    data: Data::Text(&long),
+                    ..nothing
+                },
+                vec![no_path, too_long],
+            ),
+            (
+                Draft {
+                    operation: Some(Write),
+                    ..nothing
+                },
+                vec![RequestFault::DataMissing],
+            ),
+            (
+                Draft {
+                    operation: Some(Execute),
+                    address: Some("/3/0/4/0"),
+                    data: Data::Unreadable,
+                },
+                vec![RequestFault::ResourceInstance],
+            ),
+            (
+                Draft {
+                    operation: Some(Write),
+                    address: Some("/3/0/0"),
+                    data: Data::Unreadable,
+                },
+                vec![],
+            ),
+        ];
+        for (draft, faults) in cases {
+            let expected = match faults.is_empty() {
+                true => Ok(None),
+                false => Err(faults),
+            };
+            assert_eq!(draft.read(), expected, "{draft:?}");
+        }
+    }
+}
