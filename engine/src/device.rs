@@ -19,8 +19,10 @@ mod attempt;
 mod busy;
 mod data;
 mod exchange;
+mod fetching;
 mod formats;
 pub mod identity;
+mod incoming;
 pub mod objects;
 mod observation;
 mod pace;
@@ -38,18 +40,20 @@ mod telling;
 #[cfg(test)]
 mod tests;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use protocol::coap::exchange::Transmission;
 use protocol::coap::message::{Message, MessageId};
 use protocol::coap::recent::Recent;
+use protocol::coap::transfer::TransferRules;
 
 use crate::action::Protocol;
 use crate::change::{Add, Change, Counter, Expect, Name};
 use crate::datagram::Datagram;
 use crate::effect::{Effect, Effects};
 use crate::ids::DeviceKey;
-use crate::limits::{Limits, PRESENCE_SAVE_MS};
+use crate::limits::{Limits, PRESENCE_SAVE_MS, TRANSFER_IDLE_MS};
 use crate::location::Location;
 use crate::moment::{Moment, Timestamp};
 use crate::occurrence::{Asked, Ending, Heard, What};
@@ -76,6 +80,8 @@ pub struct Rules {
     pub transmission: Transmission,
     /// Whether an endpoint name alone proves who registers.
     pub names: NameTrust,
+    /// Where the service itself is heard; nothing is sent there.
+    pub own: Box<[SocketAddr]>,
 }
 
 impl Rules {
@@ -91,7 +97,27 @@ impl Rules {
             limits,
             transmission,
             names,
+            own: Box::default(),
         }
+    }
+
+    /// How requests to devices go, whatever number of messages they take.
+    pub fn transfers(&self) -> TransferRules<'_> {
+        TransferRules {
+            transmission: &self.transmission,
+            block: self.limits.block,
+            answer_bytes_max: self.limits.answer_bytes_max,
+            idle_ms: TRANSFER_IDLE_MS,
+        }
+    }
+
+    /// Whether somebody at an address would be the service itself.
+    pub fn is_own(&self, address: SocketAddr) -> bool {
+        let is_at = |own: &SocketAddr| {
+            let is_everywhere = own.ip().is_unspecified() && address.ip().is_loopback();
+            own.port() == address.port() && (own.ip() == address.ip() || is_everywhere)
+        };
+        self.own.iter().any(is_at)
     }
 }
 
@@ -223,6 +249,7 @@ impl Device {
         out.push(Effect::Count(Add { counter, delta: -1 }));
         let from = self.bound_peer();
         self.note_ending(Ending::DeviceGone, out);
+        self.end_exchange(out);
         for Pending { action, .. } in self.pending() {
             out.note(Some(action.trace), What::Removed(Asked::by(action)));
         }

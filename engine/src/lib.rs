@@ -30,6 +30,7 @@ pub mod setting;
 pub mod terms;
 pub mod topic;
 
+pub use protocol::coap::block::BlockSize;
 pub use protocol::coap::code::Code;
 pub use protocol::coap::uri::{InvalidPathAndQuery, PathAndQuery};
 pub use protocol::lwm2m::model;

@@ -2,6 +2,8 @@
 //!
 //! Constants are the defaults or the hard walls; [`Limits`] carries those an operator may set.
 
+use protocol::coap::block::BlockSize;
+
 use crate::moment::Timestamp;
 
 /// Virtual shards among which devices are spread: enough to split over hundreds of owners,
@@ -191,6 +193,9 @@ pub struct Limits {
     /// The bytes of a UDP request: what every network carries in one piece (RFC 791 section 3.1). A
     /// longer one is refused with 400.
     pub udp_payload_bytes_max: usize,
+    /// The size of the blocks in which a longer body goes to a device (RFC 7959 section 2.2), unless
+    /// the device asks for smaller ones.
+    pub block: BlockSize,
 }
 
 impl Default for Limits {
@@ -203,6 +208,7 @@ impl Default for Limits {
             data_bytes_max: 64 * 1_024,
             answer_bytes_max: 2 * 1_024 * 1_024,
             udp_payload_bytes_max: 508,
+            block: BlockSize::MAX,
         }
     }
 }

@@ -3,4 +3,17 @@
 //!
 //! Every fault is found in one go, and each says which part of the request it is about.
 
+pub mod coap;
 pub mod lwm2m;
+pub mod udp;
+
+/// A part of a request as its caller gave it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Given<T> {
+    /// It is not there.
+    Nothing,
+    /// It is this.
+    Value(T),
+    /// It is there and cannot be read, which was told already.
+    Unreadable,
+}

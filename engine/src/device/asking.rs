@@ -59,6 +59,14 @@ impl Device {
         action: &Action,
         refused: FormatSet,
     ) -> Result<Leaving, Unfit> {
+        if let Some(to) = self.way_to(&action.request)
+            && self.terms.rules.is_own(to.address)
+        {
+            return Err(Unfit {
+                failure: Failure::Refused,
+                why: format!("{to} is the service itself"),
+            });
+        }
         match &action.request {
             Request::Udp(request) => Ok(Leaving::Bytes(request.content.bytes())),
             Request::Coap(request) => Ok(Leaving::Message(self.request_over_coap(m, request))),
@@ -147,9 +155,6 @@ impl Device {
         asked: Scope,
         answer: &Message,
     ) -> Result<Vec<Measurement>, String> {
-        if answer.block2().is_some_and(|block| block.has_more()) {
-            return Err("it comes in several blocks, which is not supported".to_owned());
-        }
         let samples = self.samples_in(asked, answer);
         let samples = samples.map_err(|why| why.to_string())?;
         Ok(samples::by_time(m.now(), samples))

@@ -1,11 +1,14 @@
 //! One attempt at one thing a device is asked: recorded before its datagram leaves, ended by an
 //! answer, a rejection or silence.
 
+use std::sync::Arc;
+
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::exchange::{Exchange, Expiry, GiveUp};
+use protocol::coap::exchange::GiveUp;
 use protocol::coap::message::Message;
 use protocol::coap::token::Token;
+use protocol::coap::transfer::{Expiry, Fresh, Transfer};
 use protocol::lwm2m::path::Path;
 
 use crate::action::timeline::Stage;
@@ -40,8 +43,8 @@ pub(super) struct Attempt {
 
 /// How what is asked gets to the device.
 pub(super) enum Way {
-    /// In a message that it answers.
-    Exchange(Exchange),
+    /// In messages that it answers.
+    Transfer(Transfer),
     /// In a bare datagram; after a while it is taken that nobody will say whether it left.
     Departure { gives_up_at: Timestamp },
 }
@@ -55,13 +58,15 @@ pub(super) enum Target {
     Observation(Path),
     /// What is read because the device registered or updated its registration.
     Report(Part),
+    /// A notification that goes on in further blocks, by its token.
+    Notification(Token),
 }
 
 impl Target {
     fn purpose(self) -> Purpose {
         match self {
             Self::Action(_) => Purpose::Action,
-            Self::Observation(_) => Purpose::Observation,
+            Self::Observation(_) | Self::Notification(_) => Purpose::Observation,
             Self::Report(_) => Purpose::Report,
         }
     }
@@ -75,15 +80,15 @@ impl Attempt {
 
     pub(super) fn next_timeout(&self) -> Timestamp {
         match &self.way {
-            Way::Exchange(exchange) => Timestamp::from_ms(exchange.next_timeout()),
+            Way::Transfer(transfer) => Timestamp::from_ms(transfer.next_timeout()),
             Way::Departure { gives_up_at } => *gives_up_at,
         }
     }
 
-    /// The exchange it is in, if it is in one.
-    pub(super) fn exchange_mut(&mut self) -> Option<&mut Exchange> {
+    /// The transfer it is in, if it is in one.
+    pub(super) fn transfer_mut(&mut self) -> Option<&mut Transfer> {
         match &mut self.way {
-            Way::Exchange(exchange) => Some(exchange),
+            Way::Transfer(transfer) => Some(transfer),
             Way::Departure { .. } => None,
         }
     }
@@ -91,7 +96,7 @@ impl Attempt {
     /// Whether it is a bare datagram that leaves.
     pub(super) fn is_departing(&self) -> bool {
         match &self.way {
-            Way::Exchange(_) => false,
+            Way::Transfer(_) => false,
             Way::Departure { .. } => true,
         }
     }
@@ -110,14 +115,14 @@ impl Attempt {
     pub(super) fn action(&self) -> Option<ActionId> {
         match self.target {
             Target::Action(action) => Some(action),
-            Target::Observation(_) | Target::Report(_) => None,
+            Target::Observation(_) | Target::Report(_) | Target::Notification(_) => None,
         }
     }
 
     /// The path it asks for again, if it asks for one.
     pub(super) fn observation(&self) -> Option<Path> {
         match self.target {
-            Target::Action(_) | Target::Report(_) => None,
+            Target::Action(_) | Target::Report(_) | Target::Notification(_) => None,
             Target::Observation(path) => Some(path),
         }
     }
@@ -125,7 +130,7 @@ impl Attempt {
     /// The part of a round it asks for, if it asks for one.
     pub(super) fn part(&self) -> Option<Part> {
         match self.target {
-            Target::Action(_) | Target::Observation(_) => None,
+            Target::Action(_) | Target::Observation(_) | Target::Notification(_) => None,
             Target::Report(part) => Some(part),
         }
     }
@@ -143,6 +148,8 @@ impl Device {
                 self.begin_attempt_of(m, index, pending, out);
             } else if !self.is_there(m.now()) {
                 break;
+            } else if let Some(token) = self.next_notification() {
+                self.begin_fetch(m, token, out);
             } else if let Some(path) = self.next_owed() {
                 self.begin_observation(m, path, out);
             } else if let Some(part) = self.next_part() {
@@ -201,7 +208,7 @@ impl Device {
             Leaving::Message(message) => {
                 pending.action.timeline.note(m.now(), Stage::DatagramSent);
                 out.save_action(Some(was), &pending.action);
-                self.begin_exchange(m, (target, trace), (to, &message), out);
+                self.begin_exchange(m, (target, trace), (to, message), out);
             }
             Leaving::Bytes(bytes) => {
                 out.save_action(Some(was), &pending.action);
@@ -216,7 +223,7 @@ impl Device {
         if let Some(to) = self.bound_peer()
             && let Some(message) = self.observe_again(m, path, FormatSet::default())
         {
-            self.begin_exchange(m, (Target::Observation(path), None), (to, &message), out);
+            self.begin_exchange(m, (Target::Observation(path), None), (to, message), out);
         }
     }
 
@@ -224,7 +231,7 @@ impl Device {
         if let Some(to) = self.bound_peer()
             && let Some(message) = self.message_of_part(m, part, FormatSet::default())
         {
-            self.begin_exchange(m, (Target::Report(part), None), (to, &message), out);
+            self.begin_exchange(m, (Target::Report(part), None), (to, message), out);
         }
     }
 
@@ -234,26 +241,22 @@ impl Device {
         &mut self,
         m: &mut Moment,
         (target, trace): (Target, Option<TraceId>),
-        (to, message): (Peer, &Message),
+        (to, message): (Peer, Message),
         out: &mut Effects,
     ) {
-        let now_ms = m.now().as_ms();
-        let exchange = Exchange::begin(
-            now_ms,
-            &self.terms.rules.transmission,
-            message,
-            m.next_u32(),
-        );
+        let format = format_in(&message);
+        let rules = self.terms.rules.transfers();
+        let transfer = Transfer::begin(m.now().as_ms(), &rules, message, m.next_u32());
         let fixed = Some(to).filter(|to| self.bound_peer() != Some(*to));
         if fixed.is_some() {
             out.rebind(None, fixed);
         }
-        out.send(to, exchange.datagram().to_vec());
+        out.send(to, transfer.datagram().to_vec());
         self.busy.get_or_insert_default().attempt = Some(Box::new(Attempt {
-            way: Way::Exchange(exchange),
+            way: Way::Transfer(transfer),
             to: fixed,
             target,
-            format: format_in(message),
+            format,
             refused: FormatSet::default(),
             begun_at: m.now(),
             trace,
@@ -296,34 +299,28 @@ impl Device {
 
     /// Repeats the datagram in flight, or gives up on it, as time asks.
     pub(super) fn drive_attempt(&mut self, m: &mut Moment, out: &mut Effects) {
-        let to = self.awaited_from();
         let Some(attempt) = self.attempt_mut() else {
             return;
         };
-        let elsewhere = attempt.to;
-        let trace = attempt.trace;
-        let exchange = match &mut attempt.way {
-            Way::Exchange(exchange) => exchange,
+        let transfer = match &mut attempt.way {
+            Way::Transfer(transfer) => transfer,
             Way::Departure { gives_up_at } if *gives_up_at <= m.now() => {
                 let why = "it is not known whether the datagram left";
                 return self.not_departed(m, why, out);
             }
             Way::Departure { .. } => return,
         };
-        match exchange.handle_timeout(m.now().as_ms()) {
+        match transfer.handle_timeout(m.now().as_ms()) {
             Expiry::NotYet => {}
             Expiry::Retransmit => {
-                // The device may have moved since: the exchange is with the device, not with
-                // the address it had.
-                if let Some(to) = to {
-                    let datagram = exchange.datagram().to_vec();
-                    if elsewhere.is_some() {
-                        out.rebind(None, elsewhere);
-                    }
-                    out.send(to, datagram);
-                    out.note(trace, What::Repeated);
+                if !transfer.is_under_way() {
                     self.note_in_flight(m.now(), Stage::DatagramRepeated);
                 }
+                self.send_again(out);
+            }
+            Expiry::Again => {
+                self.proceed(m);
+                self.send_again(out);
             }
             Expiry::GaveUp(GiveUp::NotAcknowledged) => {
                 self.note_ending(Ending::NotAcknowledged, out);
@@ -333,6 +330,46 @@ impl Device {
                 self.note_ending(Ending::NotAnswered, out);
                 self.attempt_unanswered(m, "the device did not answer in time", out);
             }
+        }
+    }
+
+    /// Goes on with the next block.
+    pub(super) fn send_next(&mut self, m: &mut Moment, out: &mut Effects) {
+        self.proceed(m);
+        self.send_in_flight(out);
+    }
+
+    fn proceed(&mut self, m: &mut Moment) {
+        let fresh = Fresh {
+            message_id: self.take_message_id(),
+            token: self.draw_token(m),
+            jitter: m.next_u32(),
+        };
+        let terms = Arc::clone(&self.terms);
+        if let Some(transfer) = self.attempt_mut().and_then(Attempt::transfer_mut) {
+            transfer.proceed(m.now().as_ms(), &terms.rules.transfers(), fresh);
+        }
+    }
+
+    fn send_again(&mut self, out: &mut Effects) {
+        out.note(self.trace_in_flight(), What::Repeated);
+        self.send_in_flight(out);
+    }
+
+    /// Sends the datagram in flight. The device may have moved since it was sent before: the
+    /// exchange is with the device, not with the address it had.
+    fn send_in_flight(&mut self, out: &mut Effects) {
+        let Some(to) = self.awaited_from() else {
+            return;
+        };
+        let Some(attempt) = self.attempt_mut() else {
+            return;
+        };
+        if attempt.to.is_some() {
+            out.rebind(None, attempt.to);
+        }
+        if let Some(transfer) = attempt.transfer_mut() {
+            out.send(to, transfer.datagram().to_vec());
         }
     }
 
@@ -405,12 +442,15 @@ impl Device {
             }
             Target::Observation(path) => self.lose_observation(m, path, why, out),
             Target::Report(part) => self.part_refused(m, part, (code, why), out),
+            Target::Notification(token) => self.notification_missed(m, token, why, out),
         }
     }
 
     /// Remarks how the exchange in flight ends, if there is one.
     pub(super) fn note_ending(&self, ending: Ending, out: &mut Effects) {
-        if let Some(attempt) = self.busy.as_ref().and_then(|busy| busy.attempt.as_ref()) {
+        if let Some(attempt) = self.busy.as_ref().and_then(|busy| busy.attempt.as_ref())
+            && !attempt.is_departing()
+        {
             out.note(attempt.trace, What::Ended(ending));
         }
     }
@@ -439,10 +479,10 @@ impl Device {
         let Some(attempt) = self.end_exchange(out) else {
             return;
         };
-        let Way::Exchange(exchange) = &attempt.way else {
+        let Way::Transfer(transfer) = &attempt.way else {
             return;
         };
-        let token = exchange.token();
+        let token = transfer.token();
         match attempt.target {
             Target::Action(id) => {
                 if let Some(action) = self.take_action(id) {
@@ -453,6 +493,7 @@ impl Device {
                 self.observed_again(m, path, token, answer, out);
             }
             Target::Report(part) => self.part_answered(m, part, answer, out),
+            Target::Notification(token) => self.notification_fetched(m, token, answer, out),
         }
     }
 
@@ -490,6 +531,10 @@ impl Device {
         let id = match attempt.target {
             Target::Action(id) => id,
             Target::Observation(_) => return,
+            Target::Notification(token) => {
+                let why = outcome.error.as_deref().unwrap_or_default();
+                return self.notification_missed(m, token, why, out);
+            }
             Target::Report(part) => {
                 let why = outcome.error.as_deref().unwrap_or_default();
                 return self.part_missed(m, part, why, out);
@@ -532,6 +577,7 @@ impl Device {
         }
         if is_registered_there {
             busy.owed.clear();
+            busy.notified.clear();
             busy.round = None;
         }
     }

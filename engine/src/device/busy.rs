@@ -3,8 +3,10 @@
 
 use protocol::lwm2m::path::Path;
 
+use crate::datagram::Datagram;
 use crate::device::attempt::Attempt;
 use crate::device::data::Visitor;
+use crate::device::incoming::Incoming;
 use crate::device::passive::Round;
 use crate::device::queue::Pending;
 use crate::ids::ActionId;
@@ -23,6 +25,10 @@ pub(super) struct Busy {
     pub(super) attempt: Option<Box<Attempt>>,
     /// Requests restored from the store were not looked at yet.
     pub(super) unsettled: bool,
+    /// What the device says in several blocks, as far as it was heard.
+    pub(super) incoming: Option<Box<Incoming>>,
+    /// Notifications that go on in further blocks, of each observation the newest.
+    pub(super) notified: Vec<Datagram>,
     /// What was heard lately from elsewhere than where the device is registered.
     pub(super) visitor: Option<Box<Visitor>>,
     pub(super) rejection_logged_at: Option<Timestamp>,
@@ -45,6 +51,7 @@ impl Busy {
     pub(super) fn is_over(&self) -> bool {
         self.pending.is_empty()
             && self.owed.is_empty()
+            && self.notified.is_empty()
             && self.round.is_none()
             && self.attempt.is_none()
             && self.lingers_until.is_none()
@@ -68,6 +75,7 @@ impl Busy {
     pub(super) fn end_lingering(&mut self, now: Timestamp) {
         if self.lingers_until.take_if(|until| *until <= now).is_some() {
             self.visitor = None;
+            self.incoming = None;
             self.rejection_logged_at = None;
             self.unreadable_logged_at = None;
         }

@@ -71,6 +71,10 @@ impl Device {
         }
         self.note_contact(m, datagram.peer, Protocol::Coap, out);
         self.remember_visitor(datagram.peer);
+        if self.too_long(datagram.message.payload.len()).is_some() {
+            out.note(None, What::DataSent(Protocol::Coap, News::Unusable));
+            return self.refuse_length(m, datagram, out);
+        }
         let (code, news) = match self.read_data(m, &datagram.message, out) {
             Ok(data) => {
                 self.tell(m, Happening::Data(Box::new(data)), out);
@@ -170,10 +174,6 @@ impl Device {
                 news: News::Empty,
             });
         }
-        if let Some(why) = self.too_long(message.payload.len()) {
-            self.keep_unreadable(m, &why, &message.payload, out);
-            return Err(refused(Code::REQUEST_ENTITY_TOO_LARGE));
-        }
         Ok(Data {
             source: Protocol::Coap,
             topic: Some(topic),
@@ -181,7 +181,7 @@ impl Device {
         })
     }
 
-    fn too_long(&self, bytes: usize) -> Option<String> {
+    pub(super) fn too_long(&self, bytes: usize) -> Option<String> {
         let max = self.terms.rules.limits.data_bytes_max;
         (bytes > max).then(|| format!("it has {bytes} bytes, and at most {max} are taken"))
     }

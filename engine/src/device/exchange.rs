@@ -1,9 +1,11 @@
 //! The device as a CoAP endpoint: which message means what, and who answers it.
 
+use std::sync::Arc;
+
 use protocol::coap::code::Code;
-use protocol::coap::exchange::Reception;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::recent::Remembered;
+use protocol::coap::transfer::Receipt;
 
 use crate::datagram::Datagram;
 use crate::device::Device;
@@ -14,7 +16,7 @@ use crate::moment::Moment;
 use crate::occurrence::{Ending, Heard};
 
 /// What a message of a device is about.
-enum Meaning {
+pub(super) enum Meaning {
     Register,
     Update(Location),
     Deregister(Location),
@@ -61,7 +63,28 @@ impl Device {
 
     /// Takes in a message that is new.
     pub(super) fn hear(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) -> Heard {
-        match Meaning::of(&datagram.message) {
+        let meaning = Meaning::of(&datagram.message);
+        if datagram.message.block1().is_some() && self.may_say(&meaning, datagram.peer, m.now()) {
+            return match self.gather(m, datagram, out) {
+                Some(whole) => self.hear_whole(m, &whole, meaning, out),
+                None => Heard::Part,
+            };
+        }
+        self.hear_whole(m, datagram, meaning, out)
+    }
+
+    fn hear_whole(
+        &mut self,
+        m: &mut Moment,
+        datagram: &Datagram,
+        meaning: Meaning,
+        out: &mut Effects,
+    ) -> Heard {
+        if meaning.has_values() && self.too_long(datagram.message.payload.len()).is_some() {
+            self.refuse_length(m, datagram, out);
+            return Heard::Unsupported;
+        }
+        match meaning {
             Meaning::Register => {
                 self.register(m, datagram, out);
                 Heard::Register
@@ -110,6 +133,11 @@ impl Device {
     pub(super) fn respond(&mut self, request: &Message, code: Code) -> Message {
         let id = self.take_message_id();
         let response = Message::response_to(request, code, id);
+        // RFC 7959 section 2.3: the block that a success is about is named.
+        let response = match request.block1() {
+            Some(block) if code.is_success() => response.with_block1(block),
+            Some(_) | None => response,
+        };
         match &self.record.registration {
             Some(registration) if code == Code::CREATED => {
                 let location = self.location(registration).to_string();
@@ -138,7 +166,7 @@ impl Device {
 
     /// Message ids belong to an address: what another than the device's own says is not
     /// remembered.
-    fn remember(&mut self, m: &Moment, datagram: &Datagram, what: Remembered) {
+    pub(super) fn remember(&mut self, m: &Moment, datagram: &Datagram, what: Remembered) {
         if let Some(recent) = self.recent_of(datagram.peer) {
             recent.remember(m.now().as_ms(), &datagram.message, what);
         }
@@ -146,30 +174,37 @@ impl Device {
 
     fn take_answer(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) -> Heard {
         let message = &datagram.message;
-        let now_ms = m.now().as_ms();
+        let terms = Arc::clone(&self.terms);
+        let rules = terms.rules.transfers();
         let is_from_there = self.awaited_from() == Some(datagram.peer);
-        let exchange = self.attempt_mut().and_then(Attempt::exchange_mut);
-        let reception = match exchange.filter(|_| is_from_there) {
-            Some(exchange) => exchange.handle(now_ms, message),
-            None => Reception::NotMine,
+        let transfer = self.attempt_mut().and_then(Attempt::transfer_mut);
+        let receipt = match transfer.filter(|_| is_from_there) {
+            Some(transfer) => transfer.handle(m.now().as_ms(), &rules, message),
+            None => Receipt::NotMine,
         };
-        match reception {
-            Reception::NotMine
+        match receipt {
+            Receipt::NotMine
                 if message.code.is_response() && message.kind != Kind::Acknowledgement =>
             {
                 return self.take_notification(m, datagram, out);
             }
-            Reception::NotMine => return Heard::Unasked,
-            Reception::Acknowledged => {
+            Receipt::NotMine => return Heard::Unasked,
+            Receipt::Acknowledged => {
                 self.note_awake(m.now());
                 self.attempt_acknowledged(m.now(), out);
             }
-            Reception::Reset => {
+            Receipt::Reset => {
                 self.note_awake(m.now());
                 self.note_ending(Ending::Reset, out);
                 self.attempt_rejected(m, out);
             }
-            Reception::Unusable { option, reset } => {
+            Receipt::Proceeds { acknowledge } => {
+                self.note_awake(m.now());
+                self.confirm(m, datagram, acknowledge, out);
+                self.send_next(m, out);
+                return Heard::Part;
+            }
+            Receipt::Unusable { option, reset } => {
                 let why = format!("the answer has the critical option {option}, not supported");
                 self.note_ending(Ending::Unusable, out);
                 self.attempt_refused(m, message.code, &why, out);
@@ -177,17 +212,36 @@ impl Device {
                     self.reject(m, datagram, out);
                 }
             }
-            Reception::Answered { acknowledge } => {
+            Receipt::Broken { acknowledge, fault } => {
                 self.note_awake(m.now());
-                self.note_ending(Ending::with(message.code), out);
-                self.attempt_answered(m, message, out);
-                self.remember(m, datagram, Remembered::Acknowledged);
-                if let Some(id) = acknowledge {
-                    Self::send(datagram.peer, &Message::acknowledgement(id), out);
-                }
+                self.note_ending(Ending::Unusable, out);
+                let why = format!("the blocks of the answer do not fit together: {fault}");
+                self.attempt_refused(m, message.code, &why, out);
+                self.confirm(m, datagram, acknowledge, out);
+            }
+            Receipt::Answered { acknowledge, whole } => {
+                self.note_awake(m.now());
+                let answer = whole.as_deref().unwrap_or(message);
+                self.note_ending(Ending::with(answer.code), out);
+                self.attempt_answered(m, answer, out);
+                self.confirm(m, datagram, acknowledge, out);
             }
         }
         Heard::Answer
+    }
+
+    /// Takes note that an answer was taken in, and acknowledges it if its sender waits for that.
+    fn confirm(
+        &mut self,
+        m: &Moment,
+        datagram: &Datagram,
+        acknowledge: Option<MessageId>,
+        out: &mut Effects,
+    ) {
+        self.remember(m, datagram, Remembered::Acknowledged);
+        if let Some(id) = acknowledge {
+            Self::send(datagram.peer, &Message::acknowledgement(id), out);
+        }
     }
 }
 
@@ -212,6 +266,16 @@ impl Meaning {
             (_, [Some("dp"), None, None]) => Self::Unsupported(Code::METHOD_NOT_ALLOWED),
             (_, [Some("rd"), _, None]) => Self::Unsupported(Code::METHOD_NOT_ALLOWED),
             _ => Self::Unsupported(Code::NOT_FOUND),
+        }
+    }
+
+    /// Whether it carries what is read of it, and is not data.
+    fn has_values(&self) -> bool {
+        match self {
+            Self::Register | Self::Update(_) | Self::Send => true,
+            Self::Deregister(_) | Self::Data | Self::Answer | Self::Ping | Self::Unsupported(_) => {
+                false
+            }
         }
     }
 

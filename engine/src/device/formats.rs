@@ -85,7 +85,7 @@ impl Device {
         self.note_in_flight(m.now(), Stage::DatagramSent);
         let trace = self.trace_in_flight();
         if let Some(to) = self.awaited_from() {
-            self.begin_exchange(m, (target, trace), (to, &message), out);
+            self.begin_exchange(m, (target, trace), (to, message), out);
         }
         if let Some(attempt) = self.attempt_mut() {
             attempt.refused = refused;
@@ -104,6 +104,8 @@ impl Device {
             Target::Action(id) => self.action_otherwise(m, id, refused),
             Target::Observation(path) => self.observe_again(m, path, refused),
             Target::Report(part) => self.message_of_part(m, part, refused),
+            // It is asked for in the format it came in.
+            Target::Notification(_) => None,
         }
     }
 

@@ -69,6 +69,11 @@ impl Device {
             out.note(None, What::Notified(News::Excessive));
             return Heard::Notification;
         }
+        if message.block2().is_some_and(|block| block.has_more()) {
+            self.note_awake(m.now());
+            self.put_by(datagram);
+            return Heard::Part;
+        }
         self.note_uplink(m.now(), Protocol::Lwm2m);
         let news = if !message.code.is_success() {
             let why = format!("the device answered {}", message.code);
@@ -192,6 +197,7 @@ impl Device {
             .for_each(Observation::owe);
         if let Some(busy) = &mut self.busy {
             busy.owed.clear();
+            busy.notified.clear();
         }
         !self.record.observations.is_empty()
     }
@@ -330,7 +336,7 @@ impl Device {
         is_news
     }
 
-    fn path_observed_as(&self, token: Token) -> Option<Path> {
+    pub(super) fn path_observed_as(&self, token: Token) -> Option<Path> {
         let mut observations = self.record.observations.iter();
         let found = observations.find(|observation| token_of(observation) == token);
         found.map(|observation| observation.path)

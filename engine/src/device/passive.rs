@@ -234,6 +234,7 @@ impl Device {
         if let Some(busy) = &mut self.busy
             && busy.attempt.is_none()
         {
+            busy.notified.clear();
             busy.round = None;
         }
     }

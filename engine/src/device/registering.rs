@@ -198,7 +198,7 @@ impl Device {
     }
 
     /// Whether the location names the registration, and the peer may speak for it.
-    fn is_at(&self, location: Location, peer: Peer) -> bool {
+    pub(super) fn is_at(&self, location: Location, peer: Peer) -> bool {
         let named = self.record.registration.as_ref().map(|r| self.location(r));
         named == Some(location) && self.may_speak(peer)
     }
@@ -211,7 +211,7 @@ impl Device {
     }
 
     /// Whether a peer without DTLS may be this device: a name alone proves nothing.
-    fn admit(&self, peer: Peer) -> Result<(), &'static str> {
+    pub(super) fn admit(&self, peer: Peer) -> Result<(), &'static str> {
         match (self.identity.ip(), self.terms.rules.names) {
             (Some(ip), _) if ip.to_canonical() == peer.ip() => Ok(()),
             (Some(_), _) => Err("it did not come from the device's address"),

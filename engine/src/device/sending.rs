@@ -84,7 +84,7 @@ impl Device {
     }
 
     /// Whether the peer is the device, which is registered.
-    fn is_registered_at(&self, peer: Peer, now: Timestamp) -> bool {
+    pub(super) fn is_registered_at(&self, peer: Peer, now: Timestamp) -> bool {
         let is_registered = self.presence(now) != Presence::Unregistered;
         is_registered && self.bound_peer() == Some(peer) && self.may_speak(peer)
     }

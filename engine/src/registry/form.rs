@@ -29,10 +29,13 @@ pub struct Form(u8);
 
 impl Form {
     /// How many forms there are.
-    pub const COUNT: usize = KINDS.len() * CODES.len() + 1;
+    pub const COUNT: usize = KINDS.len() * CODES.len() + 2;
+
+    /// Bytes of no protocol, at the port they are heard at or leave from.
+    pub const BARE: Self = Self((Self::COUNT - 1) as u8);
 
     /// No CoAP message.
-    const MALFORMED: Self = Self((Self::COUNT - 1) as u8);
+    const MALFORMED: Self = Self((Self::COUNT - 2) as u8);
 
     /// The form of a datagram of ours.
     pub fn of(datagram: &[u8]) -> Self {
@@ -59,7 +62,7 @@ impl Form {
         }
     }
 
-    /// Every form that a well-formed message can have (RFC 7252 section 4.3, table 1), and that of
+    /// Every form that a well-formed message can have (RFC 7252 section 4.3, table 1), and those of
     /// what is none.
     pub fn all() -> impl Iterator<Item = Self> {
         let can_be = |form: &Self| match form.parts() {
@@ -85,13 +88,21 @@ impl Form {
 
     /// What the class of its code is called.
     pub fn code(self) -> &'static str {
+        if self == Self::BARE {
+            return "bare";
+        }
         let code = self.parts().and_then(|(_, code)| CODES.get(code));
         code.copied().unwrap_or("malformed")
     }
 
-    /// Whether it is that of a message at all.
-    pub fn is_message(self) -> bool {
+    /// Whether anything of ours can have it.
+    pub fn can_be_ours(self) -> bool {
         self != Self::MALFORMED
+    }
+
+    /// Whether it is that of a message at all.
+    fn is_message(self) -> bool {
+        self.place() < KINDS.len() * CODES.len()
     }
 
     /// Kind and class of code; none for what is no message.
@@ -138,6 +149,8 @@ fn class_of(code: Code) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use protocol::coap::message::{Kind, Message, MessageId};
     use protocol::coap::token::Token;
 
@@ -178,6 +191,16 @@ mod tests {
             let form = Form::heard(bytes, &sorted);
             assert_eq!((form.kind(), form.code()), ("none", "malformed"));
         }
+    }
+
+    #[test]
+    fn bare_bytes_have_a_form_of_their_own() {
+        assert_eq!((Form::BARE.kind(), Form::BARE.code()), ("none", "bare"));
+        let places: BTreeSet<usize> = Form::all().map(Form::place).collect();
+        assert_eq!(places.len(), Form::all().count());
+        assert!(places.contains(&Form::BARE.place()));
+        assert!(places.iter().all(|place| *place < Form::COUNT));
+        assert!(Form::BARE.can_be_ours() && !Form::MALFORMED.can_be_ours());
     }
 
     #[test]

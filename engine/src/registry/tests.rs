@@ -8,7 +8,7 @@ use protocol::coap::token::Token;
 
 use super::{AfterPanic, Fate, Panics, Sorted, overloaded, sort};
 use super::{Return, unknown_endpoint, unknown_location, unknown_peer};
-use crate::datagram::Datagram;
+use crate::datagram::{Arrival, Datagram};
 use crate::ids::{CustomerId, DeviceId, DeviceKey};
 use crate::limits::{PANIC_WINDOW_MS, PANICS_MAX};
 use crate::location::Location;
@@ -322,6 +322,10 @@ fn told_of(sorted: Sorted) -> String {
             format!("to location {location}: {}", head(&datagram.message))
         }
         Sorted::ToPeer(datagram) => format!("to peer: {}", head(&datagram.message)),
+        Sorted::ToAddress(Arrival::Message(datagram) | Arrival::Ambiguous(datagram)) => {
+            format!("to address: {}", head(&datagram.message))
+        }
+        Sorted::ToAddress(Arrival::Bare(bare)) => format!("to address: {:?}", bare.bytes),
         Sorted::Answered { datagram, fate } => {
             let answer = Message::decode(&datagram).unwrap();
             format!("{} to {}, {fate:?}", head(&answer), answer.message_id.0)
@@ -341,9 +345,9 @@ fn head(message: &Message) -> String {
 }
 
 fn stranger(datagram: &Datagram) -> Sorted {
-    unknown_peer(datagram, Return::Complete)
+    unknown_peer(datagram.clone(), Return::Complete)
 }
 
 fn not_known_yet(datagram: &Datagram) -> Sorted {
-    unknown_peer(datagram, Return::UnderWay)
+    unknown_peer(datagram.clone(), Return::UnderWay)
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
 use engine::change::Change;
-use engine::datagram::Datagram;
+use engine::datagram::{Arrival, Datagram};
 use engine::device::record::{DeviceRecord, Restored};
 use engine::device::standing::InFlight;
 use engine::device::{Device, NameTrust, Rules};
@@ -118,6 +118,7 @@ impl Scene {
             limits: Limits::default(),
             transmission: Transmission::STANDARD,
             names: NameTrust::NameSuffices,
+            own: Box::default(),
         };
         let terms = Arc::new(Terms::of_rules(Arc::new(rules)));
         let restored = Restored {
@@ -197,7 +198,9 @@ impl Scene {
         match registry::sort(peer, bytes) {
             Sorted::ToEndpoint(_, datagram)
             | Sorted::ToLocation(_, datagram)
-            | Sorted::ToPeer(datagram) => self.hand(&datagram),
+            | Sorted::ToPeer(datagram)
+            | Sorted::ToAddress(Arrival::Message(datagram)) => self.hand(&datagram),
+            Sorted::ToAddress(Arrival::Ambiguous(_) | Arrival::Bare(_)) => {}
             Sorted::Answered { datagram, .. } => self.take_note(&datagram),
             Sorted::Ignored(_) => {}
         }
@@ -228,7 +231,7 @@ impl Scene {
                 | Effect::Expect(_)
                 | Effect::Count(_)
                 | Effect::Log(_)
-                | Effect::Say(Speech::Rebind { .. }) => {}
+                | Effect::Say(Speech::Rebind { .. } | Speech::SendBare { .. }) => {}
             }
         }
         self.assert_observes_well();
@@ -237,7 +240,7 @@ impl Scene {
 
     fn take_note_of(&mut self, event: &Event, spoken: Spoken) {
         match event.happening {
-            Happening::Telemetry(_) | Happening::Lifecycle(_) => {
+            Happening::Telemetry(_) | Happening::Data(_) | Happening::Lifecycle(_) => {
                 let what = "what is heard is told before the answer";
                 assert_eq!(spoken, Spoken::Nothing, "{what}");
                 self.told += 1;
@@ -260,6 +263,7 @@ impl Scene {
                 | What::Acknowledged
                 | What::Notified(_)
                 | What::Sent(_)
+                | What::DataSent(..)
                 | What::ObservationLost => {}
             }
         }

@@ -3,12 +3,13 @@
 
 use protocol::lwm2m::path::{InvalidPath, Level, Path};
 
+use super::Given;
 use crate::action::{Lwm2mRequest, Operation};
 use crate::limits::ACTION_DATA_BYTES_MAX;
 
 /// What is wrong with a request as it was written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum RequestFault {
+pub enum Lwm2mFault {
     /// The address is not one.
     #[error(transparent)]
     Address(InvalidPath),
@@ -41,7 +42,7 @@ pub enum Part {
     Data,
 }
 
-impl RequestFault {
+impl Lwm2mFault {
     /// The part of the request that must change.
     pub fn part(self) -> Part {
         match self {
@@ -60,24 +61,13 @@ pub struct Draft<'a> {
     /// Where to do it.
     pub address: Option<&'a str>,
     /// What to do it with.
-    pub data: Data<'a>,
-}
-
-/// The data of a request as a caller wrote it.
-#[derive(Clone, Copy, Debug)]
-pub enum Data<'a> {
-    /// There is none.
-    Nothing,
-    /// It is this.
-    Text(&'a str),
-    /// There is some, and it is no text.
-    Unreadable,
+    pub data: Given<&'a str>,
 }
 
 impl Draft<'_> {
     /// Reads the request; the error holds everything that is wrong with what is there. A request
     /// with something missing or unreadable is none.
-    pub fn read(self) -> Result<Option<Lwm2mRequest>, Vec<RequestFault>> {
+    pub fn read(self) -> Result<Option<Lwm2mRequest>, Vec<Lwm2mFault>> {
         let path = self.path();
         let data = self.fitting_data();
         match (path, data) {
@@ -88,8 +78,8 @@ impl Draft<'_> {
 
     fn request(&self, path: Option<Path>, data: Option<Box<str>>) -> Option<Lwm2mRequest> {
         match self.data {
-            Data::Unreadable => None,
-            Data::Nothing | Data::Text(_) => Some(Lwm2mRequest {
+            Given::Unreadable => None,
+            Given::Nothing | Given::Value(_) => Some(Lwm2mRequest {
                 operation: self.operation?,
                 path: path?,
                 data,
@@ -97,28 +87,28 @@ impl Draft<'_> {
         }
     }
 
-    fn path(&self) -> Result<Option<Path>, RequestFault> {
+    fn path(&self) -> Result<Option<Path>, Lwm2mFault> {
         let path = self.address.map(Path::parse).transpose();
-        let path = path.map_err(RequestFault::Address)?;
+        let path = path.map_err(Lwm2mFault::Address)?;
         match path.zip(self.operation) {
             Some((path, operation)) => addressed(operation, path).map(Some),
             None => Ok(path),
         }
     }
 
-    fn fitting_data(&self) -> Result<Option<Box<str>>, RequestFault> {
+    fn fitting_data(&self) -> Result<Option<Box<str>>, Lwm2mFault> {
         match self.data {
-            Data::Text(data) if data.len() > ACTION_DATA_BYTES_MAX => {
-                Err(RequestFault::DataTooLong {
+            Given::Value(data) if data.len() > ACTION_DATA_BYTES_MAX => {
+                Err(Lwm2mFault::DataTooLong {
                     max: ACTION_DATA_BYTES_MAX,
                 })
             }
-            Data::Text(_) if !self.may_have_data() => Err(RequestFault::DataUnwanted),
-            Data::Nothing if self.operation == Some(Operation::Write) => {
-                Err(RequestFault::DataMissing)
+            Given::Value(_) if !self.may_have_data() => Err(Lwm2mFault::DataUnwanted),
+            Given::Nothing if self.operation == Some(Operation::Write) => {
+                Err(Lwm2mFault::DataMissing)
             }
-            Data::Text(data) => Ok(Some(data.into())),
-            Data::Nothing | Data::Unreadable => Ok(None),
+            Given::Value(data) => Ok(Some(data.into())),
+            Given::Nothing | Given::Unreadable => Ok(None),
         }
     }
 
@@ -136,11 +126,11 @@ impl Lwm2mRequest {
         operation: Operation,
         address: &str,
         data: Option<&str>,
-    ) -> Result<Self, Vec<RequestFault>> {
+    ) -> Result<Self, Vec<Lwm2mFault>> {
         let draft = Draft {
             operation: Some(operation),
             address: Some(address),
-            data: data.map_or(Data::Nothing, Data::Text),
+            data: data.map_or(Given::Nothing, Given::Value),
         };
         draft
             .read()
@@ -148,12 +138,12 @@ impl Lwm2mRequest {
     }
 }
 
-fn addressed(operation: Operation, path: Path) -> Result<Path, RequestFault> {
+fn addressed(operation: Operation, path: Path) -> Result<Path, Lwm2mFault> {
     match (path.level(), operation) {
         (Level::Object | Level::Instance, Operation::Write | Operation::Execute) => {
-            Err(RequestFault::NoResource)
+            Err(Lwm2mFault::NoResource)
         }
-        (Level::ResourceInstance, Operation::Execute) => Err(RequestFault::ResourceInstance),
+        (Level::ResourceInstance, Operation::Execute) => Err(Lwm2mFault::ResourceInstance),
         (
             Level::Object | Level::Instance | Level::Resource | Level::ResourceInstance,
             Operation::Read | Operation::ObserveStart | Operation::ObserveEnd,
@@ -225,22 +215,22 @@ mod tests {
     #[test]
     fn an_address_that_does_not_suit_the_operation_is_refused() {
         let cases = [
-            (Execute, "/3/0", RequestFault::NoResource),
-            (Execute, "/3/0/4/0", RequestFault::ResourceInstance),
+            (Execute, "/3/0", Lwm2mFault::NoResource),
+            (Execute, "/3/0/4/0", Lwm2mFault::ResourceInstance),
             (
                 Read,
                 "3/0/0",
-                RequestFault::Address(InvalidPath::NoLeadingSlash),
+                Lwm2mFault::Address(InvalidPath::NoLeadingSlash),
             ),
             (
                 Read,
                 "/3/0/65536",
-                RequestFault::Address(InvalidPath::InvalidSegment),
+                Lwm2mFault::Address(InvalidPath::InvalidSegment),
             ),
             (
                 Read,
                 "/3/0/0/0/0",
-                RequestFault::Address(InvalidPath::TooDeep),
+                Lwm2mFault::Address(InvalidPath::TooDeep),
             ),
         ];
         for (operation, address, fault) in cases {
@@ -253,14 +243,14 @@ mod tests {
     #[test]
     fn data_that_does_not_suit_the_operation_is_refused() {
         let long = "x".repeat(ACTION_DATA_BYTES_MAX + 1);
-        let too_long = RequestFault::DataTooLong {
+        let too_long = Lwm2mFault::DataTooLong {
             max: ACTION_DATA_BYTES_MAX,
         };
         let cases = [
-            (Write, None, RequestFault::DataMissing),
-            (Read, Some(""), RequestFault::DataUnwanted),
-            (ObserveStart, Some("7"), RequestFault::DataUnwanted),
-            (ObserveEnd, Some("7"), RequestFault::DataUnwanted),
+            (Write, None, Lwm2mFault::DataMissing),
+            (Read, Some(""), Lwm2mFault::DataUnwanted),
+            (ObserveStart, Some("7"), Lwm2mFault::DataUnwanted),
+            (ObserveEnd, Some("7"), Lwm2mFault::DataUnwanted),
             (Write, Some(long.as_str()), too_long),
         ];
         for (operation, data, fault) in cases {
@@ -274,28 +264,28 @@ mod tests {
 
     #[test]
     fn every_fault_is_found_at_once() {
-        let both = vec![RequestFault::NoResource, RequestFault::DataMissing];
+        let both = vec![Lwm2mFault::NoResource, Lwm2mFault::DataMissing];
         assert_eq!(Lwm2mRequest::parse(Write, "/3", None), Err(both));
     }
 
     #[test]
     fn what_is_there_is_looked_at_whatever_is_missing() {
-        let no_path = RequestFault::Address(InvalidPath::NoLeadingSlash);
+        let no_path = Lwm2mFault::Address(InvalidPath::NoLeadingSlash);
         let long = "x".repeat(ACTION_DATA_BYTES_MAX + 1);
-        let too_long = RequestFault::DataTooLong {
+        let too_long = Lwm2mFault::DataTooLong {
             max: ACTION_DATA_BYTES_MAX,
         };
         let nothing = Draft {
             operation: None,
             address: None,
-            data: Data::Nothing,
+            data: Given::Nothing,
         };
         let cases = [
             (nothing, vec![]),
             (
                 Draft {
                     address: Some("3"),
-                    data: Data::Text(&long),
+                    data: Given::Value(&long),
                     ..nothing
                 },
                 vec![no_path, too_long],
@@ -305,21 +295,21 @@ mod tests {
                     operation: Some(Write),
                     ..nothing
                 },
-                vec![RequestFault::DataMissing],
+                vec![Lwm2mFault::DataMissing],
             ),
             (
                 Draft {
                     operation: Some(Execute),
                     address: Some("/3/0/4/0"),
-                    data: Data::Unreadable,
+                    data: Given::Unreadable,
                 },
-                vec![RequestFault::ResourceInstance],
+                vec![Lwm2mFault::ResourceInstance],
             ),
             (
                 Draft {
                     operation: Some(Write),
                     address: Some("/3/0/0"),
-                    data: Data::Unreadable,
+                    data: Given::Unreadable,
                 },
                 vec![],
             ),

@@ -232,10 +232,10 @@ fn the_events_of_the_documentation_are_as_they_are_sent() {
 
 fn check(happening: Happening, expected: &str) {
     let event = event(happening);
-    let written = String::from_utf8(render(&event)).unwrap();
+    let written = String::from_utf8(render(&event, JsonPayload::AsText)).unwrap();
     assert_eq!(written, expected);
     assert_eq!(
-        render(&event),
+        render(&event, JsonPayload::AsText),
         written.as_bytes(),
         "it is always written alike"
     );
@@ -262,7 +262,7 @@ fn check_result(status: Status, outcome: Option<Outcome>, result: Option<Json>) 
 }
 
 fn said(event: &Event) -> Json {
-    serde_json::from_slice(&render(event)).unwrap()
+    serde_json::from_slice(&render(event, JsonPayload::AsText)).unwrap()
 }
 
 fn telemetry(values: &[(Path, Value)], measured_at: Option<Timestamp>) -> Telemetry {

@@ -6,7 +6,7 @@ use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::token::Token;
 
 use super::vocabulary::{BATTERY, Bench, HOME, S, read, write};
-use crate::action::{Operation, Protocol, Status};
+use crate::action::{Operation, Protocol, Status, Task};
 use crate::device::standing::{InFlight, Listens, Standing};
 use crate::ids::ActionId;
 use crate::occurrence::{Asked, Ending, Heard, News, Purpose, What};
@@ -222,7 +222,7 @@ fn asked(action: ActionId, operation: Operation) -> Asked {
     Asked {
         action,
         protocol: Protocol::Lwm2m,
-        operation,
+        task: Task::Operation(operation),
     }
 }
 

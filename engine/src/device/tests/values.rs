@@ -205,7 +205,9 @@ fn an_execute_carries_its_arguments_as_text() {
     );
     let mut bench = Bench::registered();
     let mut with_arguments = execute("/3/0/4");
-    let crate::action::Request::Lwm2m(request) = &mut with_arguments.request;
+    let crate::action::Request::Lwm2m(request) = &mut with_arguments.request else {
+        panic!("it is an operation");
+    };
     request.data = Some("0='a'".into());
     let effects = bench.submit(with_arguments).1;
     assert!(

@@ -101,6 +101,7 @@ impl Bench {
                 ..Transmission::STANDARD
             },
             names,
+            own: Box::default(),
         })));
         let kept = Restored {
             profile,
@@ -377,7 +378,7 @@ impl Bench {
             | Effect::Expect(_)
             | Effect::Count(_)
             | Effect::Log(_)
-            | Effect::Say(Speech::Rebind { .. }) => {}
+            | Effect::Say(Speech::Rebind { .. } | Speech::SendBare { .. }) => {}
         }
     }
 

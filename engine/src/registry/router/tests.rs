@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use protocol::coap::message::{Message, MessageId};
 
-use super::{Datagram, Location, Peer, Route, Router, Said};
+use super::{Arrival, Datagram, Location, Peer, Route, Router, Said};
 use crate::ids::{CustomerId, DeviceId, DeviceKey};
 use crate::registry::homes::{ArbiterId, Homes};
 
@@ -46,7 +46,7 @@ impl Process {
     }
 
     fn hears_registration(&mut self, at: ArbiterId, key: DeviceKey, peer: Peer) -> Ended {
-        let route = self.routers[at.index()].to_device(key, datagram(peer));
+        let route = self.routers[at.index()].to_device(key, Arrival::Message(datagram(peer)));
         self.follow(at, route, key)
     }
 

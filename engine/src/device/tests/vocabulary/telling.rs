@@ -13,7 +13,7 @@ use crate::admin_log::payload::Payload as Bytes;
 use crate::change::{Add, Change, Counter, Expect, Name};
 use crate::device::record::{DeviceRecord, Logged};
 use crate::effect::{Effect, Speech};
-use crate::event::{Cause, Event, Happening};
+use crate::event::{Cause, Data, Event, Happening};
 use crate::peer::Peer;
 
 use super::START;
@@ -49,6 +49,9 @@ impl Names {
             Effect::Say(Speech::Send { to, datagram }) => {
                 let message = Message::decode(datagram).expect("we send well-formed messages");
                 format!("send {to}: {}", self.message(&message))
+            }
+            Effect::Say(Speech::SendBare { to, bytes }) => {
+                format!("send bare {to}: {:?}", String::from_utf8_lossy(bytes))
             }
         }
     }
@@ -108,6 +111,7 @@ impl Names {
         let told = match &event.happening {
             Happening::Lifecycle(what) => return format!("tell {what:?}"),
             Happening::Telemetry(told) => told,
+            Happening::Data(data) => return told_data(data),
             Happening::Failure(failure) => return format!("tell failure {}", failure.message),
             Happening::Concluded(done) => {
                 let action = self.action(&done.action.to_string());
@@ -358,4 +362,10 @@ pub(in crate::device::tests) fn updated(message_id: u16) -> Lines {
         format!("rebind {home} -> {home}"),
         format!("send {home}: ACK 2.04 to {message_id}"),
     ]
+}
+
+fn told_data(data: &Data) -> String {
+    let topic = data.topic.as_ref().map_or("", |topic| topic.as_str());
+    let text = String::from_utf8_lossy(&data.bytes);
+    format!("tell {:?} data {topic:?} {text:?}", data.source)
 }

@@ -1,0 +1,290 @@
+//! Is this a CoAP request that a device can be made? From what a caller wrote to a request over
+//! CoAP (seed 4.2; RFC 7252 section 5).
+
+use std::num::NonZeroU16;
+
+use protocol::coap::uri::{InvalidPathAndQuery, PathAndQuery};
+
+use super::Given;
+use crate::action::{CoapRequest, Content, ContentForm, Method, NotBase64};
+use crate::limits::{ACTION_DATA_BYTES_MAX, COAP_PATH_BYTES_MAX};
+
+/// What is wrong with a request as it was written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum CoapFault {
+    /// The path is not one.
+    #[error(transparent)]
+    Path(#[from] InvalidPathAndQuery),
+    /// The path is longer than any may be.
+    #[error("must not be longer than {COAP_PATH_BYTES_MAX} bytes")]
+    PathTooLong,
+    /// The payload is said to be base64.
+    #[error(transparent)]
+    NotBase64(#[from] NotBase64),
+    /// The payload is longer than any is kept.
+    #[error("must not be longer than {ACTION_DATA_BYTES_MAX} bytes")]
+    PayloadTooLong,
+    /// There is a payload, and nobody says how it is written.
+    #[error("is required with a payload")]
+    FormMissing,
+    /// It is said how a payload is written, and there is none.
+    #[error("can only be given with a payload")]
+    FormUnwanted,
+}
+
+/// The part of a request that a fault is about.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Part {
+    /// The resource of the device.
+    Path,
+    /// What is sent along.
+    Payload,
+    /// How that is written.
+    Form,
+}
+
+impl CoapFault {
+    /// The part of the request that must change.
+    pub fn part(self) -> Part {
+        match self {
+            Self::Path(_) | Self::PathTooLong => Part::Path,
+            Self::NotBase64(_) | Self::PayloadTooLong => Part::Payload,
+            Self::FormMissing | Self::FormUnwanted => Part::Form,
+        }
+    }
+}
+
+/// A request as a caller wrote it. What has to be there and is not was told already, and what can
+/// be said of the rest is said all the same.
+#[derive(Clone, Copy, Debug)]
+pub struct Draft<'a> {
+    /// What to do.
+    pub method: Option<Method>,
+    /// At which port.
+    pub port: Option<NonZeroU16>,
+    /// With which resource.
+    pub path: Option<&'a str>,
+    /// What to send along.
+    pub payload: Given<&'a str>,
+    /// How that is written.
+    pub form: Given<ContentForm>,
+}
+
+impl Draft<'_> {
+    /// Reads the request; the error holds everything that is wrong with what is there. A request
+    /// with something missing or unreadable is none.
+    pub fn read(self) -> Result<Option<CoapRequest>, Vec<CoapFault>> {
+        match (self.target(), self.content()) {
+            (Ok(target), Ok(content)) => Ok(self.request(target, content)),
+            (target, content) => Err(target.err().into_iter().chain(content.err()).collect()),
+        }
+    }
+
+    fn request(
+        &self,
+        target: Option<PathAndQuery>,
+        content: Given<Content>,
+    ) -> Option<CoapRequest> {
+        let content = match content {
+            Given::Nothing => None,
+            Given::Value(content) => Some(content),
+            Given::Unreadable => return None,
+        };
+        Some(CoapRequest {
+            method: self.method?,
+            port: self.port?,
+            target: target?,
+            content,
+        })
+    }
+
+    fn target(&self) -> Result<Option<PathAndQuery>, CoapFault> {
+        match self.path {
+            None => Ok(None),
+            Some(path) if path.len() > COAP_PATH_BYTES_MAX => Err(CoapFault::PathTooLong),
+            Some(path) => Ok(Some(PathAndQuery::parse(path)?)),
+        }
+    }
+
+    fn content(&self) -> Result<Given<Content>, CoapFault> {
+        match (self.payload, self.form) {
+            (Given::Value(text), _) if text.len() > ACTION_DATA_BYTES_MAX => {
+                Err(CoapFault::PayloadTooLong)
+            }
+            (Given::Value(text), Given::Value(form)) => {
+                Ok(Given::Value(Content::parse(form, text)?))
+            }
+            (Given::Value(_) | Given::Unreadable, Given::Nothing) => Err(CoapFault::FormMissing),
+            (Given::Nothing, Given::Value(_)) => Err(CoapFault::FormUnwanted),
+            (Given::Nothing, Given::Nothing) => Ok(Given::Nothing),
+            (Given::Unreadable, _) | (_, Given::Unreadable) => Ok(Given::Unreadable),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ContentForm::{Base64, String};
+
+    #[test]
+    fn a_request_needs_no_payload() {
+        for method in Method::ALL {
+            let request = bare(method, "/a/b?c=d").read().unwrap().unwrap();
+            assert_eq!(request.method, method);
+            assert_eq!(request.target.as_str(), "/a/b?c=d");
+            assert_eq!(request.port.get(), 5683);
+            assert_eq!(request.content, None);
+        }
+    }
+
+    #[test]
+    fn a_request_of_any_method_may_have_a_payload() {
+        for method in Method::ALL {
+            for (form, text, bytes) in [
+                (String, "on", "on".as_bytes()),
+                (Base64, "AP8=", &[0, 255]),
+                (String, "", &[]),
+                (Base64, "", &[]),
+            ] {
+                let draft = with(Given::Value(text), Given::Value(form));
+                let request = Draft {
+                    method: Some(method),
+                    ..draft
+                };
+                let content = request.read().unwrap().unwrap().content.unwrap();
+                assert_eq!(content.bytes(), bytes, "{method:?} {form:?} {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_path_is_absolute_and_of_at_most_255_bytes() {
+        // Two arguments, each of which an option holds.
+        let longest = format!("/a?{}&{}", "x".repeat(125), "y".repeat(126));
+        assert_eq!(longest.len(), COAP_PATH_BYTES_MAX);
+        let too_long = format!("{longest}y");
+        assert!(bare(Method::Get, &longest).read().unwrap().is_some());
+        assert!(bare(Method::Get, "/").read().unwrap().is_some());
+        let cases = [
+            ("", CoapFault::Path(InvalidPathAndQuery::NotAbsolute)),
+            ("a", CoapFault::Path(InvalidPathAndQuery::NotAbsolute)),
+            ("/a#b", CoapFault::Path(InvalidPathAndQuery::Fragment)),
+            ("/%f", CoapFault::Path(InvalidPathAndQuery::PercentEncoding)),
+            (&too_long, CoapFault::PathTooLong),
+        ];
+        for (path, fault) in cases {
+            assert_eq!(bare(Method::Get, path).read(), Err(vec![fault]), "{path}");
+            assert_eq!(fault.part(), Part::Path);
+        }
+    }
+
+    #[test]
+    fn a_payload_and_how_it_is_written_come_together() {
+        let long = "x".repeat(ACTION_DATA_BYTES_MAX + 1);
+        let not_base64 = CoapFault::NotBase64(NotBase64);
+        let cases = [
+            (
+                Given::Value("on!"),
+                Given::Value(Base64),
+                not_base64,
+                Part::Payload,
+            ),
+            (
+                Given::Value(long.as_str()),
+                Given::Value(String),
+                CoapFault::PayloadTooLong,
+                Part::Payload,
+            ),
+            (
+                Given::Value(long.as_str()),
+                Given::Unreadable,
+                CoapFault::PayloadTooLong,
+                Part::Payload,
+            ),
+            (
+                Given::Value("on"),
+                Given::Nothing,
+                CoapFault::FormMissing,
+                Part::Form,
+            ),
+            (
+                Given::Unreadable,
+                Given::Nothing,
+                CoapFault::FormMissing,
+                Part::Form,
+            ),
+            (
+                Given::Nothing,
+                Given::Value(String),
+                CoapFault::FormUnwanted,
+                Part::Form,
+            ),
+        ];
+        for (payload, form, fault, part) in cases {
+            assert_eq!(with(payload, form).read(), Err(vec![fault]), "{form:?}");
+            assert_eq!(fault.part(), part);
+        }
+        let fits = with(Given::Value(&long[1..]), Given::Value(String));
+        assert!(fits.read().unwrap().is_some());
+    }
+
+    #[test]
+    fn every_fault_is_found_at_once_whatever_is_missing() {
+        let draft = Draft {
+            method: None,
+            port: None,
+            path: Some("a"),
+            payload: Given::Value("on"),
+            form: Given::Nothing,
+        };
+        let both = vec![
+            CoapFault::Path(InvalidPathAndQuery::NotAbsolute),
+            CoapFault::FormMissing,
+        ];
+        assert_eq!(draft.read(), Err(both));
+    }
+
+    #[test]
+    fn a_request_with_something_missing_or_unreadable_is_none() {
+        let whole = with(Given::Value("on"), Given::Value(String));
+        let parts = [
+            Draft {
+                method: None,
+                ..whole
+            },
+            Draft {
+                port: None,
+                ..whole
+            },
+            Draft {
+                path: None,
+                ..whole
+            },
+            with(Given::Unreadable, Given::Value(String)),
+            with(Given::Value("on"), Given::Unreadable),
+            with(Given::Nothing, Given::Unreadable),
+        ];
+        for draft in parts {
+            assert_eq!(draft.read(), Ok(None), "{draft:?}");
+        }
+    }
+
+    fn bare(method: Method, path: &str) -> Draft<'_> {
+        Draft {
+            method: Some(method),
+            port: NonZeroU16::new(5683),
+            path: Some(path),
+            payload: Given::Nothing,
+            form: Given::Nothing,
+        }
+    }
+
+    fn with<'a>(payload: Given<&'a str>, form: Given<ContentForm>) -> Draft<'a> {
+        Draft {
+            payload,
+            form,
+            ..bare(Method::Put, "/led")
+        }
+    }
+}

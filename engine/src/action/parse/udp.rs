@@ -1,0 +1,145 @@
+//! Is this a datagram that a device can be sent? From what a caller wrote to a request over UDP
+//! (seed 4.2).
+
+use std::num::NonZeroU16;
+
+use crate::action::{Content, ContentForm, NotBase64, UdpRequest};
+
+/// What is wrong with the payload of a datagram as it was written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum UdpFault {
+    /// It is said to be base64.
+    #[error(transparent)]
+    NotBase64(#[from] NotBase64),
+    /// It has no bytes.
+    // Unspecified (seed 4.2): whether a payload may be empty. Most devices cannot tell that an empty
+    // datagram came, and the request would be called a success all the same.
+    #[error("must not be empty")]
+    Empty,
+    /// It has more bytes than are sent in one datagram.
+    #[error("must not stand for more than {max} bytes")]
+    TooLong {
+        /// The most that would do.
+        max: usize,
+    },
+}
+
+/// A datagram as a caller wrote it. What is missing or unreadable was told already, and what can be
+/// said of the rest is said all the same.
+#[derive(Clone, Copy, Debug)]
+pub struct Draft<'a> {
+    /// What to send.
+    pub payload: Option<&'a str>,
+    /// How that is written.
+    pub form: Option<ContentForm>,
+    /// To which port.
+    pub port: Option<NonZeroU16>,
+}
+
+impl Draft<'_> {
+    /// Reads the request, of so many bytes at most. One with something missing or unreadable is
+    /// none.
+    pub fn read(self, bytes_max: usize) -> Result<Option<UdpRequest>, UdpFault> {
+        let content = self.content(bytes_max)?;
+        let parts = content.zip(self.port);
+        Ok(parts.map(|(content, port)| UdpRequest { content, port }))
+    }
+
+    fn content(&self, bytes_max: usize) -> Result<Option<Content>, UdpFault> {
+        if self.payload.is_some_and(str::is_empty) {
+            return Err(UdpFault::Empty);
+        }
+        let Some((text, form)) = self.payload.zip(self.form) else {
+            return Ok(None);
+        };
+        let content = Content::parse(form, text)?;
+        if content.bytes().len() > bytes_max {
+            return Err(UdpFault::TooLong { max: bytes_max });
+        }
+        Ok(Some(content))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ContentForm::{Base64, String};
+
+    const MAX: usize = 6;
+
+    #[test]
+    fn a_payload_and_a_port_are_a_datagram() {
+        for (form, text, bytes) in [
+            (String, "on", "on".as_bytes()),
+            (String, "ünï", "ünï".as_bytes()),
+            (String, "b24=", b"b24="),
+            (Base64, "b24=", b"on"),
+            (Base64, "AP8=", &[0, 255]),
+        ] {
+            let request = draft(form, text).read(MAX).unwrap().unwrap();
+            assert_eq!(request.content.bytes(), bytes, "{form:?} {text}");
+            assert_eq!(request.content.text(), text);
+            assert_eq!(request.port.get(), 4445);
+        }
+    }
+
+    #[test]
+    fn bytes_are_counted_as_they_are_sent() {
+        let too_long = Err(UdpFault::TooLong { max: MAX });
+        for (form, fits, does_not) in [
+            (String, "123456", "1234567"),
+            (String, "üüü", "üüüü"),
+            (Base64, "MTIzNDU2", "MTIzNDU2Nw=="),
+        ] {
+            assert!(draft(form, fits).read(MAX).unwrap().is_some(), "{fits}");
+            assert_eq!(draft(form, does_not).read(MAX), too_long, "{does_not}");
+        }
+    }
+
+    #[test]
+    fn a_payload_that_is_none_is_refused() {
+        let not_base64 = UdpFault::NotBase64(NotBase64);
+        for (form, text, fault) in [
+            (String, "", UdpFault::Empty),
+            (Base64, "", UdpFault::Empty),
+            (Base64, "on!", not_base64),
+            (Base64, "b24", not_base64),
+            (Base64, "b24 ", not_base64),
+        ] {
+            assert_eq!(draft(form, text).read(MAX), Err(fault), "{form:?} {text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_there_is_looked_at_whatever_is_missing() {
+        let whole = draft(Base64, "on!");
+        let no_port = Draft {
+            port: None,
+            ..whole
+        };
+        assert_eq!(no_port.read(MAX), Err(UdpFault::NotBase64(NotBase64)));
+        let no_form = Draft {
+            form: None,
+            ..whole
+        };
+        assert_eq!(no_form.read(MAX), Ok(None));
+        let empty = Draft {
+            payload: Some(""),
+            ..no_form
+        };
+        assert_eq!(empty.read(MAX), Err(UdpFault::Empty));
+        let nothing = Draft {
+            payload: None,
+            ..whole
+        };
+        assert_eq!(nothing.read(MAX), Ok(None));
+    }
+
+    fn draft(form: ContentForm, text: &str) -> Draft<'_> {
+        Draft {
+            payload: Some(text),
+            form: Some(form),
+            port: NonZeroU16::new(4445),
+        }
+    }
+}
