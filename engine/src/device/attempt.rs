@@ -1,23 +1,22 @@
 //! One attempt at one thing a device is asked: recorded before its datagram leaves, ended by an
 //! answer, a rejection or silence.
 
-use std::sync::Arc;
+mod ending;
+mod going_on;
 
-use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::exchange::GiveUp;
 use protocol::coap::message::Message;
 use protocol::coap::token::Token;
-use protocol::coap::transfer::{Expiry, Fresh, Transfer};
+use protocol::coap::transfer::Transfer;
 use protocol::lwm2m::path::Path;
 
 use crate::action::timeline::Stage;
-use crate::action::{Action, Outcome, Protocol, Status};
+use crate::action::{Action, Outcome, Status};
 use crate::device::Device;
 use crate::device::asking::Leaving;
 use crate::device::formats::{FormatSet, format_in};
 use crate::device::passive::Part;
-use crate::device::queue::{Failure, Pending};
+use crate::device::queue::Pending;
 use crate::device::snapshot::Presence;
 use crate::effect::{Effect, Effects, Speech};
 use crate::ids::{ActionId, TraceId};
@@ -91,6 +90,12 @@ impl Attempt {
             Way::Transfer(transfer) => Some(transfer),
             Way::Departure { .. } => None,
         }
+    }
+
+    /// Whether an answer may come from a peer. One the device is asked where it is registered may
+    /// come from where it was before.
+    pub(super) fn may_be_answered_from(&self, peer: Peer) -> bool {
+        self.to.is_none_or(|to| to == peer)
     }
 
     /// Whether it is a bare datagram that leaves.
@@ -297,155 +302,6 @@ impl Device {
         attempt.to.or(self.bound_peer())
     }
 
-    /// Repeats the datagram in flight, or gives up on it, as time asks.
-    pub(super) fn drive_attempt(&mut self, m: &mut Moment, out: &mut Effects) {
-        let Some(attempt) = self.attempt_mut() else {
-            return;
-        };
-        let transfer = match &mut attempt.way {
-            Way::Transfer(transfer) => transfer,
-            Way::Departure { gives_up_at } if *gives_up_at <= m.now() => {
-                let why = "it is not known whether the datagram left";
-                return self.not_departed(m, why, out);
-            }
-            Way::Departure { .. } => return,
-        };
-        match transfer.handle_timeout(m.now().as_ms()) {
-            Expiry::NotYet => {}
-            Expiry::Retransmit => {
-                if !transfer.is_under_way() {
-                    self.note_in_flight(m.now(), Stage::DatagramRepeated);
-                }
-                self.send_again(out);
-            }
-            Expiry::Again => {
-                self.proceed(m);
-                self.send_again(out);
-            }
-            Expiry::GaveUp(GiveUp::NotAcknowledged) => {
-                self.note_ending(Ending::NotAcknowledged, out);
-                self.attempt_unanswered(m, "the device did not acknowledge the message", out);
-            }
-            Expiry::GaveUp(GiveUp::NotAnswered) => {
-                self.note_ending(Ending::NotAnswered, out);
-                self.attempt_unanswered(m, "the device did not answer in time", out);
-            }
-        }
-    }
-
-    /// Goes on with the next block.
-    pub(super) fn send_next(&mut self, m: &mut Moment, out: &mut Effects) {
-        self.proceed(m);
-        self.send_in_flight(out);
-    }
-
-    fn proceed(&mut self, m: &mut Moment) {
-        let fresh = Fresh {
-            message_id: self.take_message_id(),
-            token: self.draw_token(m),
-            jitter: m.next_u32(),
-        };
-        let terms = Arc::clone(&self.terms);
-        if let Some(transfer) = self.attempt_mut().and_then(Attempt::transfer_mut) {
-            transfer.proceed(m.now().as_ms(), &terms.rules.transfers(), fresh);
-        }
-    }
-
-    fn send_again(&mut self, out: &mut Effects) {
-        out.note(self.trace_in_flight(), What::Repeated);
-        self.send_in_flight(out);
-    }
-
-    /// Sends the datagram in flight. The device may have moved since it was sent before: the
-    /// exchange is with the device, not with the address it had.
-    fn send_in_flight(&mut self, out: &mut Effects) {
-        let Some(to) = self.awaited_from() else {
-            return;
-        };
-        let Some(attempt) = self.attempt_mut() else {
-            return;
-        };
-        if attempt.to.is_some() {
-            out.rebind(None, attempt.to);
-        }
-        if let Some(transfer) = attempt.transfer_mut() {
-            out.send(to, transfer.datagram().to_vec());
-        }
-    }
-
-    /// Takes note that the device has the message and answers later.
-    pub(super) fn attempt_acknowledged(&mut self, now: Timestamp, out: &mut Effects) {
-        out.note(self.trace_in_flight(), What::Acknowledged);
-        self.note_in_flight(now, Stage::Acknowledged);
-    }
-
-    /// Ends the attempt in flight with the device's answer.
-    pub(super) fn attempt_answered(&mut self, m: &mut Moment, answer: &Message, out: &mut Effects) {
-        let code = answer.code;
-        if code.is_success() {
-            return self.attempt_succeeded(m, answer, out);
-        }
-        if self.ask_otherwise(m, code, out) {
-            return;
-        }
-        let why = format!("the device answered {code}");
-        match code {
-            Code::REQUEST_ENTITY_INCOMPLETE
-            | Code::TOO_MANY_REQUESTS
-            | Code::SERVICE_UNAVAILABLE => self.attempt_put_off(m, code, &why, out),
-            _ => self.attempt_refused(m, code, &why, out),
-        }
-    }
-
-    /// Ends the attempt in flight, if there is one, in silence: the next is due when the device is
-    /// next heard.
-    pub(super) fn attempt_unanswered(&mut self, m: &mut Moment, why: &str, out: &mut Effects) {
-        let Some(attempt) = self.end_exchange(out) else {
-            return;
-        };
-        if let Some(part) = attempt.part() {
-            self.part_unanswered(m, (part, attempt.begun_at), why, out);
-            return self.note_silence(&attempt);
-        }
-        self.note_silence(&attempt);
-        self.end_attempt(m, &attempt, Stage::GaveUp, &refusal(None, why), out);
-    }
-
-    /// Ends the attempt in flight because the device rejects its message: the next is due when the
-    /// device is next heard, but it is there for other requests.
-    pub(super) fn attempt_rejected(&mut self, m: &mut Moment, out: &mut Effects) {
-        if let Some(attempt) = self.end_exchange(out) {
-            let outcome = refusal(None, "the device rejected the message");
-            self.end_attempt(m, &attempt, Stage::Rejected, &outcome, out);
-        }
-    }
-
-    /// Ends the attempt in flight with an answer that no repetition would change.
-    pub(super) fn attempt_refused(
-        &mut self,
-        m: &mut Moment,
-        code: Code,
-        why: &str,
-        out: &mut Effects,
-    ) {
-        let Some(attempt) = self.end_exchange(out) else {
-            return;
-        };
-        match attempt.target {
-            Target::Action(id) => {
-                let Some(mut action) = self.take_action(id) else {
-                    return;
-                };
-                action.timeline.note(m.now(), Stage::Answered(code));
-                self.forget_refused(m, &action, out);
-                self.fail(m, action, Failure::Refused, refusal(Some(code), why), out);
-            }
-            Target::Observation(path) => self.lose_observation(m, path, why, out),
-            Target::Report(part) => self.part_refused(m, part, (code, why), out),
-            Target::Notification(token) => self.notification_missed(m, token, why, out),
-        }
-    }
-
     /// Remarks how the exchange in flight ends, if there is one.
     pub(super) fn note_ending(&self, ending: Ending, out: &mut Effects) {
         if let Some(attempt) = self.busy.as_ref().and_then(|busy| busy.attempt.as_ref())
@@ -465,121 +321,6 @@ impl Device {
 
     pub(super) fn observation_in_flight(&self) -> Option<Path> {
         self.busy.as_ref()?.attempt.as_ref()?.observation()
-    }
-
-    /// Ends the attempt in flight because the device does not take the request now.
-    fn attempt_put_off(&mut self, m: &mut Moment, code: Code, why: &str, out: &mut Effects) {
-        if let Some(attempt) = self.end_exchange(out) {
-            let outcome = refusal(Some(code), why);
-            self.end_attempt(m, &attempt, Stage::Answered(code), &outcome, out);
-        }
-    }
-
-    fn attempt_succeeded(&mut self, m: &mut Moment, answer: &Message, out: &mut Effects) {
-        let Some(attempt) = self.end_exchange(out) else {
-            return;
-        };
-        let Way::Transfer(transfer) = &attempt.way else {
-            return;
-        };
-        let token = transfer.token();
-        match attempt.target {
-            Target::Action(id) => {
-                if let Some(action) = self.take_action(id) {
-                    self.action_succeeded(m, action, token, answer, out);
-                }
-            }
-            Target::Observation(path) => {
-                self.observed_again(m, path, token, answer, out);
-            }
-            Target::Report(part) => self.part_answered(m, part, answer, out),
-            Target::Notification(token) => self.notification_fetched(m, token, answer, out),
-        }
-    }
-
-    fn action_succeeded(
-        &mut self,
-        m: &mut Moment,
-        mut action: Action,
-        token: Token,
-        answer: &Message,
-        out: &mut Effects,
-    ) {
-        action.timeline.note(m.now(), Stage::Answered(answer.code));
-        match self.take_result(m, &action, token, answer, out) {
-            Ok(outcome) => {
-                action.outcome = Some(outcome);
-                self.conclude(m, action, Status::Succeeded, out);
-            }
-            Err(why) => {
-                let outcome = refusal(Some(answer.code), &why);
-                self.fail(m, action, Failure::Refused, outcome, out);
-            }
-        }
-    }
-
-    /// Ends an attempt that may be followed by another. What is observed again is asked for when
-    /// the device is next heard, what is reported when it next updates its registration.
-    fn end_attempt(
-        &mut self,
-        m: &mut Moment,
-        attempt: &Attempt,
-        how: Stage,
-        outcome: &Outcome,
-        out: &mut Effects,
-    ) {
-        let id = match attempt.target {
-            Target::Action(id) => id,
-            Target::Observation(_) => return,
-            Target::Notification(token) => {
-                let why = outcome.error.as_deref().unwrap_or_default();
-                return self.notification_missed(m, token, why, out);
-            }
-            Target::Report(part) => {
-                let why = outcome.error.as_deref().unwrap_or_default();
-                return self.part_missed(m, part, why, out);
-            }
-        };
-        let Some(index) = self.position_of(id) else {
-            return;
-        };
-        let Some(mut pending) = self.take_pending(index) else {
-            return;
-        };
-        let was = pending.action.standing();
-        pending.action.timeline.note(m.now(), how);
-        if pending.action.attempts_left() == 0 {
-            return self.fail(m, pending.action, Failure::Refused, outcome.clone(), out);
-        }
-        pending.action.updated_at = m.now();
-        out.save_action(Some(was), &pending.action);
-        let busy = self.busy.get_or_insert_default();
-        busy.pending.insert(index, pending);
-    }
-
-    /// A device that was not heard since the attempt began is gone: what was to follow the
-    /// attempt over the same protocol waits for it, too, instead of being spent on silence. One in
-    /// queue mode sleeps from now on.
-    fn note_silence(&mut self, attempt: &Attempt) {
-        let is_heard = |at: Timestamp| at > attempt.begun_at;
-        if self.record.last_seen_at.is_some_and(is_heard) {
-            return;
-        }
-        self.silent = true;
-        let is_registered_there = attempt.to.is_none();
-        let Some(busy) = &mut self.busy else {
-            return;
-        };
-        for pending in &mut busy.pending {
-            let over_lwm2m = pending.action.protocol() == Protocol::Lwm2m;
-            let over_coap = pending.action.protocol() == Protocol::Coap;
-            pending.ready &= !(over_lwm2m && is_registered_there || over_coap);
-        }
-        if is_registered_there {
-            busy.owed.clear();
-            busy.notified.clear();
-            busy.round = None;
-        }
     }
 
     /// Notes what happened to the request in flight.
@@ -616,11 +357,4 @@ fn note_begun(now: Timestamp, action: &mut Action) {
     action.updated_at = now;
     let attempt = Stage::AttemptBegun(action.attempts_made);
     action.timeline.note(now, attempt);
-}
-
-fn refusal(code: Option<Code>, why: &str) -> Outcome {
-    Outcome {
-        code: code.map(|code| code.digits().into()),
-        ..Outcome::failure(why)
-    }
 }

@@ -176,9 +176,9 @@ impl Device {
         let message = &datagram.message;
         let terms = Arc::clone(&self.terms);
         let rules = terms.rules.transfers();
-        let is_from_there = self.awaited_from() == Some(datagram.peer);
-        let transfer = self.attempt_mut().and_then(Attempt::transfer_mut);
-        let receipt = match transfer.filter(|_| is_from_there) {
+        let attempt = self.attempt_mut();
+        let awaited = attempt.filter(|attempt| attempt.may_be_answered_from(datagram.peer));
+        let receipt = match awaited.and_then(Attempt::transfer_mut) {
             Some(transfer) => transfer.handle(m.now().as_ms(), &rules, message),
             None => Receipt::NotMine,
         };

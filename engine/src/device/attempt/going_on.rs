@@ -1,0 +1,92 @@
+//! How an attempt goes on: it is repeated, goes on with the next block, or is given up, as time and
+//! the device ask.
+
+use std::sync::Arc;
+
+use protocol::coap::exchange::GiveUp;
+use protocol::coap::transfer::{Expiry, Fresh};
+
+use super::{Attempt, Way};
+use crate::action::timeline::Stage;
+use crate::device::Device;
+use crate::effect::Effects;
+use crate::moment::Moment;
+use crate::occurrence::{Ending, What};
+
+impl Device {
+    /// Repeats the datagram in flight, or gives up on it, as time asks.
+    pub(in crate::device) fn drive_attempt(&mut self, m: &mut Moment, out: &mut Effects) {
+        let Some(attempt) = self.attempt_mut() else {
+            return;
+        };
+        let transfer = match &mut attempt.way {
+            Way::Transfer(transfer) => transfer,
+            Way::Departure { gives_up_at } if *gives_up_at <= m.now() => {
+                let why = "it is not known whether the datagram left";
+                return self.not_departed(m, why, out);
+            }
+            Way::Departure { .. } => return,
+        };
+        match transfer.handle_timeout(m.now().as_ms()) {
+            Expiry::NotYet => {}
+            Expiry::Retransmit => {
+                if !transfer.is_under_way() {
+                    self.note_in_flight(m.now(), Stage::DatagramRepeated);
+                }
+                self.send_again(out);
+            }
+            Expiry::Again => {
+                self.proceed(m);
+                self.send_again(out);
+            }
+            Expiry::GaveUp(GiveUp::NotAcknowledged) => {
+                self.note_ending(Ending::NotAcknowledged, out);
+                self.attempt_unanswered(m, "the device did not acknowledge the message", out);
+            }
+            Expiry::GaveUp(GiveUp::NotAnswered) => {
+                self.note_ending(Ending::NotAnswered, out);
+                self.attempt_unanswered(m, "the device did not answer in time", out);
+            }
+        }
+    }
+
+    /// Goes on with the next block.
+    pub(in crate::device) fn send_next(&mut self, m: &mut Moment, out: &mut Effects) {
+        self.proceed(m);
+        self.send_in_flight(out);
+    }
+
+    fn proceed(&mut self, m: &mut Moment) {
+        let fresh = Fresh {
+            message_id: self.take_message_id(),
+            token: self.draw_token(m),
+            jitter: m.next_u32(),
+        };
+        let terms = Arc::clone(&self.terms);
+        if let Some(transfer) = self.attempt_mut().and_then(Attempt::transfer_mut) {
+            transfer.proceed(m.now().as_ms(), &terms.rules.transfers(), fresh);
+        }
+    }
+
+    fn send_again(&mut self, out: &mut Effects) {
+        out.note(self.trace_in_flight(), What::Repeated);
+        self.send_in_flight(out);
+    }
+
+    /// Sends the datagram in flight. The device may have moved since it was sent before: the
+    /// exchange is with the device, not with the address it had.
+    fn send_in_flight(&mut self, out: &mut Effects) {
+        let Some(to) = self.awaited_from() else {
+            return;
+        };
+        let Some(attempt) = self.attempt_mut() else {
+            return;
+        };
+        if attempt.to.is_some() {
+            out.rebind(None, attempt.to);
+        }
+        if let Some(transfer) = attempt.transfer_mut() {
+            out.send(to, transfer.datagram().to_vec());
+        }
+    }
+}
