@@ -7,21 +7,22 @@ use super::message::Message;
 use super::option;
 
 /// Gives the block of a whole response that the request asks for. A request that asks for none
-/// gets the whole body, or its first block if it is longer than the largest block. A block behind
-/// the end and the reserved size are answered with 4.00.
+/// gets the whole body, or its first block if it is longer than the largest block. Errors stay as
+/// they are. The reserved size is answered with 4.00, and so is a block behind the end, for which
+/// the standard names no code.
 pub fn cut(response: Message, request: &Message, largest: BlockSize) -> Message {
     if !response.code.is_success() || response.code == Code::CONTINUE {
         return response;
     }
+    let length = response.payload.len();
     let asked = match request.block2() {
-        None if response.payload.len() <= largest.bytes() => return response,
-        None => Block::new(0, More::No, largest),
         Some(block) => block,
+        None if length <= largest.bytes() => return response,
+        None => Block::new(0, More::No, largest),
     };
-    if response.payload.is_empty() && asked.number() == 0 && asked.size().is_some() {
-        return response;
-    }
-    match place_of(asked, largest, response.payload.len()) {
+    match place_of(asked, largest, length) {
+        // Without a body there are no blocks, whatever size is wished for.
+        Some(_) if length == 0 => response,
         Some(place) => cut_at(place, response, request),
         None => refused(&response),
     }

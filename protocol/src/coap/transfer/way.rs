@@ -72,7 +72,7 @@ impl Way {
         let answer_bytes_max = rules.answer_bytes_max;
         let download = Download::begin(response, beginnings_of(&request), answer_bytes_max)?;
         Ok(download.map(|download| {
-            let mut request = without_observe(request);
+            let mut request = for_further_blocks(request);
             if request.code != Code::FETCH {
                 request.payload = Vec::new();
             }
@@ -126,7 +126,7 @@ impl Way {
         match Download::begin(response, Beginnings::NoMore, rules.answer_bytes_max)? {
             None => Ok(Step::Answered),
             Some(download) => {
-                self.request = without_observe(self.request.clone());
+                self.request = for_further_blocks(self.request.clone());
                 self.stage = Stage::Download(download);
                 Ok(Step::Next)
             }
@@ -158,7 +158,10 @@ fn beginnings_of(request: &Message) -> Beginnings {
     }
 }
 
-// Only the first request asks for an observation (RFC 7959 section 2.6).
-fn without_observe(request: Message) -> Message {
-    request.without_option(option::OBSERVE)
+// Only the first request asks for an observation (RFC 7959 section 2.6), and whether the body is
+// known already: its versions are of the whole, of which no block is known.
+fn for_further_blocks(request: Message) -> Message {
+    request
+        .without_option(option::OBSERVE)
+        .without_option(option::ETAG)
 }

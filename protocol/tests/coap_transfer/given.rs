@@ -1,0 +1,140 @@
+//! How do the tests of transfers speak for a device, with a clock that they turn?
+
+use protocol::coap::block::{Block, BlockSize, More};
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::exchange::Transmission;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::token::Token;
+use protocol::coap::transfer::{Fresh, Receipt, Transfer, TransferFault, TransferRules};
+
+pub(crate) const IDLE_MS: i64 = 247_000;
+pub(crate) const ANSWER_BYTES_MAX: usize = 1_000;
+pub(crate) const PROCEEDS: Receipt = Receipt::Proceeds { acknowledge: None };
+pub(crate) const ANSWERED: Receipt = Receipt::Answered {
+    acknowledge: None,
+    whole: None,
+};
+
+pub(crate) fn rules(block_bytes: u16) -> TransferRules<'static> {
+    TransferRules {
+        transmission: &Transmission::STANDARD,
+        block: size(block_bytes),
+        answer_bytes_max: ANSWER_BYTES_MAX,
+        idle_ms: IDLE_MS,
+    }
+}
+
+pub(crate) fn size(bytes: u16) -> BlockSize {
+    BlockSize::of_bytes(bytes).expect("a size of blocks")
+}
+
+/// The block that the standard writes `number/1/bytes`.
+pub(crate) fn more(number: u32, bytes: u16) -> Block {
+    Block::new(number, More::Yes, size(bytes))
+}
+
+/// The block that the standard writes `number/0/bytes`.
+pub(crate) fn last(number: u32, bytes: u16) -> Block {
+    Block::new(number, More::No, size(bytes))
+}
+
+/// Block 0 of a size that must not be used.
+pub(crate) fn reserved() -> Block {
+    Block::from_value(0b1111)
+}
+
+pub(crate) fn body(length: usize) -> Vec<u8> {
+    let bytes = (0..=u8::MAX).cycle();
+    bytes.filter(|byte| byte % 7 != 3).take(length).collect()
+}
+
+pub(crate) fn request(code: Code) -> Message {
+    Message::request(Kind::Confirmable, code, MessageId(1), Token::from_u64(1))
+        .with_uri_path(["5", "0", "0"])
+}
+
+pub(crate) fn put(length: usize) -> Message {
+    request(Code::PUT)
+        .with_content_format(ContentFormat::OCTET_STREAM)
+        .with_payload(body(length))
+}
+
+/// The same message outside of an acknowledgement.
+pub(crate) fn apart(kind: Kind, message: Message) -> Message {
+    let mut apart = message;
+    apart.kind = kind;
+    apart.message_id = MessageId(900);
+    apart
+}
+
+/// Block `number` of a body in blocks of 64 bytes, of which more follow.
+pub(crate) fn part(talk: &Talk, number: u32) -> Message {
+    let offset = more(number, 64).offset().expect("a size of blocks");
+    talk.reply(Code::CONTENT)
+        .with_block2(more(number, 64))
+        .with_payload(&body(offset + 64)[offset..])
+}
+
+pub(crate) fn broken(fault: TransferFault) -> Receipt {
+    Receipt::Broken {
+        acknowledge: None,
+        fault,
+    }
+}
+
+/// A transfer and what it needs to go on.
+pub(crate) struct Talk {
+    pub(crate) transfer: Transfer,
+    pub(crate) rules: TransferRules<'static>,
+    pub(crate) now_ms: i64,
+    messages: u16,
+}
+
+impl Talk {
+    pub(crate) fn begin(block_bytes: u16, request: Message) -> Talk {
+        let rules = rules(block_bytes);
+        Talk {
+            transfer: Transfer::begin(0, &rules, request, 0),
+            rules,
+            now_ms: 0,
+            messages: 1,
+        }
+    }
+
+    /// The message on its way.
+    pub(crate) fn sent(&self) -> Message {
+        Message::decode(self.transfer.datagram()).expect("what we write is well-formed")
+    }
+
+    /// A response to the message on its way, in its acknowledgement.
+    pub(crate) fn reply(&self, code: Code) -> Message {
+        Message::response_to(&self.sent(), code, MessageId(900))
+    }
+
+    /// Lets the transfer hear a message, and go on if it proceeds.
+    pub(crate) fn hears(&mut self, message: &Message) -> Receipt {
+        let receipt = self.transfer.handle(self.now_ms, &self.rules, message);
+        if matches!(receipt, Receipt::Proceeds { .. }) {
+            self.proceeds();
+        }
+        receipt
+    }
+
+    pub(crate) fn proceeds(&mut self) {
+        self.messages += 1;
+        let fresh = Fresh {
+            message_id: MessageId(self.messages),
+            token: Token::from_u64(self.messages.into()),
+            jitter: 0,
+        };
+        self.transfer.proceed(self.now_ms, &self.rules, fresh);
+    }
+
+    /// Lets the transfer hear that its block was taken.
+    pub(crate) fn continues(&mut self) -> Receipt {
+        let block = self.sent().block1().expect("a block is on its way");
+        let reply = self.reply(Code::CONTINUE).with_block1(block);
+        self.hears(&reply)
+    }
+}
