@@ -52,6 +52,7 @@ impl Busy {
         self.pending.is_empty()
             && self.owed.is_empty()
             && self.notified.is_empty()
+            && self.incoming.is_none()
             && self.round.is_none()
             && self.attempt.is_none()
             && self.lingers_until.is_none()
@@ -64,7 +65,8 @@ impl Busy {
         }
         let exchange = self.attempt.as_ref().map(|attempt| attempt.next_timeout());
         let expiry = self.pending.iter().filter_map(|p| self.expiry_of(p)).min();
-        [exchange, expiry, self.lingers_until]
+        let incoming = self.incoming.as_ref().map(|it| it.expires_at());
+        [exchange, expiry, incoming, self.lingers_until]
             .into_iter()
             .flatten()
             .min()
@@ -73,9 +75,9 @@ impl Busy {
     /// Stops remembering what was to be remembered until now. A rejection is logged again by
     /// then, so it needs not be known that one was.
     pub(super) fn end_lingering(&mut self, now: Timestamp) {
+        self.incoming.take_if(|it| it.expires_at() <= now);
         if self.lingers_until.take_if(|until| *until <= now).is_some() {
             self.visitor = None;
-            self.incoming = None;
             self.rejection_logged_at = None;
             self.unreadable_logged_at = None;
         }

@@ -15,10 +15,13 @@ use crate::device::Device;
 use crate::effect::Effects;
 use crate::event::{Data, Happening};
 use crate::limits::DATA_REMEMBERED_MS;
-use crate::moment::Moment;
+use crate::moment::{Moment, Timestamp};
 use crate::occurrence::{Heard, News, What};
 use crate::peer::Peer;
 use crate::topic::Topic;
+
+/// So many bytes of data count as one value: a value takes less when it is kept, and more rows.
+const VALUE_BYTES: usize = 256;
 
 /// What was heard lately from a peer that is not the one the device is registered at.
 pub(super) struct Visitor {
@@ -77,6 +80,7 @@ impl Device {
         }
         let (code, news) = match self.read_data(m, &datagram.message, out) {
             Ok(data) => {
+                self.count_bytes(m.now(), data.bytes.len());
                 self.tell(m, Happening::Data(Box::new(data)), out);
                 (Code::CHANGED, News::Told)
             }
@@ -142,6 +146,7 @@ impl Device {
             self.keep_unreadable(m, &why, &bare.bytes, out);
             return News::Unusable;
         }
+        self.count_bytes(m.now(), bare.bytes.len());
         let data = Data {
             source: Protocol::Udp,
             topic: None,
@@ -179,6 +184,10 @@ impl Device {
             topic: Some(topic),
             bytes: message.payload.as_slice().into(),
         })
+    }
+
+    fn count_bytes(&mut self, now: Timestamp, bytes: usize) {
+        self.count_further(now, bytes / VALUE_BYTES);
     }
 
     pub(super) fn too_long(&self, bytes: usize) -> Option<String> {

@@ -9,7 +9,7 @@ use crate::datagram::Datagram;
 use crate::device::Device;
 use crate::device::exchange::Meaning;
 use crate::effect::Effects;
-use crate::limits::TRANSFER_IDLE_MS;
+use crate::limits::{DATA_REMEMBERED_MS, TRANSFER_IDLE_MS};
 use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
 
@@ -17,6 +17,13 @@ use crate::peer::Peer;
 pub(super) struct Incoming {
     peer: Peer,
     assembly: Assembly,
+}
+
+impl Incoming {
+    /// When it is dropped unless it goes on.
+    pub(super) fn expires_at(&self) -> Timestamp {
+        Timestamp::from_ms(self.assembly.expires_at(TRANSFER_IDLE_MS))
+    }
 }
 
 impl Device {
@@ -43,8 +50,8 @@ impl Device {
     ) -> Option<Datagram> {
         let Datagram { peer, message } = datagram;
         self.note_awake(m.now());
-        self.linger(m.now().plus_ms(TRANSFER_IDLE_MS));
         self.remember_visitor(*peer);
+        self.linger(m.now().plus_ms(DATA_REMEMBERED_MS));
         let max = self.terms.rules.limits.data_bytes_max;
         let now_ms = m.now().as_ms();
         let gathered = match self.incoming_from(datagram) {

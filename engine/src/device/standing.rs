@@ -55,7 +55,10 @@ impl Device {
             listens: self.listens(),
             scheduled,
             in_progress,
-            exchange: attempt.map_or(InFlight::No, |_| InFlight::Yes),
+            exchange: match attempt {
+                Some(attempt) if !attempt.is_departing() => InFlight::Yes,
+                Some(_) | None => InFlight::No,
+            },
         }
     }
 
