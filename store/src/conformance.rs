@@ -4,6 +4,7 @@
 //! and may open the store in it again. A law that fails panics and names itself; one that draws
 //! random data prints the seed, which the environment variable `STORE_SEED` brings back.
 
+mod addresses;
 mod bearing;
 pub mod chance;
 mod commits;
@@ -22,6 +23,7 @@ mod model;
 mod owners;
 mod passing;
 mod payloads;
+mod plain;
 mod promises;
 mod restoring;
 mod sweeping;
@@ -52,7 +54,7 @@ pub struct Ground<'a> {
 /// Something that must hold.
 type Law = fn(&Ground<'_>);
 
-const LAWS: [(&str, Law); 64] = [
+const LAWS: [(&str, Law); 71] = [
     (
         "a batch is applied whole or not at all",
         commits::whole_or_not_at_all,
@@ -106,6 +108,18 @@ const LAWS: [(&str, Law); 64] = [
     (
         "a device is found by the first half of its key",
         devices::found_by_prefix,
+    ),
+    (
+        "an address is told apart from one that several devices have",
+        addresses::are_told_apart_from_shared_ones,
+    ),
+    (
+        "an address follows its device",
+        addresses::follow_their_devices,
+    ),
+    (
+        "an address is one however it is written",
+        addresses::are_one_however_they_are_written,
     ),
     (
         "a device is restored with record and pending requests",
@@ -214,6 +228,18 @@ const LAWS: [(&str, Law); 64] = [
         events::are_not_inherited,
     ),
     (
+        "requests of every protocol come back",
+        plain::requests_come_back,
+    ),
+    (
+        "data of any form comes back and is no known value",
+        plain::data_comes_back_and_is_no_known_value,
+    ),
+    (
+        "what a device was heard over comes back",
+        plain::what_they_were_heard_over_comes_back,
+    ),
+    (
         "an earlier epoch is fenced off",
         owners::earlier_epoch_is_fenced,
     ),
@@ -242,6 +268,10 @@ const LAWS: [(&str, Law); 64] = [
         definitions::all_that_was_chosen_is_told,
     ),
     ("destinations come back and go", destinations::come_back),
+    (
+        "destinations are told by their customer",
+        destinations::are_told_by_their_customer,
+    ),
     (
         "destinations keep their place in each shard",
         destinations::keep_their_place,

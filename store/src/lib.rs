@@ -250,7 +250,7 @@ pub trait Store: Send + Sync {
     /// A definition of a customer.
     fn definition(&self, id: DefinitionId) -> Answer<Option<Definition>>;
 
-    /// The destinations of a customer.
+    /// The destinations of a customer, by id.
     fn destinations_of(&self, customer: CustomerId) -> Answer<Vec<Destination>>;
 
     /// A destination.

@@ -6,9 +6,16 @@
 
 use std::fs;
 
-use engine::action::{Action, Outcome, Status};
+use engine::PathAndQuery;
+use engine::action::{
+    Action, CoapRequest, Content, ContentForm, Method, Outcome, Protocol, Request, Status,
+};
 use engine::change::Change;
-use store::conformance::given::{acme, action, batch, created, definition, device, moved, saved};
+use engine::event::{Data, Event, Happening};
+use engine::limits::{ACTION_DATA_BYTES_MAX, Limits};
+use store::conformance::given::{
+    PORT, acme, action, batch, created, definition, device, event, moved, saved,
+};
 use store::conformance::wait;
 use store::{Options, SledStore, Store};
 
@@ -21,7 +28,7 @@ fn answers_of_100_kib_leave_the_blobs_folder_empty() {
     let store = SledStore::open(Options::at(home.path())).unwrap();
     let meter = device(&acme(), 1);
     let answered: Vec<Action> = (0..40)
-        .map(|chance| answered(&action(&meter, 1, chance)))
+        .map(|chance| answered(&action(&meter, 1, chance), ANSWER_BYTES))
         .collect();
     for done in &answered {
         let request = moved(done, Status::Scheduled);
@@ -68,8 +75,86 @@ fn definitions_of_256_kib_leave_the_blobs_folder_empty() {
     assert_eq!(blobs().count(), 0);
 }
 
-fn answered(request: &Action) -> Action {
-    let payload = request.id.to_string().repeat(ANSWER_BYTES / 36);
+#[test]
+fn the_longest_requests_and_answers_leave_the_blobs_folder_empty() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SledStore::open(Options::at(home.path())).unwrap();
+    let meter = device(&acme(), 1);
+    let answer_bytes = Limits::default().answer_bytes_max;
+    let mut done = Vec::new();
+    for chance in 0..3 {
+        let asked = Action {
+            request: update(chance),
+            ..action(&meter, 1, chance)
+        };
+        let begun = moved(&asked, Status::InProgress);
+        let answered = answered(&begun, answer_bytes);
+        assert_eq!(wait(store.commit(created(&asked))), Ok(()));
+        assert_eq!(wait(store.commit(saved(Some(&asked), &begun))), Ok(()));
+        assert_eq!(wait(store.action(asked.id)), Ok(Some(begun.clone())));
+        assert_eq!(wait(store.commit(saved(Some(&begun), &answered))), Ok(()));
+        done.push(answered);
+    }
+    let blobs = || fs::read_dir(home.path().join("rows/blobs")).unwrap();
+    assert_eq!(blobs().count(), 0);
+    drop(store);
+    let store = SledStore::open(Options::at(home.path())).unwrap();
+    for done in done {
+        assert_eq!(wait(store.action(done.id)), Ok(Some(done)));
+    }
+    assert_eq!(blobs().count(), 0);
+}
+
+#[test]
+fn data_of_64_kib_and_of_a_mebibyte_leaves_the_blobs_folder_empty() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SledStore::open(Options::at(home.path())).unwrap();
+    let meter = device(&acme(), 1);
+    let said: Vec<Event> = [64 * 1_024, 64 * 1_024 + 1, 1_024 * 1_024]
+        .into_iter()
+        .zip(1..)
+        .map(|(bytes, second)| Event {
+            happening: data(bytes),
+            ..event(&meter, second, 1)
+        })
+        .collect();
+    for said in &said {
+        let append = Change::AppendEvent(Box::new(said.clone()));
+        assert_eq!(wait(store.commit(batch(vec![append]))), Ok(()));
+    }
+    let blobs = || fs::read_dir(home.path().join("rows/blobs")).unwrap();
+    assert_eq!(blobs().count(), 0);
+    drop(store);
+    let store = SledStore::open(Options::at(home.path())).unwrap();
+    for said in said {
+        assert_eq!(wait(store.event(meter.key(), said.id)), Ok(Some(said)));
+    }
+    assert_eq!(blobs().count(), 0);
+}
+
+/// A request that carries as much as one can.
+fn update(chance: u64) -> Request {
+    let text = format!("{chance:08}").repeat(ACTION_DATA_BYTES_MAX / 8);
+    let content = Content::parse(ContentForm::String, &text).unwrap();
+    Request::Coap(CoapRequest {
+        method: Method::Put,
+        port: PORT,
+        target: PathAndQuery::parse("/firmware").unwrap(),
+        content: Some(content),
+    })
+}
+
+fn data(bytes: usize) -> Happening {
+    let bytes = (0..=u8::MAX).cycle().take(bytes).collect();
+    Happening::Data(Box::new(Data {
+        source: Protocol::Coap,
+        topic: None,
+        bytes,
+    }))
+}
+
+fn answered(request: &Action, bytes: usize) -> Action {
+    let payload = request.id.to_string().repeat(bytes / 36);
     let outcome = Outcome {
         payload: Some(payload.into()),
         ..Outcome::default()

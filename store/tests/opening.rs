@@ -53,14 +53,14 @@ fn a_store_of_a_newer_version_is_refused_and_left_alone() {
     let home = tempfile::tempdir().unwrap();
     drop(filled(home.path()));
     let mut newer = FORMAT_ROW;
-    newer[8] = 5;
+    newer[8] = 6;
     write_row(home.path(), &FORMAT_KEY, &newer);
     let refused = SledStore::open(Options::at(home.path())).err().unwrap();
     assert!(matches!(
         refused,
         OpenError::Newer {
-            found: 5,
-            known: 4,
+            found: 6,
+            known: 5,
             ..
         }
     ));
@@ -76,10 +76,10 @@ fn a_store_from_before_the_first_release_is_refused_and_left_alone() {
     let home = tempfile::tempdir().unwrap();
     drop(filled(home.path()));
     let mut older = FORMAT_ROW;
-    older[8] = 3;
+    older[8] = 4;
     write_row(home.path(), &FORMAT_KEY, &older);
     let refused = SledStore::open(Options::at(home.path())).err().unwrap();
-    assert!(matches!(refused, OpenError::Older { found: 3, .. }));
+    assert!(matches!(refused, OpenError::Older { found: 4, .. }));
     assert!(
         refused
             .to_string()

@@ -49,6 +49,25 @@ pub(super) fn come_back(ground: &Ground<'_>) {
     );
 }
 
+pub(super) fn are_told_by_their_customer(ground: &Ground<'_>) {
+    let store = ground.open();
+    let [acme, other] = ["acme", "acme-2"].map(|id| customer(id).id);
+    let of = |customer| wait(store.destinations_of(customer));
+    assert_eq!(of(acme.clone()), Ok(vec![]));
+    let [first, second] = [1, 2].map(|number| destination(&acme, number));
+    let elsewhere = destination(&other, 3);
+    for one in [&second, &elsewhere, &first] {
+        make(&*store, one);
+    }
+    assert_eq!(of(acme.clone()), Ok(vec![first.clone(), second.clone()]));
+    assert_eq!(of(other.clone()), Ok(vec![elsewhere]));
+    unmake(&*store, &first);
+    assert_eq!(of(acme.clone()), Ok(vec![second]));
+    put(&*store, vec![Change::RemoveCustomer(acme.clone())]);
+    assert_eq!(of(acme), Ok(vec![]));
+    assert_eq!(of(other).map(|left| left.len()), Ok(1));
+}
+
 pub(super) fn keep_their_place(ground: &Ground<'_>) {
     let mut store = ground.open();
     let meters = meters(3);

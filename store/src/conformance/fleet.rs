@@ -1,16 +1,18 @@
 //! Which devices are found? Compared with a naive model over random devices, records and questions.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use engine::action::Protocol;
 use engine::change::{Batch, Change, Expect, Name};
-use engine::device::record::DeviceRecord;
+use engine::device::record::{DeviceRecord, HeardOver};
 use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid, Imsi};
 use engine::limits::NAMES_SEARCHED_MAX;
 use engine::profile::Profile;
 use engine::query::devices::{DeviceFilter, TooBroad};
 use engine::query::{Page, PageWanted};
 
+use super::addresses::behind;
 use super::chance::Chance;
 use super::given::{acme, batch, customer, device, forgotten, known, record};
 use super::{Ground, commit, wait};
@@ -143,11 +145,8 @@ impl Fleet {
 
     fn found(&self, beginning: &str, filter: &DeviceFilter) -> Vec<Profile> {
         let passes = |(profile, record): &&(Profile, DeviceRecord)| {
-            let heard = match filter.heard_over {
-                None => true,
-                Some(Protocol::Lwm2m) => record.last_seen_at.is_some(),
-                Some(Protocol::Udp | Protocol::Coap) => false,
-            };
+            let heard_over = |protocol| record.heard_over.has(protocol);
+            let heard = filter.heard_over.is_none_or(heard_over);
             let registered = record.registration.is_some();
             profile.customer == filter.customer
                 && heard
@@ -159,6 +158,21 @@ impl Fleet {
         let found = self.devices.values().filter(passes);
         found.map(|(profile, _)| profile.clone()).collect()
     }
+
+    /// Those that have an address, by key.
+    fn at(&self, ip: IpAddr) -> Vec<Profile> {
+        let there = |ip: IpAddr| move |it: &Profile| it.ip.map(|it| it.to_canonical()) == Some(ip);
+        let profiles = self.devices.values().map(|(profile, _)| profile.clone());
+        let mut found: Vec<_> = profiles.filter(there(ip.to_canonical())).collect();
+        found.sort_by_key(Profile::key);
+        found
+    }
+}
+
+/// Addresses that devices have, one written in two ways.
+fn addresses() -> [IpAddr; 4] {
+    ["10.0.0.1", "10.0.0.2", "::ffff:10.0.0.2", "2001:db8::1"]
+        .map(|text| text.parse().expect("an address"))
 }
 
 fn compare(store: &dyn Store, fleet: &Fleet, chance: &mut Chance) {
@@ -180,6 +194,10 @@ fn compare(store: &dyn Store, fleet: &Fleet, chance: &mut Chance) {
         let listed = wait(store.devices_named(beginning.clone(), filter.clone(), page));
         let expected = cut(fleet.found(&beginning, &filter), page);
         assert_eq!(listed, Ok(Ok(expected)), "{beginning} {filter:?} {page:?}");
+    }
+    for ip in addresses() {
+        let expected = behind(&fleet.at(ip));
+        assert_eq!(wait(store.at_address(ip)), Ok(expected), "{ip}");
     }
 }
 
@@ -228,16 +246,21 @@ fn one_of_records(chance: &mut Chance) -> DeviceRecord {
         registration: None,
         ..registered.clone()
     };
-    chance.one_of(&[registered, gone, DeviceRecord::default()])
+    let plain = DeviceRecord {
+        heard_over: HeardOver::restored([Protocol::Udp, Protocol::Coap], Some(Protocol::Udp)),
+        ..gone.clone()
+    };
+    chance.one_of(&[registered, gone, plain, DeviceRecord::default()])
 }
 
 fn renamed(was: &Profile, step: u64, chance: &mut Chance) -> Profile {
     let mut is = was.clone();
-    match chance.below(4) {
+    match chance.below(6) {
         0 => is.endpoint = Endpoint::parse(&format!("urn:imei:{step}")).expect("an endpoint"),
         1 => is.iccid = Iccid::parse(&format!("8949{step:015}")).expect("an ICCID"),
         2 => is.imsi = Some(Imsi::parse(&format!("26201{step:010}")).expect("an IMSI")),
-        _ => is.msisdn = None,
+        3 => is.msisdn = None,
+        _ => is.ip = chance.maybe(&addresses()),
     }
     is
 }

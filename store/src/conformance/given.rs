@@ -1,8 +1,11 @@
 //! What do the laws speak about? Customers, devices, requests and entries like those of a service.
 
+use std::num::NonZeroU16;
+
 use engine::action::timeline::{Stage, Timeline};
 use engine::action::{
-    Action, Addressee, Lwm2mRequest, Mode, Operation, Outcome, Protocol, Request, Status,
+    Action, Addressee, CoapRequest, Content, ContentForm, Lwm2mRequest, Method, Mode, Operation,
+    Outcome, Protocol, Request, Status, UdpRequest,
 };
 use engine::admin_log::entry::{AboutDevice, Category, Entry, Subject};
 use engine::change::{Add, Counter, Expect, Name, Owner};
@@ -25,10 +28,13 @@ use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::profile::{Profile, Psk};
 use engine::sealed::Sealed;
-use engine::{Code, Path, Version};
+use engine::{Code, Path, PathAndQuery, Version};
 
 /// When the story of every law begins.
 const START_MS: i64 = 1_700_000_000_000;
+
+/// Where devices listen.
+pub const PORT: NonZeroU16 = NonZeroU16::new(5_683).expect("it is not zero");
 
 /// An instant so many seconds into the story.
 pub fn at(second: i64) -> Timestamp {
@@ -153,11 +159,7 @@ pub fn action(device: &Profile, second: i64, chance: u64) -> Action {
         id: ActionId::new(m.uuid()),
         customer: device.customer.clone(),
         device: device.key(),
-        request: Request::Lwm2m(Lwm2mRequest {
-            operation: Operation::Write,
-            path: "/3303/0/5601".parse().expect("a path"),
-            data: Some("21.5".into()),
-        }),
+        request: operation(),
         mode: Mode::SendWhenActive,
         status: Status::Scheduled,
         attempts_permitted: 3,
@@ -176,6 +178,30 @@ pub fn action(device: &Profile, second: i64, chance: u64) -> Action {
         outcome: None,
         timeline: Timeline::default(),
     }
+}
+
+/// What is asked over each protocol.
+pub fn requests() -> [Request; 3] {
+    let content = |text| Content::parse(ContentForm::String, text).expect("any text is");
+    let datagram = UdpRequest {
+        content: content("21.5"),
+        port: PORT,
+    };
+    let request = CoapRequest {
+        method: Method::Put,
+        port: PORT,
+        target: PathAndQuery::parse("/valve?at=21.5").expect("a path and a query"),
+        content: Some(content("open")),
+    };
+    [Request::Udp(datagram), Request::Coap(request), operation()]
+}
+
+fn operation() -> Request {
+    Request::Lwm2m(Lwm2mRequest {
+        operation: Operation::Write,
+        path: "/3303/0/5601".parse().expect("a path"),
+        data: Some("21.5".into()),
+    })
 }
 
 /// All that can happen to a request.

@@ -11,7 +11,8 @@ use engine::query::{ActionFilter, ActionOrder, LogFilter, PageWanted, Statuses};
 
 use super::chance::Chance;
 use super::given::{
-    acme, action, at, batch, created, customer, device, entry, forgotten, known, moved, saved,
+    acme, action, at, batch, created, customer, device, entry, forgotten, known, moved, requests,
+    saved,
 };
 use super::model::Model;
 use super::{Ground, wait};
@@ -104,7 +105,10 @@ fn take_step(
             Some(store.commit(batch(vec![Change::AppendEntry(Box::new(new))])))
         }
         12..24 if !devices.is_empty() => {
-            let new = action(&chance.one_of(&devices), second, step);
+            let new = Action {
+                request: chance.one_of(&requests()),
+                ..action(&chance.one_of(&devices), second, step)
+            };
             model.put(new.clone());
             Some(store.commit(created(&new)))
         }

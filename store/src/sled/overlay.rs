@@ -72,11 +72,13 @@ impl<'t> Overlay<'t> {
     /// Puts a value over what was there.
     pub(super) fn replace(&mut self, key: IVec, value: Value) -> Result<(), Fault> {
         let kept = u16::try_from(value.pieces.len()).expect("a cut value counts its pieces");
-        if let Some(old) = self.row(&key)? {
-            self.remove_pieces(&key, kept..kv::pieces_behind(&old));
-        }
-        for (key, piece) in value.pieces {
-            self.put(key, piece);
+        let there = self.row(&key)?.map_or(0, |old| kv::pieces_behind(&old));
+        self.remove_pieces(&key, kept..there);
+        for ((key, piece), number) in value.pieces.into_iter().zip(0..) {
+            // Of a large value that changes little, most pieces stay as they are.
+            if number >= there || self.row(&key)?.as_ref() != Some(&piece) {
+                self.put(key, piece);
+            }
         }
         self.put(key, value.head);
         Ok(())
@@ -306,6 +308,25 @@ mod tests {
         assert!(rows.erase("key").unwrap());
         assert!(!rows.erase("key").unwrap());
         assert_eq!(rows.writes.values().flatten().count(), 0);
+    }
+
+    #[test]
+    fn pieces_that_stay_as_they_are_are_not_written_again() {
+        let (_home, db) = tree(&[]);
+        let mut value = vec![1; 40_000];
+        let mut rows = Overlay::new(&db);
+        rows.replace("key".into(), Value::cut(b"key", &value))
+            .unwrap();
+        let whole = rows.len();
+        db.apply_batch(rows.into_batch()).unwrap();
+        let mut rows = Overlay::new(&db);
+        for (changed, written) in [(0, 1), (39_999, 2), (20_000, 3)] {
+            value[changed] = 2;
+            let cut = Value::cut(b"key", &value);
+            rows.replace("key".into(), cut).unwrap();
+            assert_eq!(rows.len(), written, "of {whole}");
+            assert_eq!(*kv::load(&rows, b"key").unwrap().unwrap(), *value);
+        }
     }
 
     #[test]

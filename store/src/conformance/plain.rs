@@ -1,0 +1,150 @@
+//! What is kept of devices that speak plain CoAP or bare UDP?
+
+use engine::Value;
+use engine::action::{
+    Action, CoapRequest, Content, ContentForm, Method, Protocol, Request, UdpRequest,
+};
+use engine::change::Change;
+use engine::device::record::{DeviceRecord, HeardOver};
+use engine::event::{Data, Event, Happening, Telemetry};
+use engine::peer::Peer;
+use engine::query::KnownValue;
+use engine::topic::Topic;
+use engine::{Path, PathAndQuery, event};
+
+use super::given::{self, acme, action, at, created, device, known, record, requests};
+use super::restoring::keep;
+use super::{Ground, commit, put, wait};
+
+pub(super) fn requests_come_back(ground: &Ground<'_>) {
+    let mut store = ground.open();
+    let meter = device(&acme(), 1);
+    assert_eq!(commit(&*store, known(&meter)), Ok(()));
+    let of_methods = Method::ALL.map(|method| coap(method, "/", None));
+    let of_forms = [
+        coap(
+            Method::Put,
+            "/a/%20b?c=d&e",
+            Some(content(ContentForm::String, "Grüße")),
+        ),
+        coap(
+            Method::Post,
+            "/",
+            Some(content(ContentForm::Base64, "AAH/")),
+        ),
+        udp(content(ContentForm::String, "")),
+        udp(content(ContentForm::Base64, "")),
+        udp(content(ContentForm::String, &"x".repeat(10_000))),
+    ];
+    let all = requests().into_iter().chain(of_methods).chain(of_forms);
+    let all: Vec<Action> = all
+        .zip(1..)
+        .map(|(request, chance)| Action {
+            request,
+            ..action(&meter, 10, chance)
+        })
+        .collect();
+    for request in &all {
+        assert_eq!(commit(&*store, created(request)), Ok(()));
+    }
+    for _ in 0..2 {
+        for request in &all {
+            assert_eq!(wait(store.action(request.id)), Ok(Some(request.clone())));
+        }
+        drop(store);
+        store = ground.open();
+    }
+}
+
+pub(super) fn data_comes_back_and_is_no_known_value(ground: &Ground<'_>) {
+    let store = ground.open();
+    let meter = device(&acme(), 1);
+    assert_eq!(commit(&*store, known(&meter)), Ok(()));
+    let path = Path::resource(3303, 0, 5700);
+    let told = Happening::Telemetry(Telemetry {
+        source: Protocol::Lwm2m,
+        cause: event::Cause::Send,
+        measured_at: None,
+        values: [(path, Value::Integer(21))].into(),
+    });
+    let topic = |text: &str| Some(Topic::parse(text).expect("a topic"));
+    let every_byte: Vec<u8> = (0..=u8::MAX).collect();
+    let happenings = [
+        told,
+        data(Protocol::Coap, topic("a/b"), b"{\"t\":21}"),
+        data(Protocol::Coap, topic(&"ü".repeat(126)), &every_byte),
+        data(Protocol::Udp, None, &every_byte),
+        data(Protocol::Udp, None, &every_byte.repeat(256)),
+    ];
+    for (happening, second) in happenings.into_iter().zip(1..) {
+        let said = Event {
+            happening,
+            ..given::event(&meter, second, 5)
+        };
+        put(&*store, vec![Change::AppendEvent(Box::new(said.clone()))]);
+        assert_eq!(wait(store.event(meter.key(), said.id)), Ok(Some(said)));
+        let expected = KnownValue {
+            path,
+            value: Value::Integer(21),
+            at: at(1),
+        };
+        assert_eq!(wait(store.values_of(meter.key())), Ok(vec![expected]));
+    }
+    drop(store);
+    let kept = wait(ground.open().events_of(meter.key(), None, 10));
+    assert_eq!(kept.map(|events| events.len()), Ok(5));
+}
+
+pub(super) fn what_they_were_heard_over_comes_back(ground: &Ground<'_>) {
+    let store = ground.open();
+    let meter = device(&acme(), 1);
+    assert_eq!(commit(&*store, known(&meter)), Ok(()));
+    let mut heard_over = HeardOver::default();
+    let one_by_one = Protocol::ALL.map(|protocol| {
+        heard_over.note(protocol);
+        heard_over
+    });
+    let alone = Protocol::ALL.map(|protocol| HeardOver::restored([protocol], Some(protocol)));
+    let odd = [
+        HeardOver::default(),
+        HeardOver::restored([Protocol::Udp, Protocol::Lwm2m], Some(Protocol::Udp)),
+        HeardOver::restored(Protocol::ALL, None),
+    ];
+    for heard_over in one_by_one.into_iter().chain(alone).chain(odd) {
+        let heard = DeviceRecord {
+            peer: Some(Peer::bare(([192, 0, 2, 7], 40_000).into())),
+            heard_over,
+            ..record(10, "</3/0>")
+        };
+        keep(&*store, &meter, &heard);
+        assert_eq!(wait(store.record(meter.key())), Ok(Some(heard)));
+    }
+}
+
+fn data(source: Protocol, topic: Option<Topic>, bytes: &[u8]) -> Happening {
+    Happening::Data(Box::new(Data {
+        source,
+        topic,
+        bytes: bytes.into(),
+    }))
+}
+
+fn coap(method: Method, target: &str, content: Option<Content>) -> Request {
+    Request::Coap(CoapRequest {
+        method,
+        port: given::PORT,
+        target: PathAndQuery::parse(target).expect("a path"),
+        content,
+    })
+}
+
+fn udp(content: Content) -> Request {
+    Request::Udp(UdpRequest {
+        content,
+        port: given::PORT,
+    })
+}
+
+fn content(form: ContentForm, text: &str) -> Content {
+    Content::parse(form, text).expect("base64, where it is said to be")
+}
