@@ -55,8 +55,7 @@ pub(super) async fn list(
 ) -> Result<HttpResponse, Failure> {
     let wanted = wanted(&mut fields);
     fields.finish(Some(()))?;
-    let chosen = api.store.chosen_by(caller.customer).await?;
-    let mut all = chosen.destinations;
+    let mut all = api.store.destinations_of(caller.customer).await?;
     all.sort_by_key(|it| (it.created_at, it.id));
     let show = |it: Destination| WebhookBody::of(&it, api.opener());
     Ok(HttpResponse::Ok().json(PageBody::of(wanted, page_of(all, wanted), show)))
@@ -124,8 +123,8 @@ async fn made(
     // One after the other, so that no two callers find the last place free.
     let _turn = api.changing_webhooks.lock().await;
     let customer = api.store.customer(caller.customer.clone()).await?;
-    let others = api.store.chosen_by(caller.customer.clone()).await?;
-    admit_destination(customer.as_ref(), &others.destinations)?;
+    let others = api.store.destinations_of(caller.customer.clone()).await?;
+    admit_destination(customer.as_ref(), &others)?;
     let seal = |id, part: Part<'_>, text: &str| api.seal_for(id, part, text);
     let drafted = draft_webhook(&mut api.clock.moment(), &caller.customer, new, seal);
     let created = api.post.create(drafted.clone()).await;
