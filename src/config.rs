@@ -14,6 +14,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
+use engine::BlockSize;
 use engine::delivery::address::policy::Policy;
 use engine::delivery::forwarding::DeliveryRules;
 use engine::limits::Limits;
@@ -169,7 +170,7 @@ settings! {
     coap_answer_bytes_max: usize = "2097152", Number, parse::number(1..=16_777_216);
     /// The blocks that are sent and asked for where more than one is needed, in bytes: 16, 32, 64,
     /// 128, 256, 512 or 1024 (RFC 7959 section 2.2).
-    coap_block_bytes: u16 = "1024", Number, parse::block_bytes;
+    coap_block_bytes: BlockSize = "1024", Number, parse::block_bytes;
     /// The longest payload of an action request over UDP, in bytes; a longer one is answered 400.
     udp_payload_bytes_max: usize = "508", Number, parse::number(1..=65_507);
     /// The devices that one call may ask something of; more are answered 400.
@@ -295,6 +296,7 @@ impl Config {
             data_bytes_max: self.data_bytes_max,
             answer_bytes_max: self.coap_answer_bytes_max,
             udp_payload_bytes_max: self.udp_payload_bytes_max,
+            block: self.coap_block_bytes,
         }
     }
 

@@ -6,6 +6,8 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use engine::BlockSize;
+
 use super::StoreChoice;
 
 /// A text that is neither printed nor logged.
@@ -67,10 +69,9 @@ where
 }
 
 /// The bytes of a block (RFC 7959 section 2.2).
-pub(super) fn block_bytes(text: &str) -> Result<u16, String> {
-    const SIZES: [u16; 7] = [16, 32, 64, 128, 256, 512, 1_024];
-    let bytes = text.parse().ok().filter(|bytes| SIZES.contains(bytes));
-    bytes.ok_or_else(|| "must be 16, 32, 64, 128, 256, 512 or 1024".to_owned())
+pub(super) fn block_bytes(text: &str) -> Result<BlockSize, String> {
+    let size = text.parse().ok().and_then(BlockSize::of_bytes);
+    size.ok_or_else(|| "must be 16, 32, 64, 128, 256, 512 or 1024".to_owned())
 }
 
 /// `true` or `false`.

@@ -234,6 +234,8 @@ fn the_bytes_of_data_and_answers_are_bounded_and_blocks_have_a_size_of_the_stand
     assert_eq!(limits.answer_bytes_max, 7);
     let limits = given("udp_payload_bytes_max", "7").unwrap().limits();
     assert_eq!(limits.udp_payload_bytes_max, 7);
+    let limits = given("coap_block_bytes", "64").unwrap().limits();
+    assert_eq!(limits.block.bytes(), 64);
 }
 
 #[test]
