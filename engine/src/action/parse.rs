@@ -17,3 +17,14 @@ pub enum Given<T> {
     /// It is there and cannot be read, which was told already.
     Unreadable,
 }
+
+impl Given<String> {
+    /// The same, without taking the text away.
+    pub fn as_deref(&self) -> Given<&str> {
+        match self {
+            Self::Nothing => Given::Nothing,
+            Self::Value(text) => Given::Value(text),
+            Self::Unreadable => Given::Unreadable,
+        }
+    }
+}

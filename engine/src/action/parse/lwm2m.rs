@@ -25,7 +25,7 @@ pub enum Lwm2mFault {
     /// The operation takes no data.
     #[error("can only be given to write and to execute")]
     DataUnwanted,
-    /// The data is longer than one datagram carries.
+    /// The data is longer than any is kept.
     #[error("must not be longer than {max} bytes")]
     DataTooLong {
         /// The longest that would do.
