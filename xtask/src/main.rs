@@ -19,7 +19,7 @@ const USAGE: &str = "\
 cargo xtask COMMAND
 
   prepare   installs what the interop tests need: libcoap's programs, a Python environment, a
-            device on Leshan
+            device on Leshan, checks on Californium
   test      prepares, then runs every test of the project
   fuzz      gives every codec changed inputs for some seconds: `fuzz [--seconds N] [--seed S]`
   ci        formatting, lints, documentation, then every test

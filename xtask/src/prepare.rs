@@ -2,11 +2,11 @@
 //!
 //! Three foreign CoAP stacks, a reader of metrics, a receiver of events and callers: libcoap's
 //! programs, curl and jq from the system's packages; aiocoap, Prometheus' own client, the library
-//! of Standard Webhooks and Schemathesis in a Python environment, and a device on Eclipse Leshan
-//! that Maven builds, both under `target/interop`. A machine that has them is left alone in a
-//! moment.
+//! of Standard Webhooks and Schemathesis in a Python environment; a device on Eclipse Leshan and
+//! checks on Eclipse Californium that Maven builds, all under `target/interop`. A machine that has
+//! them is left alone in a moment.
 
-mod leshan;
+mod maven;
 mod python;
 
 use crate::machine::{self, Need, has_program, succeeds};
@@ -50,7 +50,7 @@ const NEEDS: [Need; 8] = [
     Need {
         what: "a JDK, Java 17 or newer",
         package: "default-jdk-headless",
-        is_met: leshan::has_compiler,
+        is_met: maven::has_compiler,
     },
     Need {
         what: "Maven as mvn",
@@ -76,9 +76,35 @@ pub(crate) fn run() -> Result<(), Stop> {
     if !environment.is_ready() {
         step("Python environment", || environment.make())?;
     }
-    let device = leshan::Device::of_interop();
-    if !device.is_ready() {
-        step("device on Leshan", || device.build())?;
+    for (what, program) in made_by_maven() {
+        if !program.is_ready() {
+            step(what, || program.build())?;
+        }
     }
     Ok(())
+}
+
+fn made_by_maven() -> [(&'static str, maven::Program); 2] {
+    const DEVICE: [&str; 9] = [
+        "LeshanDevice",
+        "--endpoint",
+        "check",
+        "--server",
+        "coap://127.0.0.1",
+        "--bind",
+        "127.0.0.1",
+        "--check",
+        "yes",
+    ];
+    const CHECKS: [&str; 2] = ["Plugtest", "--check"];
+    [
+        (
+            "device on Leshan",
+            maven::Program::of_interop("leshan", &DEVICE),
+        ),
+        (
+            "checks on Californium",
+            maven::Program::of_interop("plugtest", &CHECKS),
+        ),
+    ]
 }

@@ -1,7 +1,7 @@
-//! Is the device on Eclipse Leshan built, from the very sources that are there?
+//! Is a program of the interop tests that Maven makes built, from the very sources that are there?
 //!
-//! Maven brings Leshan from Maven Central into its own repository (`~/.m2`), compiles our few
-//! files against it and puts both under `target/interop/leshan`.
+//! Maven brings what others wrote from Maven Central into its own repository (`~/.m2`), compiles
+//! our few files against it and puts both under `target/interop`.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -20,18 +20,21 @@ pub(super) fn has_compiler() -> bool {
     })
 }
 
-/// The device of the interop tests that is made of Leshan.
-pub(super) struct Device {
+/// A program of ours on a library that others wrote.
+pub(super) struct Program {
     project: PathBuf,
     folder: PathBuf,
+    // Its class and the words with which it starts nothing.
+    check: &'static [&'static str],
 }
 
-impl Device {
+impl Program {
     /// Under the build's folder, from the tests' sources.
-    pub(super) fn of_interop() -> Self {
+    pub(super) fn of_interop(name: &str, check: &'static [&'static str]) -> Self {
         Self {
-            project: root().join("tests/interop/leshan"),
-            folder: root().join("target/interop/leshan"),
+            project: root().join("tests/interop").join(name),
+            folder: root().join("target/interop").join(name),
+            check,
         }
     }
 
@@ -42,14 +45,14 @@ impl Device {
         wanted.is_some() && wanted == built_from && self.runs()
     }
 
-    /// Builds it anew. The stamp comes last: a half-built device is built again.
+    /// Builds it anew. The stamp comes last: what is half-built is built again.
     pub(super) fn build(&self) -> Result<(), Stop> {
         let sources = self
             .sources()
-            .map_err(|error| Stop::Failed(format!("cannot read the device's sources: {error}")))?;
+            .map_err(|error| Stop::Failed(format!("cannot read its sources: {error}")))?;
         if self.folder.exists() {
             std::fs::remove_dir_all(&self.folder)
-                .map_err(|error| Stop::Failed(format!("cannot clear the old device: {error}")))?;
+                .map_err(|error| Stop::Failed(format!("cannot clear the old program: {error}")))?;
         }
         let mut maven = Command::new("mvn");
         maven.args(["--quiet", "--batch-mode", "--file"]);
@@ -57,12 +60,12 @@ impl Device {
         maven.args(["dependency:copy-dependencies", "compiler:compile"]);
         steps::run(&mut maven)?;
         std::fs::write(self.stamp(), sources)
-            .map_err(|error| Stop::Failed(format!("cannot mark the device: {error}")))?;
+            .map_err(|error| Stop::Failed(format!("cannot mark the program: {error}")))?;
         if self.is_ready() {
             return Ok(());
         }
         Err(Stop::Failed(format!(
-            "the device in {} was built but does not run",
+            "the program in {} was built but does not run",
             self.folder.display()
         )))
     }
@@ -79,14 +82,11 @@ impl Device {
         Ok(texts.collect::<std::io::Result<Vec<Vec<u8>>>>()?.concat())
     }
 
-    /// Whether a device can be made of it; none is started.
+    /// Whether it starts, and ends well with nothing to do.
     fn runs(&self) -> bool {
         let folder = self.folder.display();
         let parts = format!("{folder}/classes:{folder}/lib/*");
-        let whereabouts = ["--server", "coap://127.0.0.1", "--bind", "127.0.0.1"];
-        let mut words = vec!["-cp", &parts, "LeshanDevice", "--endpoint", "check"];
-        words.extend(whereabouts);
-        words.extend(["--check", "yes"]);
+        let words = [&["-cp", &parts], self.check].concat();
         succeeds("java", &words)
     }
 
