@@ -387,7 +387,7 @@ impl World {
 }
 
 /// A Java machine for a life of seconds, which says what its libraries warn of.
-const QUICK_START: [&str; 5] = [
+pub(crate) const QUICK_START: [&str; 5] = [
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
     "-Xmx64m",

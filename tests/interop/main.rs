@@ -2,7 +2,8 @@
 //!
 //! Real programs against the real binary, over real sockets: Eclipse Leshan and aiocoap as LwM2M
 //! devices, libcoap's client and server as one, Prometheus' client as a reader of metrics, the
-//! library of Standard Webhooks as a receiver of events, Schemathesis and curl as callers.
+//! library of Standard Webhooks as a receiver of events, Schemathesis and curl as callers. Eclipse
+//! Californium asks our CoAP layer alone, which needs a server that has what it asks for.
 //! `cargo xtask test` installs them and runs this; `cargo xtask prepare`, then
 //! `cargo test --test interop` runs this alone.
 
@@ -12,6 +13,7 @@ mod aiocoap;
 mod guide;
 mod leshan;
 mod libcoap;
+mod plugtest;
 mod prometheus;
 mod schemathesis;
 #[path = "../support/vocabulary.rs"]

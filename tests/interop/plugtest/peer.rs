@@ -1,0 +1,134 @@
+//! What does the plugtest server know of one peer: what was said to it, and what it owes?
+
+use std::collections::VecDeque;
+
+use protocol::coap::assembly::Assembly;
+use protocol::coap::code::Code;
+use protocol::coap::exchange::{Exchange, Expiry, Reception, Transmission};
+use protocol::coap::message::{Message, MessageId};
+use protocol::coap::recent::{RECENT_MAX, Recent, Remembered};
+
+use super::site::{path_of, response};
+
+/// One peer.
+#[derive(Default)]
+pub(super) struct Peer {
+    /// The body it is sending in blocks.
+    pub(super) assembly: Assembly,
+    recent: Recent,
+    /// What its last requests were answered with, byte for byte; nothing for an answer that only
+    /// comes later.
+    answers: VecDeque<(MessageId, Vec<u8>)>,
+    /// The last answer to a request that is not read again for each block: it would act again.
+    whole_answer: Option<(Code, String, Message)>,
+    exchanges: Vec<Exchange>,
+    given_up: Vec<MessageId>,
+}
+
+/// What became of a message that was to be acknowledged.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Fate {
+    /// It was acknowledged.
+    Heard,
+    /// It was reset.
+    Refused,
+    /// Nothing came back, however often it was said.
+    Unheard,
+}
+
+/// A message of ours and its fate.
+pub(super) struct Concluded {
+    pub(super) id: MessageId,
+    pub(super) fate: Fate,
+}
+
+impl Peer {
+    /// What the request was answered with when it came before; an empty slice if with nothing.
+    pub(super) fn answer_before(&self, now_ms: i64, request: &Message) -> Option<&[u8]> {
+        self.recent.find(now_ms, request)?;
+        let mut answers = self.answers.iter().rev();
+        let found = answers.find(|(id, _)| *id == request.message_id);
+        found.map(|(_, answer)| answer.as_slice())
+    }
+
+    /// Takes note of what a request was answered with.
+    pub(super) fn remember(&mut self, now_ms: i64, request: &Message, answer: Option<&Message>) {
+        let what = match answer {
+            Some(answer) if answer.code != Code::EMPTY => Remembered::Answered(answer.code),
+            Some(_) | None => Remembered::Acknowledged,
+        };
+        self.recent.remember(now_ms, request, what);
+        if self.answers.len() == RECENT_MAX {
+            self.answers.pop_front();
+        }
+        let datagram = answer.map(Message::encode).unwrap_or_default();
+        self.answers.push_back((request.message_id, datagram));
+    }
+
+    /// Keeps an answer whose later blocks may be asked for.
+    pub(super) fn keep_whole_answer(&mut self, request: &Message, answer: &Message) {
+        self.whole_answer =
+            (request.code != Code::GET).then(|| (request.code, path_of(request), answer.clone()));
+    }
+
+    /// The whole answer of which a request asks for a later block.
+    pub(super) fn whole_answer(&self, request: &Message) -> Option<Message> {
+        request.block2().filter(|block| block.number() > 0)?;
+        let (code, path, answer) = self.whole_answer.as_ref()?;
+        let is_it = (*code, path) == (request.code, &path_of(request));
+        let fresh = response(request, answer.code);
+        let mut answer = answer.clone();
+        answer.kind = fresh.kind;
+        answer.message_id = fresh.message_id;
+        answer.token = fresh.token;
+        is_it.then_some(answer)
+    }
+
+    /// Waits for the acknowledgement of a message that leaves now.
+    pub(super) fn begin(&mut self, now_ms: i64, rules: &Transmission, message: &Message) {
+        let exchange = Exchange::begin(now_ms, rules, message, 0);
+        self.exchanges.push(exchange);
+    }
+
+    /// Takes an Acknowledgement or a Reset, and gives whose it is.
+    pub(super) fn conclude(&mut self, now_ms: i64, message: &Message) -> Option<Concluded> {
+        let heard = |exchange: &mut Exchange| exchange.handle(now_ms, message);
+        let receptions = self.exchanges.iter_mut().map(heard);
+        let (place, fate) = receptions.enumerate().find_map(|(place, reception)| {
+            let fate = match reception {
+                Reception::NotMine => return None,
+                Reception::Reset => Fate::Refused,
+                Reception::Acknowledged
+                | Reception::Answered { .. }
+                | Reception::Unusable { .. } => Fate::Heard,
+            };
+            Some((place, fate))
+        })?;
+        let id = self.exchanges.swap_remove(place).message_id();
+        Some(Concluded { id, fate })
+    }
+
+    /// What is to be said again by now.
+    pub(super) fn repetitions(&mut self, now_ms: i64) -> Vec<Vec<u8>> {
+        let mut repeated = Vec::new();
+        let given_up = &mut self.given_up;
+        self.exchanges
+            .retain_mut(|exchange| match exchange.handle_timeout(now_ms) {
+                Expiry::NotYet => true,
+                Expiry::Retransmit => {
+                    repeated.push(exchange.datagram().to_vec());
+                    true
+                }
+                Expiry::GaveUp(_) => {
+                    given_up.push(exchange.message_id());
+                    false
+                }
+            });
+        repeated
+    }
+
+    /// What nobody acknowledged, said once.
+    pub(super) fn given_up(&mut self) -> Vec<MessageId> {
+        std::mem::take(&mut self.given_up)
+    }
+}

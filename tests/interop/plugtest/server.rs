@@ -1,0 +1,348 @@
+//! How does the plugtest server hear and answer? One socket, one thread, and the service's own CoAP
+//! layer: its messages, deduplication, exchanges and block-wise transfer.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use protocol::coap::assembly::{Assembly, Gathered};
+use protocol::coap::block::BlockSize;
+use protocol::coap::code::Code;
+use protocol::coap::exchange::Transmission;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::option;
+use protocol::coap::serving;
+
+use super::observers::{Observers, State};
+use super::peer::{Fate, Peer};
+use super::site::{Happening, OBSERVED, OBSERVED_LARGE, OBSERVED_NON, Site, path_of, response};
+
+/// Short, so that what is lost on purpose is soon said again.
+const TRANSMISSION: Transmission = Transmission {
+    ack_timeout_ms: 400,
+    max_retransmit: 2,
+    ..Transmission::STANDARD
+};
+
+/// How often what is observed varies.
+const TICK_MS: i64 = 500;
+
+/// How long an answer takes that comes in a message of its own.
+const SEPARATE_MS: i64 = 300;
+
+/// The longest body the server takes.
+const BODY_BYTES_MAX: usize = 16 * 1024;
+
+/// How long the server waits for the next block.
+const BLOCK_IDLE_MS: i64 = 10_000;
+
+/// How often the server looks whether it is to stop.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// All critical options that the resources know, Proxy-Uri and Proxy-Scheme not being among them.
+const KNOWN: [u16; 9] = [
+    option::IF_MATCH,
+    option::URI_HOST,
+    option::IF_NONE_MATCH,
+    option::URI_PORT,
+    option::URI_PATH,
+    option::URI_QUERY,
+    option::ACCEPT,
+    option::BLOCK2,
+    option::BLOCK1,
+];
+
+/// A running server; it ends with this value.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Starts one on a free port of an address.
+    pub(crate) fn start(ip: &str) -> Self {
+        let socket = UdpSocket::bind((ip, 0)).unwrap();
+        socket.set_read_timeout(Some(LOOK)).unwrap();
+        let address = socket.local_addr().unwrap();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let is_asked_to_end = Arc::clone(&is_over);
+        let thread = std::thread::spawn(move || {
+            let mut serving = Serving::new(socket);
+            while !is_asked_to_end.load(Ordering::Relaxed) {
+                serving.turn();
+            }
+        });
+        Self {
+            address,
+            is_over,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        let outcome = self.thread.take().map(JoinHandle::join);
+        if !std::thread::panicking() {
+            assert!(matches!(outcome, Some(Ok(()))), "the server panicked");
+        }
+    }
+}
+
+struct Serving {
+    socket: UdpSocket,
+    begun: Instant,
+    site: Site,
+    peers: BTreeMap<SocketAddr, Peer>,
+    observers: Observers,
+    /// Answers that are to come later, with their peers.
+    owed: Vec<(i64, SocketAddr, Message)>,
+    next_tick_ms: i64,
+    last_message_id: u16,
+}
+
+impl Serving {
+    fn new(socket: UdpSocket) -> Self {
+        Self {
+            socket,
+            begun: Instant::now(),
+            site: Site::new(),
+            peers: BTreeMap::new(),
+            observers: Observers::default(),
+            owed: Vec::new(),
+            next_tick_ms: TICK_MS,
+            last_message_id: 0,
+        }
+    }
+
+    fn turn(&mut self) {
+        let mut buffer = [0; 2_048];
+        match self.socket.recv_from(&mut buffer) {
+            Ok((length, peer)) => self.hear(peer, &buffer[..length]),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::ConnectionRefused
+                ) => {}
+            Err(error) => panic!("the server's socket: {error}"),
+        }
+        self.do_what_is_due();
+        self.tell_observers();
+    }
+
+    fn hear(&mut self, from: SocketAddr, datagram: &[u8]) {
+        match Message::decode(datagram) {
+            Ok(message) if message.code.is_request() => self.hear_request(from, &message),
+            Ok(message) => self.hear_other(from, &message),
+            Err(malformed) => {
+                if let Some(id) = malformed.reset {
+                    self.say(from, &Message::reset(id).encode());
+                }
+            }
+        }
+    }
+
+    fn hear_request(&mut self, from: SocketAddr, request: &Message) {
+        let now_ms = self.now_ms();
+        let peer = self.peers.entry(from).or_default();
+        if let Some(before) = peer.answer_before(now_ms, request) {
+            let before = before.to_vec();
+            if !before.is_empty() {
+                self.say(from, &before);
+            }
+            return;
+        }
+        let answer = self.answer(from, request);
+        let answer = if path_of(request) == "separate" {
+            self.owe(now_ms, from, answer);
+            (request.kind == Kind::Confirmable)
+                .then(|| Message::acknowledgement(request.message_id))
+        } else {
+            Some(self.with_id(answer))
+        };
+        let datagram = answer.as_ref().map(Message::encode);
+        let peer = self.peers.entry(from).or_default();
+        peer.remember(now_ms, request, answer.as_ref());
+        if let Some(datagram) = datagram {
+            self.say(from, &datagram);
+        }
+    }
+
+    fn answer(&mut self, from: SocketAddr, request: &Message) -> Message {
+        if request.unknown_critical_option(&KNOWN).is_some() {
+            return response(request, Code::BAD_OPTION);
+        }
+        let now_ms = self.now_ms();
+        let peer = self.peers.entry(from).or_default();
+        if let Some(whole) = peer.whole_answer(request) {
+            return serving::cut(whole, request, BlockSize::MAX);
+        }
+        let answer = match peer.assembly.take(now_ms, request, BODY_BYTES_MAX) {
+            Gathered::Whole(whole) => {
+                let answer = self.site.answer(&whole);
+                let answer = self.observed(from, &whole, answer);
+                let peer = self.peers.entry(from).or_default();
+                peer.keep_whole_answer(request, &answer);
+                serving::cut(answer, request, BlockSize::MAX)
+            }
+            Gathered::Continue => response(request, Code::CONTINUE),
+            Gathered::Incomplete => response(request, Code::REQUEST_ENTITY_INCOMPLETE),
+            Gathered::TooLarge { max } => {
+                let max = u32::try_from(max).expect("16 KiB are no more");
+                response(request, Code::REQUEST_ENTITY_TOO_LARGE).with_size1(max)
+            }
+            Gathered::Malformed => response(request, Code::BAD_REQUEST),
+        };
+        match request.block1() {
+            Some(block) => answer.with_block1(block),
+            None => answer,
+        }
+    }
+
+    /// Notes who observes from now on, or no longer.
+    fn observed(&mut self, from: SocketAddr, request: &Message, answer: Message) -> Message {
+        let path = path_of(request);
+        let resource = [OBSERVED, OBSERVED_LARGE, OBSERVED_NON]
+            .into_iter()
+            .find(|resource| *resource == path);
+        let Some(resource) = resource else {
+            return answer;
+        };
+        match request.observe() {
+            Some(0) if request.code == Code::GET && answer.code == Code::CONTENT => {
+                let sequence = self.observers.add(from, resource, request);
+                answer.with_observe(sequence)
+            }
+            Some(1) => {
+                self.observers.remove(from, request.token);
+                answer
+            }
+            Some(_) | None => answer,
+        }
+    }
+
+    fn owe(&mut self, now_ms: i64, from: SocketAddr, mut answer: Message) {
+        answer.kind = match answer.kind {
+            Kind::Acknowledgement => Kind::Confirmable,
+            Kind::Confirmable | Kind::NonConfirmable | Kind::Reset => answer.kind,
+        };
+        let answer = self.with_fresh_id(answer);
+        self.owed.push((now_ms + SEPARATE_MS, from, answer));
+    }
+
+    /// Takes a ping, or what a peer says to something the server said.
+    fn hear_other(&mut self, from: SocketAddr, message: &Message) {
+        let now_ms = self.now_ms();
+        match message.kind {
+            Kind::Confirmable => {
+                self.say(from, &Message::reset(message.message_id).encode());
+            }
+            Kind::Acknowledgement | Kind::Reset => {
+                let peer = self.peers.entry(from).or_default();
+                if let Some(concluded) = peer.conclude(now_ms, message) {
+                    self.observers.conclude(from, concluded.id, concluded.fate);
+                } else if message.kind == Kind::Reset {
+                    let id = message.message_id;
+                    self.observers.conclude(from, id, Fate::Refused);
+                }
+            }
+            Kind::NonConfirmable => {}
+        }
+    }
+
+    fn do_what_is_due(&mut self) {
+        let now_ms = self.now_ms();
+        if now_ms >= self.next_tick_ms {
+            self.next_tick_ms = now_ms + TICK_MS;
+            self.site.tick();
+        }
+        let due = self.owed.extract_if(.., |(at_ms, ..)| *at_ms <= now_ms);
+        for (_, to, answer) in due.collect::<Vec<_>>() {
+            self.begin(to, &answer);
+        }
+        let mut repeated = Vec::new();
+        for (address, peer) in &mut self.peers {
+            if now_ms >= peer.assembly.expires_at(BLOCK_IDLE_MS) {
+                peer.assembly = Assembly::default();
+            }
+            for datagram in peer.repetitions(now_ms) {
+                repeated.push((*address, datagram));
+            }
+            for id in peer.given_up() {
+                self.observers.conclude(*address, id, Fate::Unheard);
+            }
+        }
+        for (address, datagram) in repeated {
+            self.say(address, &datagram);
+        }
+    }
+
+    fn tell_observers(&mut self) {
+        for happening in self.site.happened() {
+            match happening {
+                Happening::Changed(resource) => self.observers.note(resource, State::New),
+                Happening::Ended(resource, code) => {
+                    self.observers.note(resource, State::Ended(code));
+                }
+                Happening::Forgotten => self.observers.forget_all(),
+            }
+        }
+        for due in self.observers.due() {
+            let answer = match due.state {
+                State::New => {
+                    let answer = self.site.answer(&due.request);
+                    serving::cut(answer, &due.request, BlockSize::MAX).with_observe(due.sequence)
+                }
+                State::Ended(code) => response(&due.request, code),
+            };
+            let mut notification = self.with_fresh_id(answer);
+            notification.kind = match due.resource {
+                OBSERVED_NON => Kind::NonConfirmable,
+                _ => Kind::Confirmable,
+            };
+            let id = notification.message_id;
+            self.observers
+                .told(due.peer, due.request.token, id, notification.kind);
+            self.begin(due.peer, &notification);
+        }
+    }
+
+    /// Sends a message of our own and, if it is to be acknowledged, waits for that.
+    fn begin(&mut self, to: SocketAddr, message: &Message) {
+        let now_ms = self.now_ms();
+        let datagram = message.encode();
+        if message.kind == Kind::Confirmable {
+            let peer = self.peers.entry(to).or_default();
+            peer.begin(now_ms, &TRANSMISSION, message);
+        }
+        self.say(to, &datagram);
+    }
+
+    fn with_id(&mut self, answer: Message) -> Message {
+        match answer.kind {
+            Kind::NonConfirmable => self.with_fresh_id(answer),
+            Kind::Confirmable | Kind::Acknowledgement | Kind::Reset => answer,
+        }
+    }
+
+    fn with_fresh_id(&mut self, mut message: Message) -> Message {
+        self.last_message_id = self.last_message_id.wrapping_add(1);
+        message.message_id = MessageId(self.last_message_id);
+        message
+    }
+
+    fn say(&self, to: SocketAddr, datagram: &[u8]) {
+        // A peer that has ended refuses what it is told; that is as good as lost.
+        self.socket.send_to(datagram, to).ok();
+    }
+
+    fn now_ms(&self) -> i64 {
+        i64::try_from(self.begun.elapsed().as_millis()).expect("a test is short")
+    }
+}
