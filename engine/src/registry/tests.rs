@@ -1,14 +1,15 @@
 //! Which datagram goes where, and what those are told that go nowhere.
 
-use protocol::coap::block::Block;
+use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
 use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::option;
 use protocol::coap::token::Token;
 
-use super::{AfterPanic, Fate, Panics, Sorted, overloaded, sort};
-use super::{Return, unknown_endpoint, unknown_location, unknown_peer};
-use crate::datagram::{Arrival, Datagram};
+use super::{AfterPanic, Fate, Panics, Return, Sorted};
+use super::{ambiguous, overloaded, sort};
+use super::{unknown_address, unknown_endpoint, unknown_location, unknown_peer};
+use crate::datagram::{Arrival, Bare, Datagram};
 use crate::ids::{CustomerId, DeviceId, DeviceKey};
 use crate::limits::{PANIC_WINDOW_MS, PANICS_MAX};
 use crate::location::Location;
@@ -121,13 +122,75 @@ fn noise_is_ignored_and_a_malformed_confirmable_message_is_reset() {
 
 #[test]
 fn a_request_with_an_unknown_critical_option_is_refused() {
-    let block = request(Code::POST, &["rd"])
+    let quick = request(Code::POST, &["rd"])
         .with_uri_query(["ep=meter"])
-        .with_block1(Block::from_value(0b1000));
-    assert_eq!(sorted(&block), "ACK 4.02 to 7, UnknownOption");
-    assert_eq!(sorted(&non(block)), "ignored, UnknownOption");
-    let proxy = request(Code::GET, &[]).with_option(option::PROXY_URI, b"coap://elsewhere");
-    assert_eq!(sorted(&proxy), "ACK 4.02 to 7, UnknownOption");
+        .with_option(option::Q_BLOCK1, &[8]);
+    assert_eq!(sorted(&quick), "ACK 4.02 to 7, UnknownOption");
+    assert_eq!(sorted(&non(quick)), "ignored, UnknownOption");
+}
+
+#[test]
+fn what_is_for_another_server_is_not_passed_on() {
+    for number in [option::PROXY_URI, option::PROXY_SCHEME] {
+        let proxied = request(Code::POST, &[]).with_option(number, b"coap");
+        assert_eq!(sorted(&proxied), "ACK 5.05 to 7, Proxied");
+        assert_eq!(sorted(&non(proxied)), "ignored, Proxied");
+    }
+}
+
+#[test]
+fn nobody_is_answered_who_cannot_be() {
+    let data = request(Code::POST, &[]).encode();
+    for from in [
+        "224.0.1.187:5683",
+        "255.255.255.255:5683",
+        "0.0.0.0:5683",
+        "[ff02::fd]:5683",
+    ] {
+        let from = from.parse().unwrap();
+        let unanswerable = "ignored, Unanswerable";
+        assert_eq!(told_of(sort(Peer::plain(from), &data)), unanswerable);
+        assert_eq!(told_of(sort(Peer::bare(from), &data)), unanswerable);
+    }
+    let without_port = "10.0.0.1:0".parse().unwrap();
+    let told = told_of(sort(Peer::plain(without_port), &data));
+    assert_eq!(told, "ignored, Unanswerable");
+    let told = told_of(sort(Peer::bare(without_port), b"on"));
+    assert_eq!(told, "to address: [111, 110]", "it asks for no answer");
+}
+
+#[test]
+fn bare_bytes_go_to_the_device_at_the_address_whatever_they_are() {
+    for bytes in [&b""[..], b"on", &request(Code::POST, &["rd"]).encode()] {
+        let sorted = sort(Peer::bare("10.0.0.1:4445".parse().unwrap()), bytes);
+        assert_eq!(told_of(sorted), format!("to address: {bytes:?}"));
+    }
+}
+
+#[test]
+fn data_of_nobody_is_refused_and_bare_bytes_are_dropped() {
+    let tell = |arrival: &Arrival| told_of(unknown_address(arrival));
+    let told = tell(&arrival(request(Code::POST, &[])));
+    assert_eq!(told, "ACK 4.01 to 7, UnknownAddress");
+    let told = tell(&arrival(non(request(Code::POST, &[]))));
+    assert_eq!(told, "ignored, UnknownAddress");
+    assert_eq!(tell(&bare()), "ignored, UnknownAddress");
+}
+
+#[test]
+fn data_from_an_address_of_several_is_answered_by_one_and_bare_bytes_are_dropped() {
+    let asked = ambiguous(arrival(request(Code::POST, &[])));
+    assert!(matches!(asked, Ok(Arrival::Ambiguous(_))), "{asked:?}");
+    let dropped = ambiguous(bare()).map_err(told_of);
+    assert_eq!(dropped.unwrap_err(), "ignored, UnknownAddress");
+}
+
+#[test]
+fn data_is_put_off_while_nothing_more_can_be_kept() {
+    let put_off = |arrival| told_of(Sorted::ToAddress(arrival).put_off());
+    let told = put_off(arrival(request(Code::POST, &[])));
+    assert_eq!(told, "ACK 5.03 to 7, Overloaded");
+    assert_eq!(put_off(bare()), "ignored, Overloaded");
 }
 
 #[test]
@@ -138,6 +201,10 @@ fn options_a_device_may_use_are_known() {
         .with_option(option::URI_PORT, &[0x16, 0x33])
         .with_option(option::IF_NONE_MATCH, &[])
         .with_option(option::ACCEPT, &[])
+        .with_block1(Block::new(0, More::Yes, BlockSize::MAX))
+        .with_block2(Block::new(0, More::No, BlockSize::MIN))
+        .with_size1(2_000)
+        .with_option(option::REQUEST_TAG, &[1])
         .with_observe(0)
         .with_max_age(60);
     assert_eq!(sorted(&message), "to endpoint meter: CON 0.02");
@@ -161,7 +228,7 @@ fn an_answer_with_an_unknown_critical_option_still_reaches_its_device() {
 fn those_who_belong_to_nobody_are_told_so() {
     let token = Token::new(&[1]).unwrap();
     let notification = Message::separate(Kind::NonConfirmable, Code::CONTENT, ID, token);
-    let cases: [(Tell, Message, &str); 15] = [
+    let cases: [(Tell, Message, &str); 16] = [
         (
             unknown_endpoint,
             request(Code::POST, &["rd"]),
@@ -194,13 +261,10 @@ fn those_who_belong_to_nobody_are_told_so() {
         (
             not_known_yet,
             request(Code::POST, &[]),
-            "ACK 4.01 to 7, UnknownPeer",
+            "to address: CON 0.02",
         ),
-        (
-            stranger,
-            request(Code::POST, &[]),
-            "ACK 4.01 to 7, UnknownPeer",
-        ),
+        (stranger, request(Code::POST, &[]), "to address: CON 0.02"),
+        (stranger, request(Code::GET, &[]), "to address: CON 0.01"),
         (
             stranger,
             request(Code::POST, &["dp"]),
@@ -292,6 +356,17 @@ const ID: MessageId = MessageId(7);
 
 fn peer() -> Peer {
     Peer::plain("10.0.0.1:5683".parse().unwrap())
+}
+
+fn arrival(message: Message) -> Arrival {
+    let peer = peer();
+    Arrival::Message(Datagram { peer, message })
+}
+
+fn bare() -> Arrival {
+    let peer = Peer::bare("10.0.0.1:4445".parse().unwrap());
+    let bytes = b"on".to_vec();
+    Arrival::Bare(Bare { peer, bytes })
 }
 
 fn location() -> Location {

@@ -166,13 +166,13 @@ fn an_answer_that_cannot_be_read_fails_the_request() {
 }
 
 #[test]
-fn the_first_part_of_an_answer_is_not_taken_for_the_whole() {
+fn a_part_of_an_answer_that_is_no_whole_block_is_not_taken_for_the_whole() {
     let mut bench = asked();
     let answer = bench
         .piggybacked(Code::CONTENT)
         .with_block2(Block::from_value(0b1110))
         .with_payload("8");
-    let why = "the answer cannot be read: it comes in several blocks, which is not supported";
+    let why = "the blocks of the answer do not fit together: a block is not as long as it says";
     let expected = failed(&format!(r#""205" {why:?}"#), why);
     assert_eq!(bench.hears(HOME, &answer), expected);
 

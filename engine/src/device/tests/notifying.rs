@@ -142,20 +142,14 @@ fn bytes_that_cannot_be_read_go_to_the_log_and_are_acknowledged() {
 }
 
 #[test]
-fn the_first_part_of_a_notification_is_not_taken_for_the_whole() {
+fn a_notification_of_one_block_is_whole() {
     let mut bench = Bench::observed();
-    let part = bench
-        .notification(Kind::Confirmable, 11, "8")
-        .with_block2(Block::from_value(0b1110));
-    let why = "it comes in several blocks, which is not supported";
-    let expected = all([undecodable(why, "8"), sent("ACK to 102")]);
-    assert_eq!(bench.hears(HOME, &part), expected);
     let whole = bench
-        .notification(Kind::Confirmable, 12, "86")
+        .notification(Kind::Confirmable, 11, "86")
         .with_block2(Block::from_value(0b0110));
     assert_eq!(
         bench.hears(HOME, &whole),
-        all([told(TOLD), sent("ACK to 103")])
+        all([told(TOLD), sent("ACK to 102")])
     );
 }
 

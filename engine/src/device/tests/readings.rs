@@ -163,14 +163,14 @@ fn values_that_cannot_be_read_are_a_failure_and_none_of_them_is_told() {
 }
 
 #[test]
-fn the_first_of_several_blocks_is_not_taken_for_the_whole() {
+fn a_block_that_does_not_fit_is_not_taken_for_the_whole() {
     let mut bench = Bench::registered();
     bench.ask(read("/3/0"));
     let values = [("/3/0/9", Value::Integer(87))];
     let answer = bench
         .piggybacked(Code::CONTENT)
         .with_block2(Block::from_value(0b1110));
-    let why = "the answer cannot be read: it comes in several blocks, which is not supported";
+    let why = "the blocks of the answer do not fit together: a block is not as long as it says";
     assert_eq!(
         bench.hears(HOME, &tlv(answer, "/3/0", &values)),
         failed(r#"1/1 "205""#, why)

@@ -12,6 +12,7 @@ use super::vocabulary::{
 };
 use crate::action::Status::{InProgress, Scheduled};
 use crate::device::snapshot::Presence;
+use crate::limits::Limits;
 use crate::occurrence::{Heard, News, What};
 
 const WARM: &str = r#"[{"n":"/3303/0/5700","v":21.5}]"#;
@@ -80,7 +81,7 @@ fn as_many_events_as_a_payload_has_samples_stay_in_order() {
             format!(r#"{{"bn":"/3303/0/5700","t":{time_s},"v":{number}}}"#)
         })
         .collect();
-    let mut bench = Bench::registered();
+    let mut bench = patient();
     let effects = bench.sends(&format!("[{}]", records.join(",")));
     assert_eq!(effects.last().unwrap(), &sent("ACK 2.04 to 102")[0]);
     let ids: Vec<_> = bench.events().iter().map(|event| event.id).collect();
@@ -90,12 +91,38 @@ fn as_many_events_as_a_payload_has_samples_stay_in_order() {
 
 #[test]
 fn more_samples_than_are_taken_are_refused_and_none_is_told() {
-    let mut bench = Bench::registered();
+    let mut bench = patient();
     let effects = bench.sends(&pack_of(SAMPLES_MAX + 1));
     assert_eq!(effects.len(), 3, "{:?}", effects.first());
     assert!(effects[0].starts_with("log Translator[UserPayloadError] Error"));
     assert_eq!(effects[1], "tell failure Translator[UserPayloadError]");
     assert_eq!(effects[2..], sent("ACK 4.13 to 102"));
+}
+
+#[test]
+fn a_payload_that_is_too_long_is_refused_and_its_bytes_are_kept() {
+    let mut bench = Bench::within(Limits {
+        data_bytes_max: 30,
+        ..Limits::default()
+    });
+    bench.register();
+    assert_eq!(WARM.len(), 31);
+    let fitting = WARM.replace("21.5", "2.5");
+    let told = all([told("/3303/0/5700=2.5 for sent"), sent("ACK 2.04 to 102")]);
+    assert_eq!(bench.sends(&fitting), told);
+    let expected = all([
+        logged(&format!(
+            "Translator[UserPayloadError] Error: A payload cannot be decoded: \
+             what the device sent is longer than the 30 bytes that are taken. \
+             Further ones of the device within a minute are not kept. Kept: {WARM:?}"
+        )),
+        sent("ACK 4.13 size1 30 to 103"),
+    ]);
+    assert_eq!(bench.at(S).sends(WARM), expected);
+    assert_eq!(
+        bench.at(2 * S).sends(WARM),
+        sent("ACK 4.13 size1 30 to 104")
+    );
 }
 
 #[test]
@@ -224,7 +251,7 @@ fn values_of_what_nobody_knows_are_told_and_the_customer_is_told_once() {
 
 #[test]
 fn more_than_is_taken_in_a_minute_is_put_off_and_may_be_sent_again() {
-    let (mut bench, payload) = (Bench::registered(), pack_of(SAMPLES_MAX));
+    let (mut bench, payload) = (patient(), pack_of(SAMPLES_MAX));
     while bench.at(S).sends(&payload).len() > 1 {}
     let message = bench.sending(WARM);
     let effects = bench.hears(HOME, &message);
@@ -331,6 +358,16 @@ fn the_times_of_a_notification_are_told() {
         told("/3/0/9=85 for observed /3/0/9"),
     ]);
     assert_eq!(bench.at(10 * S).hears(HOME, &notification), expected);
+}
+
+/// A registered device of which longer payloads are taken than of others.
+fn patient() -> Bench {
+    let mut bench = Bench::within(Limits {
+        data_bytes_max: 1_024 * 1_024,
+        ..Limits::default()
+    });
+    bench.register();
+    bench
 }
 
 /// So many samples of one path and time.

@@ -2,9 +2,12 @@
 //! wants done, line by line.
 
 mod amending;
+mod asking;
+mod blocks;
 mod defining;
 mod observing;
 mod occurring;
+mod plain;
 mod reporting;
 mod sending;
 mod telling;
@@ -19,7 +22,7 @@ use protocol::coap::exchange::Transmission;
 use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::token::Token;
 
-use crate::action::{Action, Lwm2mRequest, Mode, NewAction, Operation, Request};
+use crate::action::{Action, NewAction};
 use crate::change::{Change, Expect};
 use crate::datagram::Datagram;
 use crate::device::objects::ObjectLists;
@@ -28,17 +31,19 @@ use crate::device::record::{DeviceRecord, Restored};
 use crate::device::snapshot::Snapshot;
 use crate::device::{Device, NameTrust, Rules};
 use crate::effect::{Effect, Effects, Speech};
-use crate::ids::{ActionId, CustomerId, DeviceId, Endpoint, Iccid, TraceId};
+use crate::ids::{ActionId, CustomerId, DeviceId, Endpoint, Iccid};
 use crate::limits::Limits;
 use crate::moment::{Moment, Timestamp};
 use crate::occurrence::Occurrence;
 use crate::peer::Peer;
 use crate::profile::Profile;
-use crate::promise::Once;
 use crate::terms::{Terms, Wanted};
 
+pub(super) use asking::{execute, read, write};
+pub(super) use blocks::{block, small_blocks};
 pub(super) use defining::definition;
 pub(super) use observing::{BATTERY, end_observing, forgets, observe, observing, tlv};
+pub(super) use plain::{BARE, coap, data_told, datagram, heard_first, port, said_bare};
 pub(super) use reporting::{REPORTING, reads, reported, unread};
 pub(super) use telling::{
     Lines, all, answered, created, ended, logged, moved, put_off, recorded, refused_at_once, sent,
@@ -51,6 +56,9 @@ pub(super) const HOUR: i64 = 60 * MINUTE;
 
 /// The address the device has, unless a test says otherwise.
 pub(super) const HOME: &str = "10.0.0.1:5683";
+
+/// Where the service itself is heard.
+pub(super) const OWN: &str = "10.0.0.1:5999";
 
 /// The objects the device offers, unless a test says otherwise.
 pub(super) const OBJECTS: &str = "</1/0>,</3/0>,</3303/0>";
@@ -82,9 +90,14 @@ pub(super) struct Bench {
 impl Bench {
     /// A device that was never heard, whose customer said where it may come from.
     pub(super) fn new() -> Self {
+        Self::within(Limits::default())
+    }
+
+    /// The same with other bounds.
+    pub(super) fn within(limits: Limits) -> Self {
         let mut profile = profile();
         profile.ip = Some("10.0.0.1".parse().unwrap());
-        Self::of(profile, NameTrust::AddressRequired)
+        Self::made(profile, NameTrust::AddressRequired, limits)
     }
 
     /// A device that is believed wherever it comes from.
@@ -93,15 +106,19 @@ impl Bench {
     }
 
     pub(super) fn of(profile: Profile, names: NameTrust) -> Self {
+        Self::made(profile, names, Limits::default())
+    }
+
+    fn made(profile: Profile, names: NameTrust, limits: Limits) -> Self {
         let terms = Arc::new(Terms::of_rules(Arc::new(Rules {
-            limits: Limits::default(),
+            limits,
             transmission: Transmission {
                 // Without chance the times of retransmissions are plain.
                 ack_random_factor_percent: 100,
                 ..Transmission::STANDARD
             },
             names,
-            own: Box::default(),
+            own: [OWN.parse().unwrap()].into(),
         })));
         let kept = Restored {
             profile,
@@ -422,63 +439,4 @@ pub(super) fn profile() -> Profile {
 pub(super) fn peer(address: &str) -> Peer {
     let address: SocketAddr = address.parse().unwrap();
     Peer::plain(address)
-}
-
-pub(super) fn read(path: &str) -> NewAction {
-    request(Operation::Read, path, None)
-}
-
-pub(super) fn write(path: &str, data: &str) -> NewAction {
-    request(Operation::Write, path, Some(data))
-}
-
-pub(super) fn execute(path: &str) -> NewAction {
-    request(Operation::Execute, path, None)
-}
-
-/// A request to be sent now, with one attempt.
-fn request(operation: Operation, path: &str, data: Option<&str>) -> NewAction {
-    NewAction {
-        request: Request::Lwm2m(Lwm2mRequest {
-            operation,
-            path: path.parse().unwrap(),
-            data: data.map(Box::from),
-        }),
-        mode: Mode::SendNow,
-        attempts_permitted: 1,
-        expires_in_s: None,
-        trace: TraceId::from_bytes([9; 16]),
-        once: None,
-    }
-}
-
-impl NewAction {
-    /// The same request, to be sent when the device is next heard.
-    pub(super) fn when_active(self) -> Self {
-        let mode = Mode::SendWhenActive;
-        Self { mode, ..self }
-    }
-
-    /// The same request, asked by a call that must not happen twice.
-    pub(super) fn once(self, once: Once) -> Self {
-        let once = Some(once);
-        Self { once, ..self }
-    }
-
-    /// The same request with so many attempts.
-    pub(super) fn attempts(self, attempts_permitted: u8) -> Self {
-        Self {
-            attempts_permitted,
-            ..self
-        }
-    }
-
-    /// The same request, given up after so many seconds.
-    pub(super) fn expiring_in_s(self, expires_in_s: u32) -> Self {
-        let expires_in_s = Some(expires_in_s);
-        Self {
-            expires_in_s,
-            ..self
-        }
-    }
 }

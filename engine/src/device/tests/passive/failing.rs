@@ -82,11 +82,11 @@ fn bytes_that_cannot_be_read_are_kept() {
 }
 
 #[test]
-fn an_answer_in_several_blocks_cannot_be_read() {
+fn an_answer_in_blocks_that_do_not_fit_cannot_be_read() {
     let mut bench = asked_first();
     let answer = bench.piggybacked(Code::CONTENT).with_payload("block");
     let answer = answer.with_block2(Block::from_value(0x0e));
-    let why = "it comes in several blocks, which is not supported. Kept: \"block\"";
+    let why = "the blocks of the answer do not fit together: a block is not as long as it says.";
     let expected = all([unread("/6", why), reads("/7", "m2")]);
     assert_eq!(bench.hears(HOME, &answer), expected);
 }

@@ -7,7 +7,8 @@ use protocol::coap::token::Token;
 use protocol::lwm2m::payload;
 use protocol::lwm2m::value::Value;
 
-use super::{Bench, HOME, request};
+use super::asking::request;
+use super::{Bench, HOME};
 use crate::action::{NewAction, Operation};
 
 use super::telling::Lines;

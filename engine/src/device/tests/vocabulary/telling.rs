@@ -3,6 +3,7 @@
 //! What chance chose goes by the order in which it first appears: requests are `#1`, `#2`,
 //! messages of ours `m1`, `m2`, locations `L1`, `L2`.
 
+use protocol::coap::block::Block;
 use protocol::coap::code::Code;
 use protocol::coap::message::{Kind, Message};
 use protocol::coap::option;
@@ -14,7 +15,7 @@ use crate::change::{Add, Change, Counter, Expect, Name};
 use crate::device::record::{DeviceRecord, Logged};
 use crate::effect::{Effect, Speech};
 use crate::event::{Cause, Data, Event, Happening};
-use crate::peer::Peer;
+use crate::peer::{Peer, Via};
 
 use super::START;
 
@@ -144,11 +145,13 @@ impl Names {
         if message.code.is_request() {
             words.push(method(message.code).to_owned());
             words.push(path(message.uri_path()));
+            words.extend(message.uri_query().map(|query| format!("?{query}")));
             words.extend(message.observe().map(|value| format!("observe {value}")));
             words.extend(message.accept().map(|format| format!("accept {format}")));
         } else if message.code != Code::EMPTY {
             words.push(message.code.to_string());
         }
+        words.extend(blocks_of(message));
         words.extend(message.max_age().map(|age| format!("max-age {age}")));
         if message.location_path().next().is_some() {
             let location = path(message.location_path());
@@ -198,8 +201,31 @@ fn is_told(number: u16) -> bool {
         option::ACCEPT,
         option::CONTENT_FORMAT,
         option::LOCATION_PATH,
+        option::URI_QUERY,
+        option::BLOCK1,
+        option::BLOCK2,
+        option::SIZE1,
+        option::SIZE2,
     ]
     .contains(&number)
+}
+
+fn blocks_of(message: &Message) -> Vec<String> {
+    let block = |name: &str, block: Option<Block>| {
+        block.map(|block| {
+            let size = block.size_bytes().expect("we send no reserved size");
+            let more = if block.has_more() { " more" } else { "" };
+            format!("{name} {}/{size}{more}", block.number())
+        })
+    };
+    let size = |name: &str, bytes: Option<u32>| bytes.map(|bytes| format!("{name} {bytes}"));
+    let words = [
+        block("block1", message.block1()),
+        block("block2", message.block2()),
+        size("size1", message.size1()),
+        size("size2", message.size2()),
+    ];
+    words.into_iter().flatten().collect()
 }
 
 fn name(known: &mut Vec<String>, what: String) -> usize {
@@ -219,13 +245,19 @@ fn method(code: Code) -> &'static str {
         Code::GET => "GET",
         Code::PUT => "PUT",
         Code::POST => "POST",
+        Code::DELETE => "DELETE",
         Code::FETCH => "FETCH",
+        Code::PATCH => "PATCH",
         _ => "an unexpected method",
     }
 }
 
 fn end(peer: Option<Peer>) -> String {
-    peer.map_or("nowhere".to_owned(), |peer| peer.to_string())
+    let end = |peer: Peer| match peer.via {
+        Via::Plain => peer.to_string(),
+        Via::Bare => format!("bare {peer}"),
+    };
+    peer.map_or("nowhere".to_owned(), end)
 }
 
 fn progress(action: &Action) -> String {

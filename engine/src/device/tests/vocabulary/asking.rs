@@ -1,0 +1,68 @@
+//! What a caller asks of the device on the bench.
+
+use crate::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
+use crate::ids::TraceId;
+use crate::promise::Once;
+
+pub(in crate::device::tests) fn read(path: &str) -> NewAction {
+    request(Operation::Read, path, None)
+}
+
+pub(in crate::device::tests) fn write(path: &str, data: &str) -> NewAction {
+    request(Operation::Write, path, Some(data))
+}
+
+pub(in crate::device::tests) fn execute(path: &str) -> NewAction {
+    request(Operation::Execute, path, None)
+}
+
+/// A request to be sent now, with one attempt.
+pub(super) fn request(operation: Operation, path: &str, data: Option<&str>) -> NewAction {
+    asking(Request::Lwm2m(Lwm2mRequest {
+        operation,
+        path: path.parse().unwrap(),
+        data: data.map(Box::from),
+    }))
+}
+
+pub(super) fn asking(request: Request) -> NewAction {
+    NewAction {
+        request,
+        mode: Mode::SendNow,
+        attempts_permitted: 1,
+        expires_in_s: None,
+        trace: TraceId::from_bytes([9; 16]),
+        once: None,
+    }
+}
+
+impl NewAction {
+    /// The same request, to be sent when the device is next heard.
+    pub(in crate::device::tests) fn when_active(self) -> Self {
+        let mode = Mode::SendWhenActive;
+        Self { mode, ..self }
+    }
+
+    /// The same request, asked by a call that must not happen twice.
+    pub(in crate::device::tests) fn once(self, once: Once) -> Self {
+        let once = Some(once);
+        Self { once, ..self }
+    }
+
+    /// The same request with so many attempts.
+    pub(in crate::device::tests) fn attempts(self, attempts_permitted: u8) -> Self {
+        Self {
+            attempts_permitted,
+            ..self
+        }
+    }
+
+    /// The same request, given up after so many seconds.
+    pub(in crate::device::tests) fn expiring_in_s(self, expires_in_s: u32) -> Self {
+        let expires_in_s = Some(expires_in_s);
+        Self {
+            expires_in_s,
+            ..self
+        }
+    }
+}

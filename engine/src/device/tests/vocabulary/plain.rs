@@ -1,0 +1,119 @@
+//! What a machine test says of devices that speak plain CoAP or bare UDP, and of what is asked of
+//! them.
+
+use std::num::NonZeroU16;
+
+use protocol::coap::code::Code;
+use protocol::coap::message::Message;
+use protocol::coap::uri::PathAndQuery;
+
+use super::asking::asking;
+use super::telling::Lines;
+use super::{Bench, HOME, peer};
+use crate::action::{CoapRequest, Content, ContentForm, Method, NewAction, Request, UdpRequest};
+use crate::datagram::{Bare, Datagram};
+use crate::device::Device;
+use crate::effect::Departure;
+use crate::occurrence::Heard;
+use crate::peer::Peer;
+
+/// Where bare datagrams of the device come from and go to.
+pub(in crate::device::tests) const BARE: &str = "10.0.0.1:4445";
+
+impl Bench {
+    /// Data of the device about a topic.
+    pub(in crate::device::tests) fn data(&mut self, topic: &str, payload: &str) -> Message {
+        self.request(Code::POST, &[])
+            .with_uri_query([format!("t={topic}")])
+            .with_payload(payload)
+    }
+
+    /// The device posts data about `t` from home and waits for the answer.
+    pub(in crate::device::tests) fn posts(&mut self, payload: &str) -> Lines {
+        let message = self.data("t", payload);
+        self.hears(HOME, &message)
+    }
+
+    /// The device sends a bare datagram.
+    pub(in crate::device::tests) fn hears_bare(&mut self, bytes: &[u8]) -> Lines {
+        self.hears_bare_from(BARE, bytes).1
+    }
+
+    pub(in crate::device::tests) fn hears_bare_from(
+        &mut self,
+        from: &str,
+        bytes: &[u8],
+    ) -> (Heard, Lines) {
+        let bare = Bare {
+            peer: Peer::bare(from.parse().unwrap()),
+            bytes: bytes.to_vec(),
+        };
+        self.step(|device, m, out| device.handle_bare(m, &bare, out))
+    }
+
+    /// A message comes from an address that is not this device's alone.
+    pub(in crate::device::tests) fn hears_of_several(&mut self, message: &Message) -> Lines {
+        let datagram = Datagram {
+            peer: peer(HOME),
+            message: message.clone(),
+        };
+        self.step(|device, m, out| device.handle_ambiguous(m, &datagram, out))
+            .1
+    }
+
+    /// The socket says what became of a bare datagram.
+    pub(in crate::device::tests) fn departed(&mut self, departure: Departure) -> Lines {
+        let told = |device: &mut Device, m: &mut _, out: &mut _| {
+            device.handle_departure(m, departure, out);
+        };
+        self.step(told).1
+    }
+}
+
+/// A bare datagram is to be sent.
+pub(in crate::device::tests) fn datagram(text: &str) -> NewAction {
+    asking(Request::Udp(UdpRequest {
+        content: written(text),
+        port: port(4445),
+    }))
+}
+
+/// A CoAP request to where the device serves, with a payload unless that is empty.
+pub(in crate::device::tests) fn coap(method: Method, target: &str, payload: &str) -> NewAction {
+    let content = (!payload.is_empty()).then(|| written(payload));
+    asking(Request::Coap(CoapRequest {
+        method,
+        port: port(5685),
+        target: PathAndQuery::parse(target).unwrap(),
+        content,
+    }))
+}
+
+pub(in crate::device::tests) fn port(number: u16) -> NonZeroU16 {
+    NonZeroU16::new(number).unwrap()
+}
+
+fn written(text: &str) -> Content {
+    Content::parse(ContentForm::String, text).unwrap()
+}
+
+/// The record is saved of a device that was just heard for the first time.
+pub(in crate::device::tests) fn heard_first(at_ms: i64, from: &str, over: &str) -> Lines {
+    vec![
+        format!("save record: unregistered, seen at {at_ms} from {from}"),
+        format!(
+            "log Lifecycle[DeviceFirstTimeRegistered] Info: \
+             The device was heard for the first time, over {over}."
+        ),
+    ]
+}
+
+/// Data over CoAP about `t` is told.
+pub(in crate::device::tests) fn data_told(payload: &str) -> Lines {
+    super::told(&format!("Coap data \"t\" {payload:?}"))
+}
+
+/// A bare datagram of the device is told.
+pub(in crate::device::tests) fn said_bare(payload: &str) -> Lines {
+    super::told(&format!("Udp data \"\" {payload:?}"))
+}
