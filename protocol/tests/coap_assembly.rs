@@ -109,6 +109,80 @@ fn the_first_block_begins_anew() {
 }
 
 #[test]
+fn a_first_block_that_comes_late_changes_nothing() {
+    let mut assembly = gathering();
+    assert_eq!(
+        take(&mut assembly, &block(0, More::Yes)),
+        Gathered::Continue
+    );
+    assert_eq!(assembly.bytes(), 64);
+    let last = block(2, More::No);
+    let whole = last.clone().with_payload(body(96));
+    assert_eq!(take(&mut assembly, &last), Gathered::Whole(whole));
+}
+
+#[test]
+fn a_peer_that_begins_again_may_say_something_else_behind_the_same_beginning() {
+    let other = |more| block(1, more).with_payload(vec![9; 32]);
+    let replaced = [body(32), vec![9; 32]].concat();
+    let begun_again = || {
+        let mut assembly = gathering();
+        assert_eq!(
+            take(&mut assembly, &block(2, More::Yes)),
+            Gathered::Continue
+        );
+        assert_eq!(
+            take(&mut assembly, &block(0, More::Yes)),
+            Gathered::Continue
+        );
+        assembly
+    };
+    let mut assembly = begun_again();
+    let whole = other(More::No).with_payload(replaced);
+    assert_eq!(
+        take(&mut assembly, &other(More::No)),
+        Gathered::Whole(whole)
+    );
+
+    let mut assembly = begun_again();
+    assert_eq!(take(&mut assembly, &other(More::Yes)), Gathered::Continue);
+    assert_eq!(assembly.bytes(), 64);
+    assert_eq!(
+        take(&mut assembly, &block(3, More::No)),
+        Gathered::Incomplete
+    );
+
+    let mut assembly = begun_again();
+    let shorter = block(1, More::No);
+    let whole = shorter.clone().with_payload(body(64));
+    assert_eq!(take(&mut assembly, &shorter), Gathered::Whole(whole));
+
+    let mut assembly = begun_again();
+    assert_eq!(
+        take(&mut assembly, &block(1, More::Yes)),
+        Gathered::Continue
+    );
+    let other = block(2, More::No).with_payload(vec![9; 32]);
+    let whole = other.clone().with_payload([body(64), vec![9; 32]].concat());
+    assert_eq!(take(&mut assembly, &other), Gathered::Whole(whole));
+}
+
+#[test]
+fn a_late_block_does_not_let_others_replace_what_is_known() {
+    let mut assembly = gathering();
+    assert_eq!(
+        take(&mut assembly, &block(2, More::Yes)),
+        Gathered::Continue
+    );
+    assert_eq!(
+        take(&mut assembly, &block(1, More::Yes)),
+        Gathered::Continue
+    );
+    let other = block(2, More::Yes).with_payload(vec![9; 32]);
+    assert_eq!(take(&mut assembly, &other), Gathered::Incomplete);
+}
+
+#[test]
 fn a_missing_block_drops_what_was_gathered() {
     for number in [3, Block::NUMBER_MAX] {
         let mut assembly = gathering();

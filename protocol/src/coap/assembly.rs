@@ -44,6 +44,9 @@ struct Gathering {
     /// A block without its payload: what the body belongs to.
     request: Message,
     body: Body,
+    /// The end of the block that was taken last. It lies before the body's end while a peer that
+    /// began again repeats what came before.
+    goes_on_at: usize,
     last_block_at_ms: i64,
 }
 
@@ -54,11 +57,13 @@ impl Assembly {
         let Some(block) = request.block1() else {
             return Gathered::Whole(request.clone());
         };
+        let before = self.gathering.take();
         let before = match block.number() {
-            0 => Some(Box::new(Gathering::begin(request))),
-            _ => self.gathering.take(),
+            0 => before
+                .filter(|gathering| gathering.began_with(request))
+                .or_else(|| Some(Box::new(Gathering::begin(request)))),
+            _ => before,
         };
-        self.gathering = None;
         let Some(mut gathering) = before else {
             return Gathered::Incomplete;
         };
@@ -97,6 +102,7 @@ impl Gathering {
         Gathering {
             request,
             body: Body::default(),
+            goes_on_at: 0,
             last_block_at_ms: 0,
         }
     }
@@ -115,9 +121,18 @@ impl Gathering {
         if announced.is_some_and(|bytes| bytes > bytes_max) {
             return too_large;
         }
-        if block.offset() != Some(self.body.len()) {
-            return self.take_again(block, request);
+        let Some(offset) = self.place_of(block, request) else {
+            return Gathered::Incomplete;
+        };
+        let end = offset.saturating_add(request.payload.len());
+        if self.body.holds(offset, &request.payload) && block.has_more() {
+            if offset == 0 || offset == self.goes_on_at {
+                self.goes_on_at = end;
+            }
+            return Gathered::Continue;
         }
+        self.body.truncate(offset);
+        self.goes_on_at = end;
         match self.body.append(&request.payload, bytes_max) {
             Err(TooLong) => too_large,
             Ok(()) if block.has_more() => Gathered::Continue,
@@ -125,17 +140,22 @@ impl Gathering {
         }
     }
 
-    // A block comes again in a fresh message when its answers got lost, or late when a datagram
-    // was repeated on its way.
-    fn take_again(&self, block: Block, request: &Message) -> Gathered {
-        let is_known = block
-            .offset()
-            .is_some_and(|offset| self.body.holds(offset, &request.payload));
-        if is_known && block.has_more() {
-            Gathered::Continue
-        } else {
-            Gathered::Incomplete
-        }
+    // A block that is known comes again in a fresh message when its answers got lost, late when
+    // a datagram was repeated on its way, and in its turn when the peer began again. Only in its
+    // turn may it change what is known.
+    fn place_of(&self, block: Block, request: &Message) -> Option<usize> {
+        let offset = block.offset()?;
+        let is_in_turn = offset == self.body.len() || offset == self.goes_on_at;
+        let is_known = self.body.holds(offset, &request.payload) && block.has_more();
+        (is_in_turn || is_known).then_some(offset)
+    }
+
+    // The first block may come late, too. If it is the one we know, what follows shows whether
+    // the peer began again.
+    fn began_with(&self, first: &Message) -> bool {
+        is_same_operation(&self.request, first)
+            && self.body.holds(0, &first.payload)
+            && first.block1().is_some_and(Block::has_more)
     }
 }
 

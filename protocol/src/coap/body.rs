@@ -31,6 +31,11 @@ impl Body {
         !block.is_empty() && there.starts_with(block)
     }
 
+    /// Drops what is behind a place.
+    pub(super) fn truncate(&mut self, length: usize) {
+        self.0.truncate(length);
+    }
+
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }

@@ -10,20 +10,25 @@ use super::option;
 /// gets the whole body, or its first block if it is longer than the largest block. Errors stay as
 /// they are. The reserved size is answered with 4.00, and so is a block behind the end, for which
 /// the standard names no code.
-pub fn cut(response: Message, request: &Message, largest: BlockSize) -> Message {
+pub fn cut(mut response: Message, request: &Message, largest: BlockSize) -> Message {
+    let body = std::mem::take(&mut response.payload);
+    cut_from(response, &body, request, largest)
+}
+
+/// Does what `cut` does for a body that stays where it is, and a response without payload.
+pub fn cut_from(response: Message, body: &[u8], request: &Message, largest: BlockSize) -> Message {
     if !response.code.is_success() || response.code == Code::CONTINUE {
-        return response;
+        return response.with_payload(body);
     }
-    let length = response.payload.len();
     let asked = match request.block2() {
         Some(block) => block,
-        None if length <= largest.bytes() => return response,
+        None if body.len() <= largest.bytes() => return response.with_payload(body),
         None => Block::new(0, More::No, largest),
     };
-    match place_of(asked, largest, length) {
+    match place_of(asked, largest, body.len()) {
         // Without a body there are no blocks, whatever size is wished for.
-        Some(_) if length == 0 => response,
-        Some(place) => cut_at(place, response, request),
+        Some(_) if body.is_empty() => response,
+        Some(place) => cut_at(&place, response, body, request),
         None => refused(&response),
     }
 }
@@ -49,14 +54,14 @@ fn place_of(asked: Block, largest: BlockSize, length: usize) -> Option<Place> {
     })
 }
 
-fn cut_at(place: Place, mut response: Message, request: &Message) -> Message {
-    let length = response.payload.len();
+fn cut_at(place: &Place, response: Message, body: &[u8], request: &Message) -> Message {
+    let length = body.len();
     let end = place.offset.saturating_add(place.size.bytes()).min(length);
     let more = if end < length { More::Yes } else { More::No };
-    let payload = response.payload.get(place.offset..end).unwrap_or_default();
-    response.payload = payload.to_vec();
     let block = Block::new(place.number, more, place.size);
-    let response = response.with_block2(block);
+    let response = response
+        .with_block2(block)
+        .with_payload(body.get(place.offset..end).unwrap_or_default());
     let is_first = place.offset == 0;
     let response = if is_first {
         response

@@ -1,0 +1,164 @@
+//! Does a body arrive intact over a link that loses, repeats and reorders datagrams?
+//!
+//! Time is simulated, and every run follows from its seed.
+
+#[path = "coap_link/link.rs"]
+mod link;
+#[path = "coap_link/peer.rs"]
+mod peer;
+#[path = "coap_link/talk.rs"]
+mod talk;
+
+use proptest::prelude::{Strategy, any, proptest};
+use proptest::prop_assert_eq;
+use protocol::coap::code::Code;
+
+use crate::link::Weather;
+use crate::peer::{Manner, body};
+use crate::talk::{Outcome, Task, talk};
+
+const SIZES: [u16; 7] = [16, 32, 64, 128, 256, 512, 1_024];
+const MEBIBYTE: usize = 1_048_576;
+
+/// Longer than any run of losses.
+const PATIENT_MS: i64 = 3_600_000;
+/// EXCHANGE_LIFETIME of RFC 7252 section 4.8.2.
+const USUAL_MS: i64 = 247_000;
+
+#[test]
+fn a_mebibyte_arrives_intact_in_blocks_of_every_size() {
+    for (seed, block_bytes) in (1..).zip(SIZES) {
+        let task = Task {
+            block_bytes,
+            to_peer: MEBIBYTE,
+            from_peer: 0,
+            idle_ms: PATIENT_MS,
+            manner: Manner::InAcknowledgements,
+        };
+        check(&task, &weather(20), seed);
+    }
+}
+
+#[test]
+fn a_mebibyte_is_fetched_intact_in_blocks_of_every_size() {
+    for (seed, block_bytes) in (1..).zip(SIZES) {
+        let task = Task {
+            block_bytes,
+            to_peer: 0,
+            from_peer: MEBIBYTE,
+            idle_ms: PATIENT_MS,
+            manner: Manner::InAcknowledgements,
+        };
+        check(&task, &weather(20), seed);
+    }
+}
+
+#[test]
+fn a_tenth_of_losses_does_not_outlast_the_usual_patience() {
+    for (seed, (to_peer, from_peer)) in (1..).zip([(MEBIBYTE, 0), (0, MEBIBYTE)]) {
+        let task = Task {
+            block_bytes: 1_024,
+            to_peer,
+            from_peer,
+            idle_ms: USUAL_MS,
+            manner: Manner::InAcknowledgements,
+        };
+        check(&task, &weather(10), seed);
+    }
+}
+
+#[test]
+fn a_link_that_is_cut_ends_the_transfer_when_it_is_idle() {
+    let task = Task {
+        block_bytes: 1_024,
+        to_peer: MEBIBYTE,
+        from_peer: 0,
+        idle_ms: USUAL_MS,
+        manner: Manner::InAcknowledgements,
+    };
+    let cut_at_ms = 10_000;
+    let weather = Weather {
+        cut_at_ms,
+        ..weather(10)
+    };
+    let (outcome, peer) = talk(&task, &weather, 1);
+    let Outcome::GaveUp { at_ms, .. } = outcome else {
+        panic!("nothing arrives after the cut: {outcome:?}");
+    };
+    assert!(
+        (USUAL_MS..=cut_at_ms + USUAL_MS).contains(&at_ms),
+        "{at_ms}"
+    );
+    assert!(peer.received.is_empty());
+}
+
+proptest! {
+    #[test]
+    fn bodies_arrive_intact_whatever_the_link_does(
+        task in tasks(),
+        loss_percent in 10..=30_u64,
+        seed in any::<u64>(),
+    ) {
+        let (outcome, peer) = talk(&task, &weather(loss_percent), seed);
+        // A first message may be lost as often as it is sent: then nothing is under way.
+        if matches!(outcome, Outcome::GaveUp { is_under_way: false, .. }) {
+            return Ok(());
+        }
+        let Outcome::Answered(answer) = outcome else {
+            panic!("the link is slow, not cut: {outcome:?}");
+        };
+        prop_assert_eq!(peer.received, expected(task.to_peer));
+        // The answer to the last block may be lost so often that the block comes to a peer who
+        // has forgotten the others.
+        if answer.code != Code::REQUEST_ENTITY_INCOMPLETE {
+            prop_assert_eq!(answer.payload, body(task.from_peer));
+        }
+    }
+}
+
+fn tasks() -> impl Strategy<Value = Task> {
+    let manners = proptest::sample::select(&[Manner::InAcknowledgements, Manner::Apart][..]);
+    let sizes = proptest::sample::select(&SIZES[..]);
+    (sizes, 0..5_000_usize, 0..5_000_usize, manners).prop_map(
+        |(block_bytes, to_peer, from_peer, manner)| Task {
+            block_bytes,
+            to_peer,
+            from_peer,
+            idle_ms: PATIENT_MS,
+            manner,
+        },
+    )
+}
+
+fn check(task: &Task, weather: &Weather, seed: u64) {
+    let (outcome, peer) = talk(task, weather, seed);
+    let answer = match outcome {
+        Outcome::Answered(answer) => Some(answer),
+        Outcome::Failed | Outcome::GaveUp { .. } => None,
+    };
+    let answer = answer.expect("the link is slow, not cut");
+    assert!(peer.received == expected(task.to_peer), "{task:?} {seed}");
+    assert_eq!(
+        answer.code,
+        peer::answer_code(task.to_peer),
+        "{task:?} {seed}"
+    );
+    assert!(answer.payload == body(task.from_peer), "{task:?} {seed}");
+}
+
+// What the peer acted upon: one body, once.
+fn expected(length: usize) -> Vec<Vec<u8>> {
+    match length {
+        0 => Vec::new(),
+        length => vec![body(length)],
+    }
+}
+
+fn weather(percent: u64) -> Weather {
+    Weather {
+        loss_percent: percent,
+        repeat_percent: percent,
+        delay_percent: percent,
+        cut_at_ms: i64::MAX,
+    }
+}

@@ -1,0 +1,97 @@
+//! When does a datagram arrive, and how often?
+
+use std::collections::BTreeMap;
+
+/// How long a datagram travels, and how much longer if it is delayed: long enough to be repeated
+/// meanwhile, and to be overtaken.
+const TRAVEL_MS: u64 = 20;
+const DELAY_MS_MAX: u64 = 3_000;
+
+/// What the link does to datagrams.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weather {
+    pub(crate) loss_percent: u64,
+    pub(crate) repeat_percent: u64,
+    pub(crate) delay_percent: u64,
+    pub(crate) cut_at_ms: i64,
+}
+
+/// Who a datagram goes to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum To {
+    Peer,
+    Us,
+}
+
+/// The datagrams on their way.
+pub(crate) struct Link {
+    weather: Weather,
+    pub(crate) chance: Chance,
+    // By arrival, and in the order of sending at the same moment.
+    travelling: BTreeMap<(i64, u64), (To, Vec<u8>)>,
+    sent: u64,
+}
+
+impl Link {
+    pub(crate) fn new(weather: Weather, seed: u64) -> Link {
+        Link {
+            weather,
+            chance: Chance(seed | 1),
+            travelling: BTreeMap::new(),
+            sent: 0,
+        }
+    }
+
+    pub(crate) fn send(&mut self, now_ms: i64, to: To, datagram: &[u8]) {
+        self.travel(now_ms, to, datagram);
+        if self.chance.is_within(self.weather.repeat_percent) {
+            self.travel(now_ms, to, datagram);
+        }
+    }
+
+    fn travel(&mut self, now_ms: i64, to: To, datagram: &[u8]) {
+        let is_lost = self.chance.is_within(self.weather.loss_percent);
+        if is_lost || now_ms >= self.weather.cut_at_ms {
+            return;
+        }
+        let is_delayed = self.chance.is_within(self.weather.delay_percent);
+        let delay_ms = match is_delayed {
+            true => self.chance.below(DELAY_MS_MAX),
+            false => 0,
+        };
+        let travel_ms = i64::try_from(TRAVEL_MS + delay_ms).expect("a few seconds");
+        self.sent += 1;
+        let arrival = (now_ms + travel_ms, self.sent);
+        self.travelling.insert(arrival, (to, datagram.to_vec()));
+    }
+
+    pub(crate) fn next_arrival(&self) -> i64 {
+        let first = self.travelling.first_key_value();
+        first.map_or(i64::MAX, |((at_ms, _), _)| *at_ms)
+    }
+
+    pub(crate) fn arrive(&mut self) -> Option<(To, Vec<u8>)> {
+        self.travelling.pop_first().map(|(_, arrived)| arrived)
+    }
+}
+
+/// Numbers that follow from a seed.
+pub(crate) struct Chance(u64);
+
+impl Chance {
+    // Marsaglia's xorshift64*.
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16
+    }
+
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    fn is_within(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+}
