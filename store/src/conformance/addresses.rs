@@ -18,7 +18,7 @@ pub(super) fn are_told_apart_from_shared_ones(ground: &Ground<'_>) {
     assert_eq!(at(&*store, SHARED), Behind::Nobody);
     // The customers do not matter: a datagram does not say whose it is.
     let globex = customer("globex").id;
-    let mut sharing = vec![device(&acme(), 1), device(&globex, 2), device(&acme(), 3)];
+    let mut sharing = [device(&acme(), 1), device(&globex, 2), device(&acme(), 3)];
     sharing.sort_by_key(Profile::key);
     for (meter, count) in sharing.iter().zip(1..) {
         assert_eq!(commit(&*store, known(meter)), Ok(()));
