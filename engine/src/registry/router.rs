@@ -136,6 +136,12 @@ impl Router {
         self.peers.rebind(device, from, to, said);
     }
 
+    /// Forgets the exchange of a device that ends in the middle of it; `registered` is where it is
+    /// registered.
+    pub fn abandon(&mut self, device: DeviceKey, registered: Option<Peer>, said: &mut Said) {
+        self.peers.abandon(device, registered, said);
+    }
+
     /// Looks behind the peer here, and goes on to the next arbiter that was not asked.
     fn ask_here(
         &mut self,
