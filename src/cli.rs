@@ -29,6 +29,7 @@ const LOAD: &str = "load";
 /// somebody adds by hand, and leaves the terminal to its story.
 const DEMO_PRESET: &[(&str, &str)] = &[
     ("coap", "127.0.0.1:5683"),
+    ("udp", "127.0.0.1:4445"),
     ("log", "warn"),
     ("trust_endpoint_names", "true"),
     ("allow_private_destinations", "true"),

@@ -16,7 +16,7 @@ use actors::clock::Clock;
 use actors::home::HomeParts;
 use actors::logging::{KeptFor, Logging};
 use actors::post::Post;
-use actors::socket;
+use actors::socket::{self, Open};
 use actors::terms::Book;
 use actors::web::{self, Drain, Listening, Web};
 use engine::device::{NameTrust, Patience, Rules};
@@ -78,6 +78,8 @@ pub struct Service {
     pub http: SocketAddr,
     /// Where CoAP devices reach it.
     pub coap: SocketAddr,
+    /// Where devices reach it that send bare datagrams.
+    pub udp: SocketAddr,
     /// Where the operator's token is, unless the configuration gave it.
     pub operator_token_path: Option<PathBuf>,
     state: State,
@@ -119,6 +121,7 @@ impl Service {
         Ok(Self {
             http: doors.http,
             coap: doors.coap,
+            udp: doors.udp,
             operator_token_path,
             state,
             web,
@@ -130,6 +133,7 @@ impl Service {
     pub fn announce(&self) {
         println!("listening http={}", self.http);
         println!("listening coap={}", self.coap);
+        println!("listening udp={}", self.udp);
         if let Some(path) = &self.operator_token_path {
             println!("operator token in {}", path.display());
         }
@@ -195,18 +199,18 @@ struct Doors {
     http: SocketAddr,
     listening: Listening,
     coap: SocketAddr,
-    sockets: Vec<UdpSocket>,
+    udp: SocketAddr,
+    /// Of each arbiter.
+    sockets: Vec<Open>,
 }
 
 impl Doors {
     fn open(config: &Config) -> Result<Self, StartError> {
-        let refused = refused("CoAP", config.coap);
-        let sockets = socket::open_shared(config.coap, config.arbiters()).map_err(refused)?;
-        let coap = sockets
-            .first()
-            .map_or(Ok(config.coap), UdpSocket::local_addr);
-        let coap = coap.map_err(refused)?;
-        let refused = self::refused("HTTP", config.http);
+        let arbiters = config.arbiters();
+        let coap = SharedDoor::open("CoAP", config.coap, arbiters)?;
+        let udp = SharedDoor::open("UDP", config.udp, arbiters)?;
+        let both = coap.sockets.into_iter().zip(udp.sockets);
+        let refused = refused("HTTP", config.http);
         let listener = web::open(config.http).map_err(refused)?;
         let http = listener.local_addr().map_err(refused)?;
         let certificate = config.tls();
@@ -219,9 +223,26 @@ impl Doors {
         Ok(Self {
             http,
             listening,
-            coap,
-            sockets,
+            coap: coap.address,
+            udp: udp.address,
+            sockets: both.map(|(plain, bare)| Open { plain, bare }).collect(),
         })
+    }
+}
+
+/// A socket of each arbiter on one address.
+struct SharedDoor {
+    address: SocketAddr,
+    sockets: Vec<UdpSocket>,
+}
+
+impl SharedDoor {
+    fn open(what: &'static str, address: SocketAddr, arbiters: usize) -> Result<Self, StartError> {
+        let refused = refused(what, address);
+        let sockets = socket::open_shared(address, arbiters).map_err(refused)?;
+        let bound = sockets.first().map_or(Ok(address), UdpSocket::local_addr);
+        let address = bound.map_err(refused)?;
+        Ok(Self { address, sockets })
     }
 }
 

@@ -1,7 +1,6 @@
-//! How many threads serve devices? One arbiter per core, each with a registry, devices and a
-//! socket of its own on the one address devices know.
+//! How many threads serve devices? One arbiter per core, each with a registry, devices and
+//! sockets of its own on the addresses devices know.
 
-use std::net::UdpSocket;
 use std::sync::Arc;
 
 use actix::{Addr, MailboxError};
@@ -14,6 +13,7 @@ use crate::devices::Devices;
 use crate::home::{HomeParts, Muster, Place};
 use crate::logging::Logging;
 use crate::registry::{Deafen, Finish, Leave, Meet, Registry};
+use crate::socket::Open;
 
 /// The arbiters of a process.
 pub struct Arbiters {
@@ -24,22 +24,22 @@ pub struct Arbiters {
 }
 
 impl Arbiters {
-    /// Starts an arbiter for each socket; from then on devices are served and brought back.
-    pub fn start(parts: HomeParts, sockets: Vec<UdpSocket>, logging: &Addr<Logging>) -> Self {
+    /// Starts an arbiter for each pair of sockets; from then on devices are served and brought back.
+    pub fn start(parts: HomeParts, sockets: Vec<Open>, logging: &Addr<Logging>) -> Self {
         let homes = Homes::among(sockets.len());
         let arbiters: Vec<Arbiter> = sockets.iter().map(|_| Arbiter::new()).collect();
         let muster = Arc::new(Muster::of(sockets.len()));
         let registries: Arc<[Addr<Registry>]> = homes
             .arbiters()
             .zip(sockets.into_iter().zip(&arbiters))
-            .map(|(here, (socket, arbiter))| {
+            .map(|(here, (open, arbiter))| {
                 let muster = Arc::clone(&muster);
                 let place = Place {
                     here,
                     homes,
                     muster,
                 };
-                Registry::start_on(arbiter, place, parts.clone(), socket, logging.clone())
+                Registry::start_on(arbiter, place, parts.clone(), open, logging.clone())
             })
             .collect();
         for registry in &*registries {

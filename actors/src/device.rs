@@ -11,11 +11,11 @@ use actix::{
     WrapFuture as _,
 };
 use engine::action::NewAction;
-use engine::datagram::Datagram;
+use engine::datagram::Arrival;
 use engine::device::Device;
 use engine::device::queue::{Accepted, CancelRefusal, Cancelled, SubmitRefusal};
 use engine::device::snapshot::Snapshot;
-use engine::effect::{Effects, Speech};
+use engine::effect::{Departure, Effects, Speech};
 use engine::ids::ActionId;
 use engine::moment::Timestamp;
 use engine::registry::peers::Said;
@@ -38,8 +38,8 @@ pub(crate) const INPUTS_MAX: usize = 64;
 /// What a device is told or asked.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// It, or somebody in its name, sent a message.
-    Heard(Box<Datagram>),
+    /// It, or somebody in its name, sent something.
+    Heard(Box<Arrival>),
     /// A deadline of it may have come.
     Due,
     /// Somebody asks something of it.
@@ -161,6 +161,16 @@ impl DeviceActor {
         }
     }
 
+    fn hear(&mut self, arrival: &Arrival, out: &mut Effects) {
+        let mut m = self.home.clock.moment();
+        let heard = match arrival {
+            Arrival::Message(datagram) => self.device.handle_datagram(&mut m, datagram, out),
+            Arrival::Ambiguous(datagram) => self.device.handle_ambiguous(&mut m, datagram, out),
+            Arrival::Bare(bare) => self.device.handle_bare(&mut m, bare, out),
+        };
+        self.home.meters.heard(heard);
+    }
+
     fn ask(&mut self, asked: Asked, out: &mut Effects) -> (Afterwards, Span) {
         let Asked { question, span } = asked;
         self.home.deciding.set(Some(span.clone()));
@@ -239,22 +249,44 @@ impl DeviceActor {
         let span = span.unwrap_or_else(|| told.span());
         let (batch, speeches) = out.settle(self.home.owner(key.shard()));
         if batch.is_empty() {
-            return span.in_scope(|| self.perform(speeches, &told, afterwards));
+            return span.in_scope(|| self.perform(speeches, &told, afterwards, ctx));
         }
         let receipt = span.in_scope(|| self.home.store.commit(batch));
         let receipt = receipt.into_actor(self);
         ctx.wait(receipt.map(move |result, actor, ctx| match result {
-            Ok(()) => span.in_scope(|| actor.perform(speeches, &told, afterwards)),
+            Ok(()) => span.in_scope(|| actor.perform(speeches, &told, afterwards, ctx)),
             Err(error) => span.in_scope(|| actor.give_up(error, afterwards, ctx)),
         }));
     }
 
     /// Does what is left to do of a step that is durable.
-    fn perform(&mut self, speeches: Vec<Speech>, told: &Told, afterwards: Option<Afterwards>) {
+    fn perform(
+        &mut self,
+        speeches: Vec<Speech>,
+        told: &Told,
+        afterwards: Option<Afterwards>,
+        ctx: &mut Context<Self>,
+    ) {
         let key = self.device.key();
-        self.home.perform(key, speeches, &mut self.said);
+        let departure = self.home.perform(key, speeches, &mut self.said);
         told.tell(key, &self.home.meters);
-        self.rest(afterwards);
+        let Some(departure) = departure else {
+            return self.rest(afterwards);
+        };
+        // Whoever asked was promised an attempt, and not that it succeeds.
+        if let Some(afterwards) = afterwards {
+            afterwards(Ok(()));
+        }
+        self.take_departure(departure, ctx);
+    }
+
+    /// Tells the device what became of its bare datagram: a step of its own, of which nothing else
+    /// that is for the device comes in between.
+    fn take_departure(&mut self, departure: Departure, ctx: &mut Context<Self>) {
+        let mut out = Effects::new();
+        let mut m = self.home.clock.moment();
+        self.device.handle_departure(&mut m, departure, &mut out);
+        self.settle(out, None, ctx);
     }
 
     /// The step is done: answers who asked, and says when the device is due next.
@@ -353,8 +385,8 @@ impl Actor for DeviceActor {
     fn started(&mut self, ctx: &mut Context<Self>) {
         ctx.set_mailbox_capacity(INPUTS_MAX);
         if let Some(peer) = self.device.bound_peer() {
-            let key = self.device.key();
-            self.home.rebind(key, None, Some(peer), &mut self.said);
+            let (key, there) = (self.device.key(), Some(peer));
+            self.home.rebind(key, there, there, &mut self.said);
         }
         self.arm();
         self.recount();
@@ -372,10 +404,8 @@ impl Handler<Input> for DeviceActor {
         self.contract.bind(&mut self.device);
         let mut out = Effects::new();
         let asked = match input {
-            Input::Heard(datagram) => {
-                let mut m = self.home.clock.moment();
-                let heard = self.device.handle_datagram(&mut m, &datagram, &mut out);
-                self.home.meters.heard(heard);
+            Input::Heard(arrival) => {
+                self.hear(&arrival, &mut out);
                 None
             }
             Input::Due => {
@@ -396,6 +426,7 @@ impl Handler<Input> for DeviceActor {
 impl Drop for DeviceActor {
     fn drop(&mut self) {
         self.home.meters.census.leave(self.counted);
+        self.home.abandon(&self.device, &mut self.said);
         let ended = match self.leaving {
             Leaving::Unannounced if std::thread::panicking() => Ended {
                 span: self.fallen_in(),

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use actix::Addr;
 use engine::change::Owner;
+use engine::device::Device;
 use engine::device::objects::ObjectLists;
-use engine::effect::Speech;
+use engine::effect::{Departure, Speech};
 use engine::ids::{DeviceKey, Shard};
-use engine::peer::Peer;
+use engine::peer::{Peer, Via};
 use engine::registry::Return;
 use engine::registry::homes::{ArbiterId, Homes};
 use engine::registry::peers::Said;
@@ -23,7 +24,7 @@ use crate::clock::Clock;
 use crate::deadlines::Deadlines;
 use crate::meters::Meters;
 use crate::registry::Registry;
-use crate::socket::{Outbox, Socket};
+use crate::socket::{BareMouth, Outbox, Sockets};
 use crate::terms::{Book, Contracts};
 
 /// The common ground of an arbiter; it never leaves its thread.
@@ -32,8 +33,9 @@ pub(crate) struct Home {
     pub(crate) store: Arc<dyn Store>,
     /// The terms of the customers of its devices.
     pub(crate) contracts: Contracts,
-    pub(crate) socket: Socket,
+    pub(crate) sockets: Sockets,
     pub(crate) outbox: Outbox,
+    bare_mouth: BareMouth,
     pub(crate) deadlines: Deadlines,
     pub(crate) registry: Addr<Registry>,
     /// In which epoch this process owns its shards.
@@ -58,7 +60,7 @@ impl Home {
     pub(crate) fn new(
         parts: HomeParts,
         place: Place,
-        socket: Socket,
+        sockets: Sockets,
         registry: Addr<Registry>,
     ) -> Rc<Self> {
         let meters = Rc::new(Meters::of(place.here));
@@ -73,8 +75,9 @@ impl Home {
             store: parts.store,
             contracts: Contracts::new(parts.terms),
             epoch: parts.epoch,
-            outbox: Outbox::new(socket.clone(), Rc::clone(&meters)),
-            socket,
+            outbox: Outbox::new(sockets.plain.clone(), Rc::clone(&meters)),
+            bare_mouth: BareMouth::new(sockets.bare.clone(), Rc::clone(&meters)),
+            sockets,
             registry,
             deadlines: Deadlines::default(),
             here,
@@ -94,12 +97,33 @@ impl Home {
         }
     }
 
-    /// Does in order what a step wants done once it is durable.
-    pub(crate) fn perform(&self, device: DeviceKey, speeches: Vec<Speech>, said: &mut Said) {
+    /// Does in order what a step wants done once it is durable, and says what became of the bare
+    /// datagram among it; a step has at most one, because it is an attempt.
+    pub(crate) fn perform(
+        &self,
+        device: DeviceKey,
+        speeches: Vec<Speech>,
+        said: &mut Said,
+    ) -> Option<Departure> {
+        let mut departure = None;
         for speech in speeches {
             match speech {
                 Speech::Rebind { from, to } => self.rebind(device, from, to, said),
-                Speech::Send { to, datagram } => self.outbox.put(to, datagram),
+                Speech::Send { to, datagram } => self.send(to, datagram),
+                Speech::SendBare { to, bytes } => {
+                    departure = Some(self.bare_mouth.say(to, &bytes));
+                }
+            }
+        }
+        departure
+    }
+
+    /// Lets a datagram leave through the socket its peer knows; what carries it repeats it.
+    pub(crate) fn send(&self, to: Peer, datagram: Vec<u8>) {
+        match to.via {
+            Via::Plain => self.outbox.put(to, datagram),
+            Via::Bare => {
+                self.bare_mouth.say(to, &datagram);
             }
         }
     }
@@ -113,6 +137,12 @@ impl Home {
         said: &mut Said,
     ) {
         self.router.borrow_mut().rebind(device, from, to, said);
+    }
+
+    /// Forgets the exchange of a device whose actor ends, if it ends in the middle of one.
+    pub(crate) fn abandon(&self, device: &Device, said: &mut Said) {
+        let (key, registered) = (device.key(), device.bound_peer());
+        self.router.borrow_mut().abandon(key, registered, said);
     }
 }
 

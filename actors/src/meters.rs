@@ -37,7 +37,7 @@ pub(crate) struct Reading<'a> {
 
 /// The meters of an arbiter.
 pub(crate) struct Meters {
-    /// Datagrams taken from the socket.
+    /// Datagrams taken from the sockets.
     pub(crate) received: Forms,
     /// Datagrams the kernel took.
     pub(crate) sent: Forms,
@@ -55,6 +55,7 @@ pub(crate) struct Meters {
     ended: Family<{ words::ENDINGS.len() }>,
     notified: Family<{ words::NEWS.len() }>,
     sends: Family<{ words::NEWS.len() }>,
+    data: Family<{ words::DATA_SORTS }>,
     observations_lost: Count,
     created: Family<{ words::ASKED.len() }>,
     concluded: Family<{ words::CONCLUDED }>,
@@ -84,7 +85,7 @@ impl Meters {
         let count = |name| Count::new(total(name));
         Self {
             received: Forms::new(words::RECEIVED, here, Form::all()),
-            sent: Forms::new(words::SENT, here, Form::all().filter(|it| it.is_message())),
+            sent: Forms::new(words::SENT, here, Form::all().filter(|it| it.can_be_ours())),
             unsent: count(words::UNSENT),
             forwarded: count(words::FORWARDED),
             census: Census::default(),
@@ -96,6 +97,7 @@ impl Meters {
             ended: Family::new(words::ENDED, here, "ending", words::ENDINGS),
             notified: Family::new(words::NOTIFIED, here, "fate", words::NEWS),
             sends: Family::new(words::SENDS, here, "fate", words::NEWS),
+            data: Family::of(words::data(here)),
             observations_lost: count(words::OBSERVATIONS_LOST),
             created: Family::of(words::created(here)),
             concluded: Family::of(words::concluded(here)),
@@ -129,6 +131,7 @@ impl Meters {
                 What::Ended(ending) => self.ended.one(ending as usize),
                 What::Notified(news) => self.notified.one(news as usize),
                 What::Sent(news) => self.sends.one(news as usize),
+                What::DataSent(over, news) => self.data.one(words::place_of_data(over, news)),
                 What::ObservationLost => self.observations_lost.one(),
             }
         }
@@ -144,6 +147,7 @@ impl Meters {
         self.ended.publish();
         self.notified.publish();
         self.sends.publish();
+        self.data.publish();
         self.created.publish();
         self.concluded.publish();
         let counts = [
@@ -220,8 +224,11 @@ fn place_of(fate: Fate) -> usize {
         Fate::UnknownEndpoint => 2,
         Fate::UnknownLocation => 3,
         Fate::UnknownPeer => 4,
-        Fate::Overloaded => 5,
-        Fate::Crowded => 6,
-        Fate::NoPlace => 7,
+        Fate::UnknownAddress => 5,
+        Fate::Proxied => 6,
+        Fate::Unanswerable => 7,
+        Fate::Overloaded => 8,
+        Fate::Crowded => 9,
+        Fate::NoPlace => 10,
     }
 }

@@ -3,7 +3,6 @@
 
 use std::cell::RefMut;
 use std::collections::HashMap;
-use std::net::UdpSocket as StdSocket;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +12,10 @@ use actix::{
     Handler, Message, MessageResult, StreamHandler, WrapFuture as _,
 };
 use engine::change::Name;
-use engine::datagram::Datagram;
+use engine::datagram::{Arrival, Datagram};
 use engine::ids::{DeviceKey, Endpoint};
 use engine::location::Location;
-use engine::peer::Peer;
+use engine::peer::{Peer, Via};
 use engine::registry::form::Form;
 use engine::registry::router::{Route, Router};
 use engine::registry::{self, Fate, Panics, Sorted};
@@ -32,13 +31,15 @@ use crate::meters::waiting::Waiting;
 use crate::meters::{PUBLISH_EVERY, Reading};
 use crate::neighbours::{Neighbours, Post};
 use crate::residents::{Crowded, Resident, Residents};
-use crate::socket::{Arrived, Inbox, Socket};
+use crate::socket::{Arrived, Inbox, Open, Sockets};
 use crate::tally::Tally;
 use crate::terms::Contracts;
 
+mod addressing;
 pub(crate) mod renaming;
 mod restoring;
 
+use addressing::Lanes;
 use restoring::Starting;
 
 /// Devices woken in one go; then datagrams and questions get their turn.
@@ -64,37 +65,41 @@ pub struct Registry {
     residents: Residents,
     panics: HashMap<DeviceKey, Panics>,
     generation: u32,
+    /// Datagrams whose device is being looked up.
     lookups: usize,
+    /// Those of them that are known by their address alone.
+    lanes: Lanes,
     tally: Tally,
     inbox: Inbox,
     /// What is in the batch under way; kept for its memory.
     batch: Vec<(Peer, Sorted)>,
-    /// What it heeds: its socket and its deadlines.
+    /// What it heeds: its sockets and its deadlines.
     heeded: Vec<actix::SpawnHandle>,
     /// Until every device is back.
     starting: Option<Starting>,
 }
 
 impl Registry {
-    /// Starts a registry on an arbiter, with the socket its devices send to.
+    /// Starts a registry on an arbiter, with the sockets its devices send to.
     pub(crate) fn start_on(
         arbiter: &Arbiter,
         place: Place,
         parts: HomeParts,
-        socket: StdSocket,
+        open: Open,
         logging: Addr<Logging>,
     ) -> Addr<Self> {
         Self::start_in_arbiter(&arbiter.handle(), move |ctx| {
             ctx.set_mailbox_capacity(QUESTIONS_MAX);
-            let socket = Socket::adopt(socket).expect("the arbiter's runtime takes an open socket");
+            let sockets = Sockets::adopt(open).expect("the arbiter's runtime takes open sockets");
             Self {
-                home: Home::new(parts, place, socket, ctx.address()),
+                home: Home::new(parts, place, sockets, ctx.address()),
                 neighbours: Neighbours::default(),
                 logging,
                 residents: Residents::default(),
                 panics: HashMap::new(),
                 generation: 0,
                 lookups: 0,
+                lanes: Lanes::default(),
                 tally: Tally::default(),
                 inbox: Inbox::new(),
                 batch: Vec::new(),
@@ -112,7 +117,11 @@ impl Registry {
             if let Some((peer, bytes)) = self.inbox.datagram(index) {
                 trace!(%peer, length = bytes.len(), "datagram");
                 let sorted = registry::sort(peer, bytes);
-                self.home.meters.received.one(Form::heard(bytes, &sorted));
+                let form = match peer.via {
+                    Via::Plain => Form::heard(bytes, &sorted),
+                    Via::Bare => Form::BARE,
+                };
+                self.home.meters.received.one(form);
                 batch.push((peer, sorted));
             }
         }
@@ -120,6 +129,7 @@ impl Registry {
             Sorted::ToLocation(location, _) => Some(location.device),
             Sorted::ToEndpoint(..)
             | Sorted::ToPeer(_)
+            | Sorted::ToAddress(_)
             | Sorted::Answered { .. }
             | Sorted::Ignored(_) => None,
         });
@@ -145,9 +155,10 @@ impl Registry {
                 let route = self.router().to_peer(datagram);
                 self.follow(route, ctx);
             }
+            Sorted::ToAddress(arrival) => self.look_behind(arrival, ctx),
             Sorted::Answered { datagram, fate } => {
                 self.tally.note(fate);
-                self.home.outbox.put(peer, datagram);
+                self.home.send(peer, datagram);
             }
             Sorted::Ignored(fate) => self.tally.note(fate),
         }
@@ -155,9 +166,9 @@ impl Registry {
 
     fn follow(&mut self, route: Route, ctx: &mut Context<Self>) {
         match route {
-            Route::Device(key, datagram) => self.hand(key, heard(datagram), ctx),
+            Route::Device(key, arrival) => self.hand(key, heard(arrival), ctx),
             Route::At(location, datagram) => match self.residents.key_at(location.device) {
-                Some(key) => self.hand(key, heard(datagram), ctx),
+                Some(key) => self.hand(key, heard(Arrival::Message(datagram)), ctx),
                 None => self.look_at(location, datagram, ctx),
             },
             Route::Elsewhere(home, parcel) => {
@@ -165,8 +176,9 @@ impl Registry {
                 self.neighbours.forward(home, parcel);
             }
             Route::Nobody(datagram) => {
-                let told = registry::unknown_peer(&datagram, self.home.muster.of_devices());
-                self.dispatch(datagram.peer, told, ctx);
+                let peer = datagram.peer;
+                let told = registry::unknown_peer(datagram, self.home.muster.of_devices());
+                self.dispatch(peer, told, ctx);
             }
         }
     }
@@ -231,7 +243,7 @@ impl Registry {
         self.lookups -= 1;
         match found {
             Ok(Some(key)) => {
-                let route = self.router().to_device(key, datagram);
+                let route = self.router().to_device(key, Arrival::Message(datagram));
                 self.follow(route, ctx);
             }
             Ok(None) => self.dispatch(datagram.peer, unknown(&datagram), ctx),
@@ -298,12 +310,13 @@ impl Handler<Meet> for Registry {
 
     fn handle(&mut self, Meet(registries): Meet, ctx: &mut Context<Self>) {
         self.neighbours = Neighbours::new(registries);
-        let arrivals = ctx.add_stream(self.home.socket.arrivals());
+        let plain = ctx.add_stream(self.home.sockets.plain.arrivals());
+        let bare = ctx.add_stream(self.home.sockets.bare.arrivals());
         let alarm = ctx.add_stream(Alarm::new(
             self.home.deadlines.clone(),
             self.home.clock.clone(),
         ));
-        self.heeded = vec![arrivals, alarm];
+        self.heeded = vec![plain, bare, alarm];
         ctx.run_interval(TELL_EVERY, |registry, _| registry.tally.tell());
         ctx.run_interval(PUBLISH_EVERY, |registry, _| registry.publish());
         self.restore_all(ctx);
@@ -329,8 +342,8 @@ impl Handler<Post> for Registry {
 }
 
 impl StreamHandler<Arrived> for Registry {
-    fn handle(&mut self, _: Arrived, ctx: &mut Context<Self>) {
-        match self.inbox.fill(&self.home.socket) {
+    fn handle(&mut self, Arrived(via): Arrived, ctx: &mut Context<Self>) {
+        match self.inbox.fill(self.home.sockets.of(via)) {
             Ok(()) => self.take_batch(ctx),
             // An ICMP error of an earlier send comes up here; it concerns one peer.
             Err(error) => debug!(%error, "the socket reported an error"),
@@ -339,7 +352,7 @@ impl StreamHandler<Arrived> for Registry {
     }
 
     fn finished(&mut self, _: &mut Context<Self>) {
-        error!("the socket is gone");
+        error!("a socket is gone");
     }
 }
 
@@ -467,6 +480,6 @@ impl Handler<Leave> for Registry {
     }
 }
 
-fn heard(datagram: Datagram) -> Input {
-    Input::Heard(Box::new(datagram))
+fn heard(arrival: Arrival) -> Input {
+    Input::Heard(Box::new(arrival))
 }

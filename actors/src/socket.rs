@@ -3,6 +3,7 @@
 //! Datagrams are taken and given in batches (`recvmmsg`, `sendmmsg`): a call of the kernel costs
 //! as much as half of what an update costs here.
 
+mod bare;
 mod inbox;
 mod outbox;
 
@@ -12,10 +13,12 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
+use engine::peer::Via;
 use futures_core::Stream;
 use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 use tokio::net::UdpSocket;
 
+pub(crate) use bare::BareMouth;
 pub(crate) use inbox::Inbox;
 pub(crate) use outbox::Outbox;
 
@@ -57,14 +60,51 @@ fn unbound(address: SocketAddr) -> io::Result<RawSocket> {
     Ok(socket)
 }
 
+/// The open sockets of an arbiter, on the addresses devices know.
+#[derive(Debug)]
+pub struct Open {
+    /// Where CoAP is spoken.
+    pub plain: StdSocket,
+    /// Where bare datagrams are taken and sent.
+    pub bare: StdSocket,
+}
+
 /// A socket of an arbiter.
 #[derive(Clone)]
-pub(crate) struct Socket(Rc<UdpSocket>);
+pub(crate) struct Socket {
+    socket: Rc<UdpSocket>,
+    via: Via,
+}
+
+/// The sockets of an arbiter.
+#[derive(Clone)]
+pub(crate) struct Sockets {
+    pub(crate) plain: Socket,
+    pub(crate) bare: Socket,
+}
+
+impl Sockets {
+    /// Takes over open sockets; to be called on the arbiter that shall own them.
+    pub(crate) fn adopt(open: Open) -> io::Result<Self> {
+        Ok(Self {
+            plain: Socket::adopt(open.plain, Via::Plain)?,
+            bare: Socket::adopt(open.bare, Via::Bare)?,
+        })
+    }
+
+    /// The socket of what comes and goes so.
+    pub(crate) fn of(&self, via: Via) -> &Socket {
+        match via {
+            Via::Plain => &self.plain,
+            Via::Bare => &self.bare,
+        }
+    }
+}
 
 impl Socket {
-    /// Takes over an open socket; to be called on the arbiter that shall own it.
-    pub(crate) fn adopt(socket: StdSocket) -> io::Result<Self> {
-        UdpSocket::from_std(socket).map(|socket| Self(Rc::new(socket)))
+    fn adopt(socket: StdSocket, via: Via) -> io::Result<Self> {
+        let socket = Rc::new(UdpSocket::from_std(socket)?);
+        Ok(Self { socket, via })
     }
 
     /// Says whenever there may be a datagram.
@@ -76,8 +116,8 @@ impl Socket {
     }
 }
 
-/// There may be a datagram.
-pub(crate) struct Arrived;
+/// There may be a datagram at the socket of what comes so.
+pub(crate) struct Arrived(pub(crate) Via);
 
 /// Says whenever a socket may have a datagram, and after each time lets others have their turn:
 /// devices answer what was heard while it is still in the processor's cache, and while the
@@ -95,10 +135,10 @@ impl Stream for Arrivals {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        match ready!(self.socket.0.poll_recv_ready(cx)) {
+        match ready!(self.socket.socket.poll_recv_ready(cx)) {
             Ok(()) => {
                 self.said = true;
-                Poll::Ready(Some(Arrived))
+                Poll::Ready(Some(Arrived(self.socket.via)))
             }
             Err(_) => Poll::Ready(None),
         }

@@ -65,7 +65,7 @@ pub(crate) fn span_of(trace: TraceId) -> Span {
 fn tell(device: DeviceKey, what: What) {
     match what {
         What::Created(asked) => {
-            let operation = words::operation(asked.operation);
+            let operation = words::task(asked.task);
             debug!(%device, action = %asked.action, operation, "a request was created");
         }
         What::Concluded(asked, status) => {
@@ -91,6 +91,10 @@ fn tell(device: DeviceKey, what: What) {
         What::Sent(news) => {
             let worth = words::news(news);
             debug!(%device, worth, "a send");
+        }
+        What::DataSent(over, news) => {
+            let (protocol, worth) = (words::protocol(over), words::news(news));
+            debug!(%device, protocol, worth, "data");
         }
         What::ObservationLost => debug!(%device, "an observation was lost"),
     }

@@ -55,6 +55,9 @@ impl Stage {
         if is_ours(layers, "coap") && is_taken(UdpSocket::bind(config.coap)) {
             changes.push(give_way(&mut config.coap));
         }
+        if is_ours(layers, "udp") && is_taken(UdpSocket::bind(config.udp)) {
+            changes.push(give_way(&mut config.udp));
+        }
         let mut directory = None;
         if is_ours(layers, "data_dir") {
             let made = TemporaryDirectory::make(&std::env::temp_dir())?;
@@ -154,32 +157,41 @@ mod tests {
 
     #[test]
     fn an_address_nobody_chose_gives_way() {
-        let (tcp, udp) = occupied();
-        let http = tcp.local_addr().unwrap().to_string();
-        let coap = udp.local_addr().unwrap().to_string();
-        let preset = Box::leak(Box::new([("http", leaked(&http)), ("coap", leaked(&coap))]));
+        let taken = occupied();
+        let [http, coap, udp] = taken.addresses();
+        let preset = Box::leak(Box::new([
+            ("http", leaked(&http)),
+            ("coap", leaked(&coap)),
+            ("udp", leaked(&udp)),
+        ]));
         let (config, layers) = config::load(preset, None, Vec::new()).unwrap();
         let stage = Stage::set(&config, &layers).unwrap();
-        assert_eq!((stage.config.http.port(), stage.config.coap.port()), (0, 0));
-        assert!(stage.changes[0].contains(&http) && stage.changes[1].contains(&coap));
+        let given = [stage.config.http, stage.config.coap, stage.config.udp];
+        assert_eq!(given.map(|address| address.port()), [0; 3]);
+        assert_eq!(stage.changes.len(), 3);
+        for (change, address) in stage.changes.iter().zip([&http, &coap, &udp]) {
+            assert!(change.contains(address.as_str()), "{change}");
+        }
         assert!(stage.temporary().is_some_and(Path::is_dir));
         stage.strike().unwrap();
     }
 
     #[test]
     fn what_somebody_chose_stays() {
-        let (tcp, udp) = occupied();
+        let taken = occupied();
+        let [http, coap, udp] = taken.addresses();
         let data = tempfile::tempdir().unwrap();
         let chosen = vec![
-            ("http", tcp.local_addr().unwrap().to_string()),
-            ("coap", udp.local_addr().unwrap().to_string()),
+            ("http", http),
+            ("coap", coap),
+            ("udp", udp),
             ("data_dir", data.path().display().to_string()),
         ];
         let (config, layers) = config::load(&[], None, chosen).unwrap();
         let stage = Stage::set(&config, &layers).unwrap();
         assert_eq!(
-            (stage.config.http, stage.config.coap),
-            (config.http, config.coap)
+            (stage.config.http, stage.config.coap, stage.config.udp),
+            (config.http, config.coap, config.udp)
         );
         assert_eq!((stage.temporary(), stage.changes.len()), (None, 0));
         assert_eq!(stage.config.data_dir, data.path());
@@ -187,12 +199,28 @@ mod tests {
         assert!(data.path().is_dir());
     }
 
-    fn occupied() -> (TcpListener, UdpSocket) {
+    /// Addresses that are taken.
+    struct Occupied {
+        http: TcpListener,
+        coap: UdpSocket,
+        udp: UdpSocket,
+    }
+
+    fn occupied() -> Occupied {
         let any = "127.0.0.1:0";
-        (
-            TcpListener::bind(any).unwrap(),
-            UdpSocket::bind(any).unwrap(),
-        )
+        Occupied {
+            http: TcpListener::bind(any).unwrap(),
+            coap: UdpSocket::bind(any).unwrap(),
+            udp: UdpSocket::bind(any).unwrap(),
+        }
+    }
+
+    impl Occupied {
+        fn addresses(&self) -> [String; 3] {
+            let Self { http, coap, udp } = self;
+            let addresses = [http.local_addr(), coap.local_addr(), udp.local_addr()];
+            addresses.map(|address| address.unwrap().to_string())
+        }
     }
 
     fn leaked(text: &str) -> &'static str {

@@ -6,7 +6,7 @@ use engine::delivery::address::WebhookUrl;
 use engine::delivery::address::headers::Headers;
 use engine::delivery::address::policy::Policy;
 use engine::delivery::body;
-use engine::delivery::destination::{Destination, Target, Webhook};
+use engine::delivery::destination::{Destination, JsonPayload, Target, Webhook};
 use engine::delivery::forwarding::Delivered;
 use engine::delivery::letter::Waiting;
 use engine::delivery::signature::{self, Secret};
@@ -35,6 +35,8 @@ pub(super) struct Courier {
     store: Arc<dyn Store>,
     http: Http,
     clock: Clock,
+    /// What becomes of the text of a device that is JSON.
+    json: JsonPayload,
     /// Where to and with what; why not, where what is kept of it cannot be used.
     outfit: Result<Outfit, Unusable>,
 }
@@ -65,10 +67,12 @@ impl Courier {
         (key, policy): (&MasterKey, Policy),
         destination: &Destination,
     ) -> Self {
+        let Target::Webhook(webhook) = &destination.target;
         Self {
             store,
             http,
             clock,
+            json: webhook.json,
             outfit: Outfit::of(destination, key, policy),
         }
     }
@@ -79,7 +83,7 @@ impl Courier {
         let Some(event) = event else {
             return Delivered::Gone;
         };
-        let body = body::render(&event);
+        let body = body::render(&event, self.json);
         let posted = self.post(event.id, Some(&event.speaker), body).await;
         match posted {
             Ok(Posted::Accepted(_)) => Delivered::Taken,

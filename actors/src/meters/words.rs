@@ -1,6 +1,6 @@
 //! What are the figures of an arbiter called? Their names, their labels and what they say.
 
-use engine::action::{Operation, Protocol, Status};
+use engine::action::{Method, Operation, Protocol, Status, Task};
 use engine::occurrence::{Asked, Ending, Heard, News};
 use metrics::{Counter, counter, describe_counter, describe_gauge};
 
@@ -17,6 +17,7 @@ pub(super) const ENDED: &str = "signalbox_exchanges_ended_total";
 pub(super) const IN_FLIGHT: &str = "signalbox_exchanges_in_flight";
 pub(super) const NOTIFIED: &str = "signalbox_notifications_total";
 pub(super) const SENDS: &str = "signalbox_sends_total";
+pub(super) const DATA: &str = "signalbox_data_total";
 pub(super) const OBSERVATIONS_LOST: &str = "signalbox_observations_lost_total";
 pub(super) const CREATED: &str = "signalbox_actions_created_total";
 pub(super) const CONCLUDED_NAME: &str = "signalbox_actions_concluded_total";
@@ -27,12 +28,15 @@ pub(super) const RESTORE_PROGRESS: &str = "signalbox_restore_progress_ratio";
 pub(super) const LOOKUPS: &str = "signalbox_registry_lookups";
 
 /// What the fates of datagrams are called.
-pub(super) const FATES: [&str; 8] = [
+pub(super) const FATES: [&str; 11] = [
     "malformed",
     "unknown_option",
     "unknown_endpoint",
     "unknown_location",
     "unknown_peer",
+    "unknown_address",
+    "proxied",
+    "unanswerable",
     "overloaded",
     "crowded",
     "no_place",
@@ -61,13 +65,25 @@ pub(super) const NEWS: [&str; News::ALL.len()] = [
     news(News::ALL[4]),
 ];
 
+/// The protocols whose data is told as it came.
+const DATA_OVER: [Protocol; 2] = [Protocol::Coap, Protocol::Udp];
+
+/// How many sorts of such data there are.
+pub(super) const DATA_SORTS: usize = DATA_OVER.len() * NEWS.len();
+
 /// What can be asked of a device, and by which protocol.
-pub(super) const ASKED: [(Protocol, Operation); 5] = [
-    (Protocol::Lwm2m, Operation::Read),
-    (Protocol::Lwm2m, Operation::Write),
-    (Protocol::Lwm2m, Operation::Execute),
-    (Protocol::Lwm2m, Operation::ObserveStart),
-    (Protocol::Lwm2m, Operation::ObserveEnd),
+pub(super) const ASKED: [(Protocol, Task); 11] = [
+    (Protocol::Lwm2m, Task::Operation(Operation::Read)),
+    (Protocol::Lwm2m, Task::Operation(Operation::Write)),
+    (Protocol::Lwm2m, Task::Operation(Operation::Execute)),
+    (Protocol::Lwm2m, Task::Operation(Operation::ObserveStart)),
+    (Protocol::Lwm2m, Task::Operation(Operation::ObserveEnd)),
+    (Protocol::Coap, Task::Request(Method::Get)),
+    (Protocol::Coap, Task::Request(Method::Post)),
+    (Protocol::Coap, Task::Request(Method::Put)),
+    (Protocol::Coap, Task::Request(Method::Delete)),
+    (Protocol::Coap, Task::Request(Method::Patch)),
+    (Protocol::Udp, Task::Datagram),
 ];
 
 /// The final statuses.
@@ -93,6 +109,9 @@ pub(super) const fn heard(heard: Heard) -> &'static str {
         Heard::Answer => "answer",
         Heard::Notification => "notification",
         Heard::Send => "send",
+        Heard::CoapData => "coap_data",
+        Heard::UdpData => "udp_data",
+        Heard::Part => "part",
         Heard::Unasked => "unasked",
         Heard::Ping => "ping",
         Heard::Unsupported => "unsupported",
@@ -126,7 +145,25 @@ pub(crate) const fn news(news: News) -> &'static str {
 }
 
 /// What is asked of a device.
-pub(crate) const fn operation(operation: Operation) -> &'static str {
+pub(crate) const fn task(task: Task) -> &'static str {
+    match task {
+        Task::Datagram => "datagram",
+        Task::Request(method) => self::method(method),
+        Task::Operation(operation) => self::operation(operation),
+    }
+}
+
+const fn method(method: Method) -> &'static str {
+    match method {
+        Method::Get => "GET",
+        Method::Post => "POST",
+        Method::Put => "PUT",
+        Method::Delete => "DELETE",
+        Method::Patch => "PATCH",
+    }
+}
+
+const fn operation(operation: Operation) -> &'static str {
     match operation {
         Operation::Read => "read",
         Operation::Write => "write",
@@ -147,7 +184,7 @@ pub(crate) const fn status(status: Status) -> &'static str {
     }
 }
 
-const fn protocol(protocol: Protocol) -> &'static str {
+pub(crate) const fn protocol(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Udp => "udp",
         Protocol::Coap => "coap",
@@ -155,9 +192,25 @@ const fn protocol(protocol: Protocol) -> &'static str {
     }
 }
 
+/// Where data stands among all sorts of it; nowhere if its protocol has none.
+pub(super) fn place_of_data(over: Protocol, news: News) -> usize {
+    let place = DATA_OVER.iter().position(|it| *it == over);
+    place.unwrap_or(DATA_OVER.len()) * NEWS.len() + news as usize
+}
+
+/// The figures of data.
+pub(super) fn data(arbiter: &str) -> [Counter; DATA_SORTS] {
+    std::array::from_fn(|place| {
+        let over = protocol(DATA_OVER[place / NEWS.len()]);
+        let fate = NEWS[place % NEWS.len()];
+        let arbiter = arbiter.to_owned();
+        counter!(DATA, "arbiter" => arbiter, "protocol" => over, "fate" => fate)
+    })
+}
+
 /// Where a request stands among [`ASKED`].
 pub(super) fn place_of(asked: Asked) -> usize {
-    let is_it = |it: &(Protocol, Operation)| *it == (asked.protocol, asked.operation);
+    let is_it = |it: &(Protocol, Task)| *it == (asked.protocol, asked.task);
     ASKED.iter().position(is_it).unwrap_or(ASKED.len())
 }
 
@@ -175,7 +228,7 @@ pub(super) fn place_of_removed(asked: Asked) -> usize {
 /// The figures of requests that are created.
 pub(super) fn created(arbiter: &str) -> [Counter; ASKED.len()] {
     ASKED.map(|(by, to)| {
-        let (by, to) = (protocol(by), operation(to));
+        let (by, to) = (protocol(by), task(to));
         let arbiter = arbiter.to_owned();
         counter!(CREATED, "arbiter" => arbiter, "protocol" => by, "operation" => to)
     })
@@ -190,7 +243,7 @@ pub(super) fn concluded(arbiter: &str) -> [Counter; CONCLUDED] {
             CONCLUDED_NAME,
             "arbiter" => arbiter.to_owned(),
             "protocol" => protocol(by),
-            "operation" => operation(to),
+            "operation" => task(to),
             "status" => is,
         )
     })
@@ -219,7 +272,7 @@ pub(super) fn describe() {
 fn describe_datagrams() {
     describe_counter!(
         RECEIVED,
-        "Datagrams taken from the socket of the arbiter, by CoAP type and class of code."
+        "Datagrams taken from the sockets of the arbiter, by CoAP type and class of code."
     );
     describe_counter!(
         SENT,
@@ -264,6 +317,10 @@ fn describe_exchanges() {
         "Sends of devices that are registered, by what they were worth."
     );
     describe_counter!(
+        DATA,
+        "Data of devices over plain CoAP or bare UDP, by what it was worth."
+    );
+    describe_counter!(
         OBSERVATIONS_LOST,
         "Observations that ended though nobody asked for it."
     );
@@ -290,17 +347,25 @@ mod tests {
     #[test]
     fn each_request_has_a_place_and_each_outcome_another() {
         let mut places = Vec::new();
-        for (protocol, operation) in ASKED {
+        for (protocol, task) in ASKED {
             let action = ActionId::from_bytes([0; 16]);
             let asked = Asked {
                 action,
                 protocol,
-                operation,
+                task,
             };
             assert!(place_of(asked) < ASKED.len());
             places.extend(FINAL.map(|status| place_of_concluded(asked, status)));
             places.push(place_of_removed(asked));
         }
         assert_eq!(places, (0..CONCLUDED).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn each_sort_of_data_has_a_place() {
+        let places = DATA_OVER.map(|over| News::ALL.map(|news| place_of_data(over, news)));
+        let places: Vec<usize> = places.into_iter().flatten().collect();
+        assert_eq!(places, (0..DATA_SORTS).collect::<Vec<_>>());
+        assert!(place_of_data(Protocol::Lwm2m, News::Told) >= DATA_SORTS);
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::AsRawFd as _;
 
-use engine::peer::Peer;
+use engine::peer::{Peer, Via};
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg};
 use tokio::io::Interest;
 
@@ -42,8 +42,8 @@ impl Inbox {
     pub(crate) fn fill(&mut self, socket: &Socket) -> io::Result<()> {
         self.heard.clear();
         let taken = socket
-            .0
-            .try_io(Interest::READABLE, || self.take(socket.0.as_raw_fd()));
+            .socket
+            .try_io(Interest::READABLE, || self.take(socket));
         match taken {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(()),
             taken => taken,
@@ -62,19 +62,21 @@ impl Inbox {
         Some((peer?, buffer.get(..length)?))
     }
 
-    fn take(&mut self, socket: i32) -> io::Result<()> {
+    fn take(&mut self, socket: &Socket) -> io::Result<()> {
         let mut buffers = self.buffers.chunks_exact_mut(STRIDE_BYTES);
         let mut slices: [_; BATCH] =
             array::from_fn(|_| [IoSliceMut::new(buffers.next().unwrap_or_default())]);
         let flags = MsgFlags::MSG_DONTWAIT;
-        let taken = recvmmsg(socket, &mut self.headers, &mut slices, flags, None)?;
-        let heard = taken.map(|message| (message.bytes, message.address.and_then(peer_at)));
+        let (fd, via) = (socket.socket.as_raw_fd(), socket.via);
+        let taken = recvmmsg(fd, &mut self.headers, &mut slices, flags, None)?;
+        let peer = |address: SockaddrStorage| peer_at(address, via);
+        let heard = taken.map(|message| (message.bytes, message.address.and_then(peer)));
         self.heard.extend(heard);
         Ok(())
     }
 }
 
-fn peer_at(address: SockaddrStorage) -> Option<Peer> {
+fn peer_at(address: SockaddrStorage, via: Via) -> Option<Peer> {
     let v4 = || {
         address
             .as_sockaddr_in()
@@ -86,5 +88,8 @@ fn peer_at(address: SockaddrStorage) -> Option<Peer> {
             .map(|v6| SocketAddrV6::from(*v6).into())
     };
     let address: SocketAddr = v4().or_else(v6)?;
-    Some(Peer::plain(address))
+    Some(match via {
+        Via::Plain => Peer::plain(address),
+        Via::Bare => Peer::bare(address),
+    })
 }

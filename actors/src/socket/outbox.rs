@@ -110,8 +110,8 @@ impl Waiting {
         let bytes = |index| batch.get(index).map_or(&[][..], Vec::as_slice);
         let slices: [_; BATCH] = array::from_fn(|index| [IoSlice::new(bytes(index))]);
         let slices = slices.iter().take(batch.len());
-        socket.0.try_io(Interest::WRITABLE, || {
-            let socket = socket.0.as_raw_fd();
+        socket.socket.try_io(Interest::WRITABLE, || {
+            let socket = socket.socket.as_raw_fd();
             let sent = sendmmsg(socket, headers, slices, peers, [], MsgFlags::MSG_DONTWAIT)?;
             Ok(sent.count())
         })
