@@ -46,6 +46,7 @@ impl Served {
             .arg("--data-dir")
             .arg(data)
             .args(["--http", "127.0.0.1:0", "--coap", "127.0.0.1:0"])
+            .args(["--udp", "127.0.0.1:0"])
             .args(["--store-cache-mib", &cache_mib.to_string()])
             .env("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true")
             .env("SIGNALBOX_DELIVERY_RETRY_MS", RETRY_MS)

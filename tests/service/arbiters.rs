@@ -125,18 +125,22 @@ fn devices_of_all_arbiters_answer_after_a_restart_before_they_are_heard_again() 
 #[test]
 fn a_second_service_on_the_address_is_refused() {
     let (service, _) = start(&[FOUR]);
-    let folder = TempDir::new().unwrap();
-    let second = signalbox()
-        .args(["serve", "--http", "127.0.0.1:0", "--arbiters", "4"])
-        .args(["--coap", &service.coap.to_string()])
-        .arg("--data-dir")
-        .arg(folder.path())
-        .output()
-        .unwrap();
-    assert_eq!(second.status.code(), Some(1));
-    let told = String::from_utf8(second.stderr).unwrap();
-    let expected = format!("cannot listen for CoAP on {}", service.coap);
-    assert!(told.contains(&expected), "{told}");
+    let (coap, udp) = (service.coap.to_string(), service.udp.to_string());
+    let any = "127.0.0.1:0";
+    for (what, address, coap, udp) in [("CoAP", &coap, &*coap, any), ("UDP", &udp, any, &*udp)] {
+        let folder = TempDir::new().unwrap();
+        let second = signalbox()
+            .args(["serve", "--http", any, "--arbiters", "4"])
+            .args(["--coap", coap, "--udp", udp])
+            .arg("--data-dir")
+            .arg(folder.path())
+            .output()
+            .unwrap();
+        assert_eq!(second.status.code(), Some(1));
+        let told = String::from_utf8(second.stderr).unwrap();
+        let expected = format!("cannot listen for {what} on {address}");
+        assert!(told.contains(&expected), "{told}");
+    }
 }
 
 fn attempts_made(action: &Value) -> u64 {

@@ -221,16 +221,18 @@ fn an_address_that_is_taken_is_named() {
     let folder = TempDir::new().unwrap();
     let http = TcpListener::bind("127.0.0.1:0").unwrap();
     let coap = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
     let taken = [
         ("--http", http.local_addr().unwrap().to_string()),
         ("--coap", coap.local_addr().unwrap().to_string()),
+        ("--udp", udp.local_addr().unwrap().to_string()),
     ];
     for (flag, address) in taken {
         let mut command = signalbox();
         command
             .args([flag, &address, "--data-dir"])
             .arg(folder.path());
-        for other in ["--http", "--coap"]
+        for other in ["--http", "--coap", "--udp"]
             .into_iter()
             .filter(|other| *other != flag)
         {
@@ -305,6 +307,8 @@ fn serve(data: &Path) -> Command {
         "--http",
         "127.0.0.1:0",
         "--coap",
+        "127.0.0.1:0",
+        "--udp",
         "127.0.0.1:0",
         "--data-dir",
     ]);
