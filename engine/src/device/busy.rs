@@ -29,7 +29,7 @@ pub(super) struct Busy {
     pub(super) incoming: Option<Box<Incoming>>,
     /// Notifications that go on in further blocks, of each observation the newest.
     pub(super) notified: Vec<Datagram>,
-    /// What was heard lately from elsewhere than where the device is registered.
+    /// What was heard lately from elsewhere than where the device is.
     pub(super) visitor: Option<Box<Visitor>>,
     pub(super) rejection_logged_at: Option<Timestamp>,
     pub(super) unreadable_logged_at: Option<Timestamp>,

@@ -17,13 +17,13 @@ use crate::event::{Data, Happening};
 use crate::limits::DATA_REMEMBERED_MS;
 use crate::moment::{Moment, Timestamp};
 use crate::occurrence::{Heard, News, What};
-use crate::peer::Peer;
+use crate::peer::{Peer, Via};
 use crate::topic::Topic;
 
 /// So many bytes of data count as one value: a value takes less when it is kept, and more rows.
 const VALUE_BYTES: usize = 256;
 
-/// What was heard lately from a peer that is not the one the device is registered at.
+/// What was heard lately from a peer where the device is not, by what is known.
 pub(super) struct Visitor {
     pub(super) peer: Peer,
     pub(super) recent: Recent,
@@ -115,7 +115,7 @@ impl Device {
     /// Makes room for what a peer said lately, so that it is answered the same when it repeats
     /// itself.
     pub(super) fn remember_visitor(&mut self, peer: Peer) {
-        if self.bound_peer() == Some(peer) {
+        if self.record.peer == Some(peer) {
             return;
         }
         let visitor = &mut self.busy.get_or_insert_default().visitor;
@@ -127,10 +127,24 @@ impl Device {
 
     /// What a peer said lately, if that is remembered.
     pub(super) fn recent_of(&mut self, peer: Peer) -> Option<&mut Recent> {
-        let visitor = self.busy.as_mut().and_then(|busy| busy.visitor.as_mut());
-        match visitor {
-            Some(visitor) if visitor.peer == peer => Some(&mut visitor.recent),
-            Some(_) | None => (self.record.peer == Some(peer)).then_some(&mut self.recent),
+        if self.record.peer == Some(peer) {
+            return Some(&mut self.recent);
+        }
+        let visitor = self.busy.as_mut()?.visitor.as_mut()?;
+        (visitor.peer == peer).then_some(&mut visitor.recent)
+    }
+
+    /// Message ids belong to an address: at a new one, nothing was heard yet but as a visitor's.
+    /// Where the device was before it may still repeat itself.
+    pub(super) fn move_to(&mut self, peer: Peer) {
+        if self.record.peer == Some(peer) {
+            return;
+        }
+        let recent = self.recent_of(peer).map(std::mem::take);
+        let recent = std::mem::replace(&mut self.recent, recent.unwrap_or_default());
+        let before = self.record.peer.replace(peer);
+        if let Some(busy) = &mut self.busy {
+            busy.visitor = before.map(|peer| Box::new(Visitor { peer, recent }));
         }
     }
 
@@ -201,17 +215,27 @@ impl Device {
         let now = m.now();
         let is_first = self.record.first_heard_at.is_none();
         self.record.first_heard_at.get_or_insert(now);
+        self.linger(now.plus_ms(DATA_REMEMBERED_MS));
         if self.record.registration.is_none() {
-            self.move_to(peer);
+            self.follow(peer);
         }
         let is_new = self.note_uplink(now, protocol);
-        self.linger(now.plus_ms(DATA_REMEMBERED_MS));
         if is_first || is_new || self.record_is_stale(now) {
             self.save_record(now, out);
         }
         if is_first {
             let entry = Entry::first_heard(m, self.seen_at(Some(peer)), protocol);
             self.log(m, entry, out);
+        }
+    }
+
+    /// Takes note of where a device without registration is. A bare datagram has no message id, so
+    /// its port does not matter.
+    fn follow(&mut self, peer: Peer) {
+        let is_there = self.record.peer.map(|there| there.ip()) == Some(peer.ip());
+        match peer.via {
+            Via::Bare if is_there => {}
+            Via::Bare | Via::Plain => self.move_to(peer),
         }
     }
 }

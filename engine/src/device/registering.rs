@@ -249,14 +249,6 @@ impl Device {
         Self::send(datagram.peer, &answer, out);
     }
 
-    /// Message ids belong to an address: at a new one, nothing was heard yet.
-    pub(super) fn move_to(&mut self, peer: Peer) {
-        if self.record.peer != Some(peer) {
-            self.recent.forget_all();
-            self.record.peer = Some(peer);
-        }
-    }
-
     /// Says where the device is each time it is heard, also when it did not move: another that was
     /// there before, brought back meanwhile, may be taken for it.
     fn rebind(&self, from: Option<Peer>, out: &mut Effects) {

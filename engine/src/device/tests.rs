@@ -7,6 +7,7 @@ mod attempts;
 mod cancelling;
 mod compact;
 mod concluding;
+mod data;
 mod defining;
 mod exchanging;
 mod expiring;
