@@ -8,6 +8,7 @@ use super::*;
 use crate::action::{PayloadType, Protocol, Status};
 use crate::event::{Cause, EventType};
 use crate::ids::{ActionId, CustomerId, DeviceId, DeviceKey, EntryId, Iccid, Imsi};
+use crate::topic::Topic;
 
 const ID: &str = "0198c0de-0000-7000-8000-000000000001";
 const ABOUT: &str = "0198c0de-0000-7000-8000-000000000002";
@@ -222,6 +223,14 @@ fn the_events_of_the_documentation_are_as_they_are_sent() {
     let at = Timestamp::from_ms(1_763_726_400_999);
     let test = render_test(&EventId::parse(ID).unwrap(), at);
     sent.push(serde_json::from_slice(&test).unwrap());
+    let data = event(Happening::Data(Box::new(Data {
+        source: Protocol::Coap,
+        topic: Some(Topic::parse("meters/temperature").unwrap()),
+        bytes: br#"{"t":21.50}"#.as_slice().into(),
+    })));
+    let as_json = render(&data, JsonPayload::Parsed);
+    sent.insert(1, said(&data));
+    sent.insert(2, serde_json::from_slice(&as_json).unwrap());
     let document = include_str!("../../../../docs/events.md");
     let blocks = document.split("```json\n").skip(1);
     let documented: Vec<Json> = blocks
