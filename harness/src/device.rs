@@ -9,9 +9,11 @@
 //! The device has one server. It registers, keeps its registration alive, obeys read, write,
 //! execute and observe, says what changes of that which is observed, and in queue mode sleeps
 //! between its updates. Values travel in the formats it is said to have. What it measured it sends
-//! when it is told to.
+//! when it is told to. Without LwM2M it answers for a few plain paths, posts data and throws bare
+//! bytes. What is long goes in blocks.
 
 mod answers;
+mod blocks;
 mod composing;
 pub mod configuration;
 mod downlink;
@@ -19,12 +21,14 @@ pub mod event;
 mod heard;
 mod observing;
 pub mod performed;
+pub mod plain;
 mod registration;
 pub mod resource;
 mod resources;
 pub mod sending;
 mod session;
 mod speech;
+mod telling;
 mod uplink;
 
 use protocol::coap::message::{Kind, Message};
@@ -33,7 +37,8 @@ use protocol::lwm2m::value::Value;
 
 use self::configuration::{Configuration, Reachability};
 use self::event::{Event, Location, Output};
-use self::performed::{Log, Performed};
+use self::performed::{Log, Obeyed, Performed};
+use self::plain::Paths;
 use self::resource::{Answer, Consequence, LIFETIME};
 use self::resources::Resources;
 use self::session::{Purpose, Radio, Registration, Session};
@@ -47,12 +52,14 @@ const CONSEQUENCE_AFTER_MS: i64 = 1_000;
 /// How long a device stays away that was disabled: the default of resource 1/x/5.
 const DISABLED_FOR_MS: i64 = 86_400_000;
 
-/// A device that speaks LwM2M.
+/// A device that speaks LwM2M, plain CoAP, or both, and throws bare bytes if need be.
 #[derive(Clone, Debug)]
 pub struct SimulatedDevice {
     configuration: Configuration,
     resources: Resources,
-    performed: Log,
+    paths: Paths,
+    performed: Log<Performed>,
+    obeyed: Log<Obeyed>,
     chance: Chance,
     session: Session,
 }
@@ -63,12 +70,15 @@ impl SimulatedDevice {
         let speech = Speech::new(&configuration.formats);
         let mut resources = Resources::new(std::mem::take(&mut configuration.resources), speech);
         resources.replace(LIFETIME, Value::Integer(configuration.lifetime_s.into()));
+        let paths = Paths::new(std::mem::take(&mut configuration.paths));
         let mut chance = Chance::from_seed(seed);
         let session = Session::new(chance.number_u16());
         Self {
             configuration,
             resources,
+            paths,
             performed: Log::default(),
+            obeyed: Log::default(),
             chance,
             session,
         }
@@ -165,7 +175,7 @@ impl SimulatedDevice {
             match request.purpose {
                 Purpose::Deregister { again_at_ms } => self.rest_until(again_at_ms),
                 Purpose::Register { .. } => self.rest_after_failure(now_ms),
-                Purpose::Send | Purpose::Update { .. } => {}
+                Purpose::Data | Purpose::Send | Purpose::Update { .. } => {}
             }
         }
         self.session.answers = answers::Answers::default();
@@ -224,6 +234,12 @@ impl SimulatedDevice {
         Some(std::mem::replace(&mut resource.answer, answer))
     }
 
+    /// Has the device answer for a plain path in another way, and returns how it did before.
+    pub fn answer_plain_with(&mut self, path: &str, answer: Answer) -> Option<Answer> {
+        let there = self.paths.find_mut(path)?;
+        Some(std::mem::replace(&mut there.answer, answer))
+    }
+
     /// Tells when to call `handle_timeout`; never, if nothing will happen by itself.
     pub fn next_timeout(&self) -> Option<i64> {
         let session = &self.session;
@@ -238,7 +254,7 @@ impl SimulatedDevice {
             }
             Radio::Awake => {
                 let says = match &session.request {
-                    Some(request) => Some(request.exchange.next_timeout()),
+                    Some(request) => Some(request.transfer.next_timeout()),
                     None => session.registration.next_contact_at_ms(),
                 };
                 let consequence = session.consequence.map(|(due_at_ms, _)| due_at_ms);
@@ -283,6 +299,11 @@ impl SimulatedDevice {
         self.resources.value(path)
     }
 
+    /// Returns what a plain path holds.
+    pub fn content(&self, path: &str) -> Option<&[u8]> {
+        self.paths.find(path).map(|there| there.content.as_slice())
+    }
+
     /// Tells how often the server has really written or executed a resource. A repeated message
     /// does not count, unless the device rebooted in between and could not know.
     pub fn executed(&self, path: Path) -> u64 {
@@ -293,6 +314,17 @@ impl SimulatedDevice {
     /// remembers them.
     pub fn performed(&self) -> impl DoubleEndedIterator<Item = &Performed> {
         self.performed.iter()
+    }
+
+    /// Goes through the plain requests the device has carried out, the oldest first, as far as it
+    /// remembers them.
+    pub fn obeyed(&self) -> impl DoubleEndedIterator<Item = &Obeyed> {
+        self.obeyed.iter()
+    }
+
+    /// Tells how many plain requests the device has carried out.
+    pub fn obeyed_count(&self) -> u64 {
+        self.obeyed.count()
     }
 
     /// Tells how many operations the device has carried out.

@@ -7,6 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use protocol::coap::content::ContentFormat;
+use protocol::coap::message::Kind;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::Sample;
 use protocol::lwm2m::value::Value;
@@ -35,6 +36,8 @@ pub struct Link {
     pub local: SocketAddr,
     /// The address of its server; what others send is not heard.
     pub server: SocketAddr,
+    /// Where its server takes bare bytes, if it does.
+    pub bare: Option<SocketAddr>,
     /// What gets lost on the way.
     pub loss: Loss,
     /// Settles what the device leaves to chance, and what gets lost.
@@ -118,6 +121,24 @@ impl RunningDevice {
     /// See [`SimulatedDevice::set`].
     pub async fn set(&self, path: Path, value: Value) -> Result<Option<Value>, Stopped> {
         self.with(move |device| device.set(path, value)).await
+    }
+
+    /// See [`SimulatedDevice::tell`].
+    pub async fn tell(
+        &self,
+        kind: Kind,
+        topic: &str,
+        data: Vec<u8>,
+    ) -> Result<Result<(), Unsent>, Stopped> {
+        let topic = topic.to_owned();
+        self.order(move |device, now_ms, out| device.tell(now_ms, kind, (&topic, &data), out))
+            .await
+    }
+
+    /// See [`SimulatedDevice::throw`].
+    pub async fn throw(&self, bytes: Vec<u8>) -> Result<Result<(), Unsent>, Stopped> {
+        self.order(move |device, now_ms, out| device.throw(now_ms, &bytes, out))
+            .await
     }
 
     /// See [`SimulatedDevice::send`].

@@ -4,12 +4,16 @@
 
 #[path = "device/answers.rs"]
 mod answers;
+#[path = "device/blocks.rs"]
+mod blocks;
 #[path = "device/noise.rs"]
 mod noise;
 #[path = "device/observing.rs"]
 mod observing;
 #[path = "device/orders.rs"]
 mod orders;
+#[path = "device/plain.rs"]
+mod plain;
 #[path = "device/queue_mode.rs"]
 mod queue_mode;
 #[path = "device/refusals.rs"]

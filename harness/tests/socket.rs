@@ -297,6 +297,7 @@ impl Server {
             Link {
                 local,
                 server,
+                bare: None,
                 loss,
                 seed: 7,
             },

@@ -206,6 +206,7 @@ impl Cast {
             let link = Link {
                 local,
                 server,
+                bare: None,
                 loss: Loss::default(),
                 seed,
             };

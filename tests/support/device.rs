@@ -44,6 +44,7 @@ impl Device {
         let link = Link {
             local: format!("{DEVICE_IP}:0").parse().unwrap(),
             server: service.coap,
+            bare: None,
             loss: Loss::default(),
             seed: 1,
         };

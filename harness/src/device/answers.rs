@@ -3,9 +3,8 @@
 
 use protocol::coap::exchange::{Exchange, Expiry, Reception, Transmission};
 use protocol::coap::message::{Kind, Message};
-use protocol::lwm2m::path::Path;
 
-use super::event::{Event, Operation, Output, Uplink};
+use super::event::{Event, Output, Uplink};
 use crate::chance::Chance;
 
 /// How many answers are owed at most; the oldest is given up for a new one. A server has one
@@ -23,8 +22,8 @@ pub(super) struct Answers {
 pub(super) struct Waiting {
     pub(super) due_at_ms: i64,
     pub(super) response: Message,
-    pub(super) path: Path,
-    pub(super) operation: Operation,
+    /// What is told of it.
+    pub(super) news: Event,
 }
 
 #[derive(Clone, Debug)]
@@ -98,13 +97,8 @@ impl Waiting {
         chance: &mut Chance,
         out: &mut Vec<Output>,
     ) -> Option<Exchange> {
-        let (path, operation, code) = (self.path, self.operation, self.response.code);
         out.push(Output::Send(self.response.encode()));
-        out.push(Output::Told(Event::Answered {
-            path,
-            operation,
-            code,
-        }));
+        out.push(Output::Told(self.news.clone()));
         (self.response.kind == Kind::Confirmable)
             .then(|| Exchange::begin(now_ms, transmission, &self.response, chance.number_u32()))
     }

@@ -6,12 +6,12 @@ use protocol::coap::message::Message;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload;
 
-use super::SimulatedDevice;
 use super::configuration::CompositeRead;
 use super::downlink::acknowledgement_of;
 use super::event::{Event, Operation, Output};
 use super::performed::Performed;
 use super::resources::Outcome;
+use super::{SimulatedDevice, blocks};
 
 impl SimulatedDevice {
     /// Takes a request for several paths, and returns the message that meets it at once.
@@ -37,7 +37,7 @@ impl SimulatedDevice {
             return Outcome::of(Code::NOT_ACCEPTABLE);
         };
         let outcome = self.resources.read_several(&paths, accept);
-        if outcome.code.is_success() {
+        if outcome.code.is_success() && !blocks::goes_on(request) {
             for path in paths {
                 self.performed.add(Performed {
                     number: self.performed.count(),

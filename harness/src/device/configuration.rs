@@ -1,10 +1,12 @@
 //! What kind of device is it? Its name, its manners and what it offers.
 
+use protocol::coap::block::BlockSize;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::exchange::Transmission;
 use protocol::lwm2m::version::EnablerVersion;
 
+use super::plain::PlainPath;
 use super::resource::{self, Resource};
 
 /// The formats of LwM2M 1.0 that every device has.
@@ -17,6 +19,8 @@ const PLAIN_AND_TLV: [ContentFormat; 3] = [
 /// Describes a device before it is switched on for the first time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
+    /// Whether it speaks LwM2M; if not, it does not register.
+    pub lwm2m: Lwm2m,
     /// The endpoint name it registers under.
     pub endpoint: String,
     /// The lifetime it registers with, until the server writes another to `/1/0/1`.
@@ -39,8 +43,21 @@ pub struct Configuration {
     pub announced: Vec<ContentFormat>,
     /// What it does when it is asked for several paths at once.
     pub composite: CompositeRead,
+    /// The size of its blocks: what is longer it says and answers in blocks.
+    pub block: BlockSize,
     /// What it offers; of two resources with one path the later counts.
     pub resources: Vec<Resource>,
+    /// What it offers over plain CoAP; of two with one path the first counts.
+    pub paths: Vec<PlainPath>,
+}
+
+/// Tells whether a device speaks LwM2M.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lwm2m {
+    /// It registers and offers its resources.
+    Spoken,
+    /// It is known by its address alone.
+    Unspoken,
 }
 
 /// Tells what a device does with a request for several paths at once (LwM2M Core 1.1 section
@@ -93,6 +110,7 @@ impl Configuration {
     pub fn new(endpoint: impl Into<String>) -> Self {
         Self {
             endpoint: endpoint.into(),
+            lwm2m: Lwm2m::Spoken,
             lifetime_s: 300,
             version: EnablerVersion::V1_1,
             reachability: Reachability::Always,
@@ -106,7 +124,19 @@ impl Configuration {
             formats: PLAIN_AND_TLV.to_vec(),
             announced: PLAIN_AND_TLV.to_vec(),
             composite: CompositeRead::Refused(Code::METHOD_NOT_ALLOWED),
+            block: BlockSize::MAX,
             resources: resource::defaults(),
+            paths: Vec::new(),
+        }
+    }
+
+    /// Describes a device without LwM2M that offers these paths over plain CoAP.
+    pub fn plain(name: impl Into<String>, paths: Vec<PlainPath>) -> Self {
+        Self {
+            lwm2m: Lwm2m::Unspoken,
+            resources: Vec::new(),
+            paths,
+            ..Self::new(name)
         }
     }
 

@@ -7,26 +7,36 @@ use protocol::coap::option;
 use protocol::lwm2m::path::Path;
 
 use super::answers::Waiting;
+use super::configuration::Lwm2m;
 use super::event::{Event, Operation, Output};
-use super::performed::Performed;
+use super::performed::{Obeyed, Performed};
 use super::resource::{Answer, Consequence};
 use super::resources::Outcome;
-use super::{CONSEQUENCE_AFTER_MS, SimulatedDevice};
+use super::{CONSEQUENCE_AFTER_MS, SimulatedDevice, blocks};
 
-/// The critical options this device understands; it knows no block-wise transfer.
-const KNOWN_OPTIONS: [u16; 5] = [
+/// The critical options this device understands.
+const KNOWN_OPTIONS: [u16; 7] = [
     option::URI_HOST,
     option::URI_PORT,
     option::URI_PATH,
     option::URI_QUERY,
     option::ACCEPT,
+    option::BLOCK1,
+    option::BLOCK2,
 ];
 
-/// One request of the server for a path of the device.
+/// One request of the server.
 struct Asked<'a> {
     request: &'a Message,
-    path: Path,
-    operation: Operation,
+    about: About,
+}
+
+/// What a request is about.
+enum About {
+    /// A path of the device's objects.
+    Object(Path, Operation),
+    /// A plain path.
+    Plain(String),
 }
 
 impl SimulatedDevice {
@@ -41,7 +51,7 @@ impl SimulatedDevice {
         let reply = match self.session.heard.find(now_ms, request, bytes) {
             Some(reply) => reply.to_vec(),
             None => {
-                let reply = self.obey(now_ms, request, out).map(|reply| reply.encode());
+                let reply = self.meet(now_ms, request, out).map(|reply| reply.encode());
                 let reply = reply.unwrap_or_default();
                 // A Non-confirmable request is answered once (section 4.3).
                 let again = match request.kind {
@@ -57,8 +67,9 @@ impl SimulatedDevice {
         }
     }
 
-    /// Does what is asked, and returns the message that meets the request at once.
-    fn obey(&mut self, now_ms: i64, request: &Message, out: &mut Vec<Output>) -> Option<Message> {
+    /// Does what is asked once it is asked wholly, and returns the message that meets the request
+    /// at once.
+    fn meet(&mut self, now_ms: i64, request: &Message, out: &mut Vec<Output>) -> Option<Message> {
         if request.unknown_critical_option(&KNOWN_OPTIONS).is_some() {
             return Some(match request.kind {
                 Kind::Confirmable => self.respond(request, Outcome::of(Code::BAD_OPTION)),
@@ -67,10 +78,25 @@ impl SimulatedDevice {
                 }
             });
         }
+        match self.gather(now_ms, request) {
+            Ok(whole) => self.obey(now_ms, &whole, out),
+            Err(reply) => Some(reply),
+        }
+    }
+
+    fn obey(&mut self, now_ms: i64, request: &Message, out: &mut Vec<Output>) -> Option<Message> {
+        let text = path_of(request);
+        let makes_plain = request.code == Code::PUT && self.paths.is_open();
+        let object = Path::parse(&text).ok();
+        let object = object.filter(|_| self.configuration.lwm2m == Lwm2m::Spoken);
+        if self.paths.find(&text).is_some() || (object.is_none() && makes_plain) {
+            let about = About::Plain(text);
+            return self.answer(now_ms, &Asked { request, about }, out);
+        }
         if request.code == Code::FETCH {
             return self.compose(request, out);
         }
-        let Some(path) = path_of(request) else {
+        let Some(path) = object else {
             return Some(self.respond(request, Outcome::of(Code::NOT_FOUND)));
         };
         let operation = match request.code {
@@ -83,23 +109,15 @@ impl SimulatedDevice {
             Code::POST => Operation::Execute,
             _ => return Some(self.respond(request, Outcome::of(Code::METHOD_NOT_ALLOWED))),
         };
-        self.answer(
-            now_ms,
-            &Asked {
-                request,
-                path,
-                operation,
-            },
-            out,
-        )
+        let about = About::Object(path, operation);
+        self.answer(now_ms, &Asked { request, about }, out)
     }
 
     fn answer(&mut self, now_ms: i64, asked: &Asked<'_>, out: &mut Vec<Output>) -> Option<Message> {
-        let resource = self.resources.find(asked.path);
-        match resource.map_or(Answer::Piggybacked, |resource| resource.answer) {
+        match self.manner_of(&asked.about) {
             Answer::Piggybacked => {
                 let outcome = self.perform(now_ms, 0, asked);
-                out.push(asked.answered(outcome.code));
+                out.push(Output::Told(asked.answered(outcome.code)));
                 Some(self.respond(asked.request, outcome))
             }
             Answer::SeparateConfirmable { after_ms } => {
@@ -110,27 +128,36 @@ impl SimulatedDevice {
             }
             Answer::NonConfirmable => {
                 let outcome = self.perform(now_ms, 0, asked);
-                out.push(asked.answered(outcome.code));
+                out.push(Output::Told(asked.answered(outcome.code)));
                 Some(self.respond_apart(asked.request, Kind::NonConfirmable, outcome))
             }
             Answer::AcknowledgeOnly => {
                 self.perform(now_ms, 0, asked);
-                out.push(asked.left_unanswered());
+                out.extend(asked.left_unanswered());
                 acknowledgement_of(asked.request)
             }
             Answer::Silent => {
-                out.push(asked.left_unanswered());
+                out.extend(asked.left_unanswered());
                 None
             }
             Answer::Reset => {
-                out.push(asked.left_unanswered());
+                out.extend(asked.left_unanswered());
                 Some(Message::reset(asked.request.message_id))
             }
             Answer::Code(code) => {
-                out.push(asked.answered(code));
+                out.push(Output::Told(asked.answered(code)));
                 Some(self.respond(asked.request, Outcome::of(code)))
             }
         }
+    }
+
+    /// How the device answers for a path; one that it does not have, at once.
+    fn manner_of(&self, about: &About) -> Answer {
+        let chosen = match about {
+            About::Object(path, _) => self.resources.find(*path).map(|it| it.answer),
+            About::Plain(path) => self.paths.find(path).map(|it| it.answer),
+        };
+        chosen.unwrap_or(Answer::Piggybacked)
     }
 
     fn answer_later(
@@ -141,45 +168,74 @@ impl SimulatedDevice {
         asked: &Asked<'_>,
     ) -> Option<Message> {
         let outcome = self.perform(now_ms, after_ms, asked);
+        let news = asked.answered(outcome.code);
         let response = self.respond_apart(asked.request, kind, outcome);
         let due_at_ms = now_ms.saturating_add(after_ms.into());
-        let (path, operation) = (asked.path, asked.operation);
         self.session.answers.owe(Waiting {
             due_at_ms,
             response,
-            path,
-            operation,
+            news,
         });
         acknowledgement_of(asked.request)
     }
 
-    /// Carries the operation out, and takes note of it if that succeeds.
     fn perform(&mut self, now_ms: i64, answered_after_ms: u32, asked: &Asked<'_>) -> Outcome {
-        let Asked {
-            request,
+        match &asked.about {
+            About::Object(path, operation) => {
+                let answered_at_ms = now_ms.saturating_add(answered_after_ms.into());
+                self.operate(answered_at_ms, asked.request, *path, *operation)
+            }
+            About::Plain(path) => self.perform_plain(asked.request, path),
+        }
+    }
+
+    /// Carries the operation out, and takes note of it if that succeeds.
+    fn operate(
+        &mut self,
+        answered_at_ms: i64,
+        request: &Message,
+        path: Path,
+        operation: Operation,
+    ) -> Outcome {
+        let mut outcome = self.resources.perform(path, operation, request);
+        if !outcome.code.is_success() || blocks::goes_on(request) {
+            return outcome;
+        }
+        self.set_off(answered_at_ms, path, operation);
+        outcome.observe = self.observe(request, (path, operation), &outcome);
+        let (format, payload) = match operation {
+            Operation::Read | Operation::Observe | Operation::CancelObservation => {
+                (outcome.format, &outcome.payload)
+            }
+            Operation::Write | Operation::Execute => (request.content_format(), &request.payload),
+        };
+        self.performed.add(Performed {
+            number: self.performed.count(),
             path,
             operation,
-        } = *asked;
-        let mut outcome = self.resources.perform(path, operation, request);
+            message_id: request.message_id,
+            token: request.token,
+            format,
+            payload: payload.clone(),
+        });
+        outcome
+    }
+
+    /// Does what a plain request asks, and takes note of it if that succeeds.
+    fn perform_plain(&mut self, request: &Message, path: &str) -> Outcome {
+        if blocks::goes_on(request) {
+            return self.paths.read(path);
+        }
+        let outcome = self.paths.perform(path, request);
         if outcome.code.is_success() {
-            self.set_off(now_ms, answered_after_ms, asked);
-            outcome.observe = self.observe(asked, &outcome);
-            let (format, payload) = match operation {
-                Operation::Read | Operation::Observe | Operation::CancelObservation => {
-                    (outcome.format, &outcome.payload)
-                }
-                Operation::Write | Operation::Execute => {
-                    (request.content_format(), &request.payload)
-                }
-            };
-            self.performed.add(Performed {
-                number: self.performed.count(),
-                path,
-                operation,
+            self.obeyed.add(Obeyed {
+                number: self.obeyed.count(),
+                path: path.to_owned(),
+                method: request.code,
                 message_id: request.message_id,
                 token: request.token,
-                format,
-                payload: payload.clone(),
+                given: request.payload.clone(),
+                answered: outcome.payload.clone(),
             });
         }
         outcome
@@ -187,27 +243,31 @@ impl SimulatedDevice {
 
     /// Begins or ends an observation if that was asked for, or looks what a change means to those
     /// there are. Returns the number of an answer that begins one.
-    fn observe(&mut self, asked: &Asked<'_>, told: &Outcome) -> Option<u32> {
+    fn observe(
+        &mut self,
+        request: &Message,
+        (path, operation): (Path, Operation),
+        told: &Outcome,
+    ) -> Option<u32> {
         let observations = &mut self.session.observations;
-        match asked.operation {
+        match operation {
             Operation::Read => None,
             Operation::Write | Operation::Execute => {
                 observations.look(&self.resources);
                 None
             }
-            Operation::Observe => observations.begin(asked.request, asked.path, told),
+            Operation::Observe => observations.begin(request, path, told),
             Operation::CancelObservation => {
-                observations.end(asked.request.token, asked.path);
+                observations.end(request.token, path);
                 None
             }
         }
     }
 
-    fn set_off(&mut self, now_ms: i64, answered_after_ms: u32, asked: &Asked<'_>) {
-        let is_change = matches!(asked.operation, Operation::Write | Operation::Execute);
-        let resource = self.resources.find(asked.path).filter(|_| is_change);
+    fn set_off(&mut self, answered_at_ms: i64, path: Path, operation: Operation) {
+        let is_change = matches!(operation, Operation::Write | Operation::Execute);
+        let resource = self.resources.find(path).filter(|_| is_change);
         let consequence = resource.map_or(Consequence::Nothing, |resource| resource.consequence);
-        let answered_at_ms = now_ms.saturating_add(answered_after_ms.into());
         let due_at_ms = match consequence {
             Consequence::Nothing => return,
             Consequence::Update => answered_at_ms,
@@ -226,29 +286,38 @@ impl SimulatedDevice {
             }
         };
         let response = Message::response_to(request, outcome.code, message_id);
-        outcome.fill(response)
+        self.in_blocks(outcome.fill(response), request)
     }
 
     fn respond_apart(&mut self, request: &Message, kind: Kind, outcome: Outcome) -> Message {
         let message_id = self.session.message_ids.take();
         let response = Message::separate(kind, outcome.code, message_id, request.token);
-        outcome.fill(response)
+        self.in_blocks(outcome.fill(response), request)
     }
 }
 
 impl Asked<'_> {
-    fn answered(&self, code: Code) -> Output {
-        let (path, operation) = (self.path, self.operation);
-        Output::Told(Event::Answered {
-            path,
-            operation,
-            code,
-        })
+    fn answered(&self, code: Code) -> Event {
+        match &self.about {
+            About::Object(path, operation) => Event::Answered {
+                path: *path,
+                operation: *operation,
+                code,
+            },
+            About::Plain(path) => Event::AnsweredPlain {
+                path: path.clone(),
+                code,
+            },
+        }
     }
 
-    fn left_unanswered(&self) -> Output {
-        let (path, operation) = (self.path, self.operation);
-        Output::Told(Event::LeftUnanswered { path, operation })
+    fn left_unanswered(&self) -> Option<Output> {
+        match self.about {
+            About::Object(path, operation) => {
+                Some(Output::Told(Event::LeftUnanswered { path, operation }))
+            }
+            About::Plain(_) => None,
+        }
     }
 }
 
@@ -257,11 +326,11 @@ pub(super) fn acknowledgement_of(request: &Message) -> Option<Message> {
     is_confirmable.then(|| Message::acknowledgement(request.message_id))
 }
 
-fn path_of(request: &Message) -> Option<Path> {
+fn path_of(request: &Message) -> String {
     let mut text = String::with_capacity(16);
     for segment in request.uri_path() {
         text.push('/');
         text.push_str(segment);
     }
-    Path::parse(&text).ok()
+    text
 }

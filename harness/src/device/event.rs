@@ -10,6 +10,8 @@ use protocol::lwm2m::path::Path;
 pub enum Output {
     /// A datagram for the server.
     Send(Vec<u8>),
+    /// Bytes of no protocol for the server's port for such.
+    SendBare(Vec<u8>),
     /// Something a person may like to know.
     Told(Event),
 }
@@ -31,6 +33,13 @@ pub enum Event {
         /// What it answered.
         code: Code,
     },
+    /// It answered a plain request.
+    AnsweredPlain {
+        /// What the request was about.
+        path: String,
+        /// What it answered.
+        code: Code,
+    },
     /// It sleeps.
     Asleep {
         /// When it wakes by itself; nothing if it has no reason to.
@@ -42,6 +51,11 @@ pub enum Event {
     Deregistered,
     /// Nobody took note of what it said, however often it said it.
     GaveUp(Uplink),
+    /// It got bytes of no protocol.
+    HeardBare {
+        /// What came.
+        bytes: Vec<u8>,
+    },
     /// It got a request and gives no answer.
     LeftUnanswered {
         /// What the request was for.
@@ -101,6 +115,8 @@ pub enum Operation {
 pub enum Uplink {
     /// An answer in a message of its own.
     Answer,
+    /// Data over plain CoAP.
+    Data,
     /// A deregistration.
     Deregister,
     /// Word that something observed has changed.
@@ -155,6 +171,7 @@ impl fmt::Display for Uplink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Answer => "answer",
+            Self::Data => "plain data",
             Self::Deregister => "deregistration",
             Self::Notification => "notification",
             Self::Register => "registration",
@@ -175,6 +192,7 @@ impl fmt::Display for Event {
                 write!(f, "answered {operation} {path} with {code}")
             }
             Self::AnsweredSeveral { code } => write!(f, "answered for several paths with {code}"),
+            Self::AnsweredPlain { path, code } => write!(f, "answered {path} with {code}"),
             Self::Asleep {
                 wakes_in_ms: Some(wakes_in_ms),
             } => {
@@ -185,6 +203,7 @@ impl fmt::Display for Event {
             Self::Awake => f.write_str("woke up"),
             Self::Deregistered => f.write_str("deregistered"),
             Self::GaveUp(uplink) => write!(f, "got no reaction to its {uplink}"),
+            Self::HeardBare { bytes } => write!(f, "heard {} bare bytes", bytes.len()),
             Self::LeftUnanswered { path, operation } => {
                 write!(f, "left {operation} {path} unanswered")
             }

@@ -67,7 +67,7 @@ const fn lifetime_ms(kind: Kind) -> i64 {
 }
 
 // FNV-1a: nobody attacks a simulated device.
-fn digest(bytes: &[u8]) -> u64 {
+pub(super) fn digest(bytes: &[u8]) -> u64 {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
     bytes.iter().fold(0xCBF2_9CE4_8422_2325, mix)
 }

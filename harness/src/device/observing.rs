@@ -10,11 +10,11 @@ use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::token::Token;
 use protocol::lwm2m::path::Path;
 
-use super::SimulatedDevice;
 use super::answers::repeat;
 use super::configuration::Notify;
 use super::event::{Event, Output, Uplink};
 use super::resources::{Outcome, Resources};
+use super::{SimulatedDevice, blocks};
 
 /// How many paths are observed at most: far more than a small device has memory for. At the bound a
 /// request to observe is answered like one to read (section 4.1).
@@ -62,7 +62,7 @@ impl SimulatedDevice {
             let observe = goes_on.then(|| next(sequence));
             let outcome = Outcome { observe, ..news };
             let message = Message::separate(kind, outcome.code, message_id, observation.token);
-            let message = outcome.fill(message);
+            let message = blocks::begin(outcome.fill(message), self.configuration.block);
             out.push(Output::Send(message.encode()));
             out.push(match goes_on {
                 true => observation.notified(),

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::MessageId;
 use protocol::coap::token::Token;
@@ -13,7 +14,7 @@ use super::event::Operation;
 /// misses none, and a device that runs for months does not grow.
 pub const PERFORMED_MAX: usize = 1_024;
 
-/// One operation that was carried out.
+/// One operation of LwM2M that was carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Performed {
     /// Its place among all operations of this device, from 0.
@@ -32,26 +33,51 @@ pub struct Performed {
     pub payload: Vec<u8>,
 }
 
-/// The operations a device has carried out, in their order.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Log {
-    entries: VecDeque<Performed>,
+/// One plain request that was carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obeyed {
+    /// Its place among all plain requests of this device, from 0.
+    pub number: u64,
+    /// What it was about.
+    pub path: String,
+    /// What was to be done.
+    pub method: Code,
+    /// The message that asked for it.
+    pub message_id: MessageId,
+    /// The request that asked for it.
+    pub token: Token,
+    /// What it carried.
+    pub given: Vec<u8>,
+    /// What it was answered.
+    pub answered: Vec<u8>,
+}
+
+/// What a device has carried out, in its order.
+#[derive(Clone, Debug)]
+pub(super) struct Log<T> {
+    entries: VecDeque<T>,
     count: u64,
 }
 
-impl Log {
-    pub(super) fn add(&mut self, performed: Performed) {
+impl<T> Default for Log<T> {
+    fn default() -> Self {
+        Self {
+            entries: VecDeque::new(),
+            count: 0,
+        }
+    }
+}
+
+impl<T> Log<T> {
+    pub(super) fn add(&mut self, entry: T) {
         if self.entries.len() >= PERFORMED_MAX {
             self.entries.pop_front();
         }
-        self.entries.push_back(Performed {
-            number: self.count,
-            ..performed
-        });
+        self.entries.push_back(entry);
         self.count += 1;
     }
 
-    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Performed> {
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         self.entries.iter()
     }
 

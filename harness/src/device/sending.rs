@@ -14,7 +14,7 @@ use protocol::lwm2m::value::Value;
 
 use super::SimulatedDevice;
 use super::event::Output;
-use super::session::{Purpose, Radio};
+use super::session::Purpose;
 use super::uplink::next_ids;
 
 /// The path data is sent to.
@@ -61,11 +61,7 @@ impl SimulatedDevice {
         out: &mut Vec<Output>,
     ) -> Result<(), Unsent> {
         let payload = payload_of(format, samples).ok_or(Unsent::Unencodable)?;
-        match self.session.radio {
-            Radio::Off => return Err(Unsent::Off),
-            Radio::Asleep => self.awaken(now_ms, out),
-            Radio::Awake => {}
-        }
+        self.rouse(now_ms, out)?;
         if self.session.request.is_some() {
             return Err(Unsent::Busy);
         }
@@ -74,7 +70,7 @@ impl SimulatedDevice {
             .with_uri_path([DATA_PATH])
             .with_content_format(format)
             .with_payload(payload);
-        self.ask(now_ms, Purpose::Send, &request, out);
+        self.ask(now_ms, Purpose::Send, request, out);
         Ok(())
     }
 }

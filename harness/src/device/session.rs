@@ -8,8 +8,9 @@
 //!        silence, refusal
 //! ```
 
-use protocol::coap::exchange::Exchange;
+use protocol::coap::assembly::Assembly;
 use protocol::coap::message::MessageId;
+use protocol::coap::transfer::Transfer;
 
 use super::answers::Answers;
 use super::event::Location;
@@ -26,6 +27,8 @@ pub(super) struct Session {
     pub(super) request: Option<OpenRequest>,
     pub(super) answers: Answers,
     pub(super) heard: Heard,
+    /// What the server says in blocks, as far as it came.
+    pub(super) incoming: Assembly,
     pub(super) observations: Observations,
     /// What a request of the server has set off, and when it happens.
     pub(super) consequence: Option<(i64, Consequence)>,
@@ -60,12 +63,13 @@ pub(super) enum Registration {
 
 #[derive(Clone, Debug)]
 pub(super) struct OpenRequest {
-    pub(super) exchange: Exchange,
+    pub(super) transfer: Transfer,
     pub(super) purpose: Purpose,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
+    Data,
     Deregister { again_at_ms: Option<i64> },
     Register { lifetime_s: u32 },
     Send,
@@ -85,6 +89,7 @@ impl Session {
             request: None,
             answers: Answers::default(),
             heard: Heard::default(),
+            incoming: Assembly::default(),
             observations: Observations::default(),
             consequence: None,
             message_ids: MessageIds(first_message_id),

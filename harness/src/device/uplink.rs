@@ -1,16 +1,17 @@
 //! What does the device say to its server by itself, and what does it make of the answer?
 
 use protocol::coap::code::Code;
-use protocol::coap::exchange::{Exchange, Expiry, Reception};
 use protocol::coap::message::{Message, MessageId};
 use protocol::coap::token::Token;
+use protocol::coap::transfer::{Expiry, Fresh, Receipt, Transfer};
 use protocol::lwm2m::value::Value;
 
-use super::SimulatedDevice;
+use super::configuration::Lwm2m;
 use super::event::{Event, Location, Output, Uplink};
 use super::registration;
 use super::resource::LIFETIME;
 use super::session::{MessageIds, OpenRequest, Purpose, Registration};
+use super::{SimulatedDevice, blocks};
 use crate::chance::Chance;
 
 /// What a lifetime of 0 stands for: the default of LwM2M Core 1.1 section 6.2.1.
@@ -21,6 +22,10 @@ const UPDATE_INTERVAL_MIN_MS: i64 = 100;
 
 impl SimulatedDevice {
     pub(super) fn begin_register(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+        match self.configuration.lwm2m {
+            Lwm2m::Spoken => {}
+            Lwm2m::Unspoken => return,
+        }
         let (message_id, token) = next_ids(&mut self.session.message_ids, &mut self.chance);
         let mut links = registration::first_link(&self.configuration);
         self.resources.write_links(&mut links);
@@ -31,7 +36,7 @@ impl SimulatedDevice {
         // section 6.4).
         self.session.observations.forget();
         self.session.registration = Registration::Registering;
-        self.ask(now_ms, Purpose::Register { lifetime_s }, &request, out);
+        self.ask(now_ms, Purpose::Register { lifetime_s }, request, out);
     }
 
     /// Says that the device is there: by an update if it is registered, else by registering.
@@ -52,7 +57,7 @@ impl SimulatedDevice {
         if *lifetime_told_s != lifetime_s {
             request = request.with_uri_query([format!("lt={lifetime_s}")]);
         }
-        self.ask(now_ms, Purpose::Update { lifetime_s }, &request, out);
+        self.ask(now_ms, Purpose::Update { lifetime_s }, request, out);
     }
 
     /// Takes leave of the server; whatever else the device was saying does not matter any more.
@@ -67,7 +72,7 @@ impl SimulatedDevice {
         match &self.session.registration {
             Registration::Registered { location, .. } => {
                 let request = registration::deregister(location, message_id, token);
-                self.ask(now_ms, Purpose::Deregister { again_at_ms }, &request, out);
+                self.ask(now_ms, Purpose::Deregister { again_at_ms }, request, out);
             }
             Registration::Resting { .. } | Registration::Registering => {
                 self.rest_until(again_at_ms);
@@ -103,11 +108,12 @@ impl SimulatedDevice {
         let Some(request) = &mut self.session.request else {
             return;
         };
-        match request.exchange.handle_timeout(now_ms) {
+        match request.transfer.handle_timeout(now_ms) {
             Expiry::NotYet => {}
             Expiry::Retransmit => {
-                out.push(Output::Send(request.exchange.datagram().to_vec()));
+                out.push(Output::Send(request.transfer.datagram().to_vec()));
             }
+            Expiry::Again => self.go_on(now_ms, out),
             Expiry::GaveUp(_) => {
                 let purpose = request.purpose;
                 self.give_up(now_ms, purpose, out);
@@ -127,22 +133,48 @@ impl SimulatedDevice {
             return false;
         };
         let purpose = request.purpose;
-        match request.exchange.handle(now_ms, message) {
-            Reception::NotMine => return false,
-            Reception::Acknowledged => {}
-            Reception::Answered { acknowledge } => {
+        let rules = blocks::rules(&self.configuration);
+        match request.transfer.handle(now_ms, &rules, message) {
+            Receipt::NotMine => return false,
+            Receipt::Acknowledged => {}
+            Receipt::Proceeds { acknowledge } => {
                 let reply = acknowledge.map(Message::acknowledgement);
                 self.settle(now_ms, message, bytes, reply, out);
-                self.conclude(now_ms, purpose, message, out);
+                self.go_on(now_ms, out);
             }
-            Reception::Unusable { reset, .. } => {
+            Receipt::Answered { acknowledge, whole } => {
+                let reply = acknowledge.map(Message::acknowledgement);
+                self.settle(now_ms, message, bytes, reply, out);
+                self.conclude(now_ms, purpose, whole.as_deref().unwrap_or(message), out);
+            }
+            Receipt::Broken { acknowledge, .. } => {
+                let reply = acknowledge.map(Message::acknowledgement);
+                self.settle(now_ms, message, bytes, reply, out);
+                self.give_up(now_ms, purpose, out);
+            }
+            Receipt::Unusable { reset, .. } => {
                 let reply = reset.map(Message::reset);
                 self.settle(now_ms, message, bytes, reply, out);
                 self.give_up(now_ms, purpose, out);
             }
-            Reception::Reset => self.give_up(now_ms, purpose, out),
+            Receipt::Reset => self.give_up(now_ms, purpose, out),
         }
         true
+    }
+
+    /// Goes on with the next block of what the device says.
+    fn go_on(&mut self, now_ms: i64, out: &mut Vec<Output>) {
+        let (message_id, token) = next_ids(&mut self.session.message_ids, &mut self.chance);
+        let fresh = Fresh {
+            message_id,
+            token,
+            jitter: self.chance.number_u32(),
+        };
+        if let Some(request) = &mut self.session.request {
+            let rules = blocks::rules(&self.configuration);
+            request.transfer.proceed(now_ms, &rules, fresh);
+            out.push(Output::Send(request.transfer.datagram().to_vec()));
+        }
     }
 
     /// Meets a response that asks for it with a message of ours, now and when it is repeated.
@@ -179,10 +211,8 @@ impl SimulatedDevice {
             Purpose::Register { lifetime_s } => {
                 self.conclude_register(now_ms, lifetime_s, response, out);
             }
-            Purpose::Send => out.push(match response.code {
-                code if code.is_success() => Output::Told(Event::Sent),
-                code => refused(Uplink::Send, code),
-            }),
+            Purpose::Data => out.push(taken(Uplink::Data, response.code)),
+            Purpose::Send => out.push(taken(Uplink::Send, response.code)),
             Purpose::Update { lifetime_s } => {
                 self.conclude_update(now_ms, lifetime_s, response, out);
             }
@@ -254,6 +284,7 @@ impl SimulatedDevice {
                 Uplink::Register
             }
             // The registration stands: the data may have been too much for the way.
+            Purpose::Data => Uplink::Data,
             Purpose::Send => Uplink::Send,
             Purpose::Update { .. } => {
                 self.rest_after_failure(now_ms);
@@ -267,15 +298,15 @@ impl SimulatedDevice {
         &mut self,
         now_ms: i64,
         purpose: Purpose,
-        request: &Message,
+        request: Message,
         out: &mut Vec<Output>,
     ) {
         let jitter = self.chance.number_u32();
-        let transmission = &self.configuration.transmission;
-        let exchange = Exchange::begin(now_ms, transmission, request, jitter);
-        out.push(Output::Send(exchange.datagram().to_vec()));
+        let rules = blocks::rules(&self.configuration);
+        let transfer = Transfer::begin(now_ms, &rules, request, jitter);
+        out.push(Output::Send(transfer.datagram().to_vec()));
         self.session.quiet_since_ms = now_ms;
-        self.session.request = Some(OpenRequest { exchange, purpose });
+        self.session.request = Some(OpenRequest { transfer, purpose });
     }
 
     fn postpone_update(&mut self, now_ms: i64, by_ms: i64) {
@@ -336,6 +367,14 @@ impl SimulatedDevice {
 
 pub(super) fn next_ids(message_ids: &mut MessageIds, chance: &mut Chance) -> (MessageId, Token) {
     (message_ids.take(), Token::from_u64(chance.number()))
+}
+
+/// What the device makes of the answer to data.
+fn taken(uplink: Uplink, code: Code) -> Output {
+    match code.is_success() {
+        true => Output::Told(Event::Sent),
+        false => refused(uplink, code),
+    }
 }
 
 fn refused(uplink: Uplink, code: Code) -> Output {

@@ -15,8 +15,8 @@ use crate::device::SimulatedDevice;
 use crate::device::configuration::Configuration;
 use crate::device::event::{Event, Output};
 
-/// The longest datagram that is read whole. A device without block-wise transfer is sent no
-/// longer ones; what is cut off is noise to it.
+/// The longest datagram that is read whole. What is longer travels in blocks; what is cut off is
+/// noise to the device.
 const DATAGRAM_BYTES_MAX: usize = 2_048;
 
 /// Something to do with the device, the time and the buffer for what it says.
@@ -102,16 +102,20 @@ impl Shell {
     }
 
     fn hear(&mut self, peer: SocketAddr, datagram: &[u8]) {
-        let is_heard =
-            peer == self.link.server && !self.chance.hits(self.link.loss.to_device_percent);
-        if is_heard {
-            tracing::trace!(
-                endpoint = self.device.endpoint(),
-                bytes = datagram.len(),
-                "heard"
-            );
-            self.device
-                .handle_datagram(self.clock.now_ms(), datagram, &mut self.out);
+        let is_bare = Some(peer) == self.link.bare;
+        let is_known = is_bare || peer == self.link.server;
+        if !is_known || self.chance.hits(self.link.loss.to_device_percent) {
+            return;
+        }
+        tracing::trace!(
+            endpoint = self.device.endpoint(),
+            bytes = datagram.len(),
+            "heard"
+        );
+        let (device, now_ms) = (&mut self.device, self.clock.now_ms());
+        match is_bare {
+            true => device.handle_bare(now_ms, datagram, &mut self.out),
+            false => device.handle_datagram(now_ms, datagram, &mut self.out),
         }
     }
 
@@ -121,15 +125,10 @@ impl Shell {
     }
 
     async fn perform(&mut self) {
-        for output in self.out.drain(..) {
+        for output in std::mem::take(&mut self.out) {
             match output {
-                Output::Send(_) if self.chance.hits(self.link.loss.to_server_percent) => {}
-                Output::Send(datagram) => {
-                    // A datagram that cannot leave is a datagram lost.
-                    if let Err(error) = self.socket.send_to(&datagram, self.link.server).await {
-                        tracing::debug!(endpoint = self.device.endpoint(), %error, "not sent");
-                    }
-                }
+                Output::Send(datagram) => self.send(&datagram, Some(self.link.server)).await,
+                Output::SendBare(bytes) => self.send(&bytes, self.link.bare).await,
                 Output::Told(event) => {
                     tracing::debug!(endpoint = self.device.endpoint(), %event, "device");
                     if let Err(TrySendError::Full(event)) = self.events.try_send(event) {
@@ -137,6 +136,19 @@ impl Shell {
                     }
                 }
             }
+        }
+    }
+
+    async fn send(&mut self, datagram: &[u8], to: Option<SocketAddr>) {
+        let Some(to) = to else {
+            return;
+        };
+        if self.chance.hits(self.link.loss.to_server_percent) {
+            return;
+        }
+        // A datagram that cannot leave is a datagram lost.
+        if let Err(error) = self.socket.send_to(datagram, to).await {
+            tracing::debug!(endpoint = self.device.endpoint(), %error, "not sent");
         }
     }
 }

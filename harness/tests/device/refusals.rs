@@ -2,7 +2,6 @@
 
 use harness::device::configuration::Configuration;
 use harness::device::event::{Operation, Output};
-use protocol::coap::block::Block;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::{Kind, Message, MessageId};
@@ -136,11 +135,9 @@ fn other_methods_are_refused() {
 #[test]
 fn an_option_that_must_be_understood_and_is_not_refuses_the_request() {
     let mut world = World::registered(Configuration::new("lamp"));
-    let block = world
-        .execute("/1/0/8")
-        .with_block1(Block::from_value(0b1010));
-    world.hear(&block);
-    assert_eq!(world.take(), [sent(&answer(&block, Code::BAD_OPTION))]);
+    let request = world.execute("/1/0/8").with_option(65_001, b"?");
+    world.hear(&request);
+    assert_eq!(world.take(), [sent(&answer(&request, Code::BAD_OPTION))]);
     let request = world.request(Kind::NonConfirmable, Operation::Execute, "/1/0/8");
     let request = request.with_option(65_001, b"?");
     world.hear(&request);

@@ -105,7 +105,7 @@ impl World {
     pub(crate) fn messages(&mut self) -> Vec<Message> {
         let message = |output| match output {
             Output::Send(datagram) => Some(Message::decode(&datagram).unwrap()),
-            Output::Told(_) => None,
+            Output::SendBare(_) | Output::Told(_) => None,
         };
         self.take().into_iter().filter_map(message).collect()
     }
@@ -113,7 +113,7 @@ impl World {
     /// Takes the news the device has put out.
     pub(crate) fn events(&mut self) -> Vec<Event> {
         let event = |output| match output {
-            Output::Send(_) => None,
+            Output::Send(_) | Output::SendBare(_) => None,
             Output::Told(event) => Some(event),
         };
         self.take().into_iter().filter_map(event).collect()

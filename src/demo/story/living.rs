@@ -71,11 +71,13 @@ fn is_noteworthy(event: &Event) -> bool {
         // It follows every waking.
         Event::Updated => false,
         Event::Answered { .. }
+        | Event::AnsweredPlain { .. }
         | Event::AnsweredSeveral { .. }
         | Event::Asleep { .. }
         | Event::Awake
         | Event::Deregistered
         | Event::GaveUp(_)
+        | Event::HeardBare { .. }
         | Event::LeftUnanswered { .. }
         | Event::Notified { .. }
         | Event::ObservationEnded { .. }
