@@ -37,6 +37,7 @@ mod objects;
 mod observing;
 mod operations;
 mod ownership;
+mod plain;
 mod recorded;
 mod records;
 mod registering;

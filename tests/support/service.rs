@@ -19,6 +19,16 @@ pub(crate) struct Service {
     pub(crate) http: SocketAddr,
     /// Where devices reach it.
     pub(crate) coap: SocketAddr,
+    /// Where devices reach it that speak no protocol.
+    pub(crate) udp: SocketAddr,
+}
+
+/// Where it listens.
+#[derive(Clone, Copy)]
+struct Doors {
+    http: SocketAddr,
+    coap: SocketAddr,
+    udp: SocketAddr,
 }
 
 impl Service {
@@ -33,13 +43,14 @@ impl Service {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let settings: Vec<(String, String)> = settings.iter().map(own).collect();
         let any_port = SocketAddr::new(own_address(), 0);
-        let (program, http, coap) = launch(&data, &settings, any_port);
+        let (program, doors) = launch(&data, &settings, any_port, any_port);
         Self {
             program,
             data,
             settings,
-            http,
-            coap,
+            http: doors.http,
+            coap: doors.coap,
+            udp: doors.udp,
         }
     }
 
@@ -66,11 +77,12 @@ impl Service {
 
     /// Starts it again on its data, where its devices know it.
     pub(crate) fn start_again(&mut self) {
-        let (mut program, http, coap) = launch(&self.data, &self.settings, self.coap);
+        let (mut program, doors) = launch(&self.data, &self.settings, self.coap, self.udp);
         program.follow_up(&mut self.program);
         self.program = program;
-        self.http = http;
-        self.coap = coap;
+        self.http = doors.http;
+        self.coap = doors.coap;
+        self.udp = doors.udp;
     }
 
     /// Starts it again on its data with other settings.
@@ -157,34 +169,34 @@ fn launch(
     data: &TempDir,
     settings: &[(String, String)],
     coap: SocketAddr,
-) -> (Program, SocketAddr, SocketAddr) {
+    udp: SocketAddr,
+) -> (Program, Doors) {
     let mut command = signalbox();
     command
         .arg("serve")
         .args(["--http", "127.0.0.1:0"])
         .arg("--coap")
-        .arg(coap.to_string());
+        .arg(coap.to_string())
+        .arg("--udp")
+        .arg(udp.to_string());
     command.arg("--data-dir").arg(data.path());
     command
         .env("SIGNALBOX_COAPS", "127.0.0.1:0")
-        .env("SIGNALBOX_UDP", "127.0.0.1:0")
         .env("SIGNALBOX_STORE_CACHE_MIB", "16");
     for (name, value) in settings {
         command.env(name, value);
     }
     let mut program = Program::start(&mut command);
-    let mut http = None;
-    let mut coap = None;
-    while http.is_none() || coap.is_none() {
+    let mut doors = [const { None }; 3];
+    while doors.contains(&None) {
         let (name, address) = program.hear("where it listens", listening);
-        match name.as_str() {
-            "http" => http = Some(address),
-            "coap" => coap = Some(address),
-            _ => {}
+        let door = ["http", "coap", "udp"].iter().position(|it| *it == name);
+        if let Some(door) = door {
+            doors[door] = Some(address);
         }
     }
-    let both = http.zip(coap).expect("the loop ends when both are known");
-    (program, both.0, both.1)
+    let [http, coap, udp] = doors.map(|door| door.expect("the loop ends when all are known"));
+    (program, Doors { http, coap, udp })
 }
 
 /// `listening http=127.0.0.1:8080` as a name and an address.

@@ -4,6 +4,7 @@
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
+pub(crate) mod blockwise;
 pub(crate) mod caller;
 pub(crate) mod client;
 pub(crate) mod device;
@@ -11,6 +12,7 @@ pub(crate) mod endpoint;
 pub(crate) mod http;
 pub(crate) mod inspector;
 pub(crate) mod lwm2m;
+pub(crate) mod plain;
 pub(crate) mod poll;
 pub(crate) mod program;
 pub(crate) mod service;

@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::net::UdpSocket;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use protocol::coap::code::Code;
@@ -18,6 +19,9 @@ const DATAGRAM_BYTES_MAX: usize = 2_048;
 
 /// A device repeats what is not answered.
 const REPEATED_AFTER: Duration = Duration::from_millis(300);
+
+/// How long a device that serves listens before it looks up.
+const LOOKED_UP_AFTER: Duration = Duration::from_millis(20);
 
 /// What the pings of [`Wire::heard_before_ping`] are known by; tests use smaller ids.
 const PING_ID: MessageId = MessageId(0xFFF0);
@@ -39,6 +43,11 @@ impl Wire {
         socket.connect(service.coap).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         Self { socket }
+    }
+
+    /// Where requests reach it.
+    pub(crate) fn port(&self) -> u16 {
+        self.socket.local_addr().unwrap().port()
     }
 
     /// Says a datagram.
@@ -106,6 +115,38 @@ impl Wire {
         let mut heard = std::iter::from_fn(|| Some(self.hear()));
         let request = heard.find(|message| message.code.is_request());
         request.expect("hearing ends with what is looked for")
+    }
+
+    /// Whatever came until now.
+    pub(crate) fn heard(&self) -> Vec<Message> {
+        self.socket.set_nonblocking(true).unwrap();
+        let mut buffer = [0; DATAGRAM_BYTES_MAX];
+        let next = || {
+            let length = self.socket.recv(&mut buffer).ok()?;
+            Some(Message::decode(&buffer[..length]).unwrap())
+        };
+        let heard = std::iter::from_fn(next).collect();
+        self.socket.set_nonblocking(false).unwrap();
+        heard
+    }
+
+    /// Says what it is given for each request that comes, until it is told to end; now and then it
+    /// asks although none came.
+    pub(crate) fn serve(
+        &self,
+        mut answer: impl FnMut(Option<Message>) -> ControlFlow<(), Option<Message>>,
+    ) {
+        self.socket.set_read_timeout(Some(LOOKED_UP_AFTER)).unwrap();
+        let mut buffer = [0; DATAGRAM_BYTES_MAX];
+        loop {
+            let heard = self.socket.recv(&mut buffer).ok();
+            let message = heard.map(|length| Message::decode(&buffer[..length]).unwrap());
+            match answer(message.filter(|message| message.code.is_request())) {
+                ControlFlow::Continue(Some(said)) => self.say(&said.encode()),
+                ControlFlow::Continue(None) => {}
+                ControlFlow::Break(()) => return,
+            }
+        }
     }
 
     /// Registers and gives the location.

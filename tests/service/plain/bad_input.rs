@@ -1,0 +1,216 @@
+//! Does nothing that anybody says harm the service, and has each nonsense its defined answer?
+
+use protocol::coap::code::Code;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::token::Token;
+use serde_json::{Value, json};
+
+use super::{ELSEWHERE, ID, IP, Scene};
+use crate::scene::{keys, with};
+use crate::vocabulary::caller::API;
+use crate::vocabulary::http::Request;
+use crate::vocabulary::plain::{Told, UdpDevice, carrying_bytes, coap, data, datagram};
+use crate::vocabulary::poll::until;
+use crate::vocabulary::wire::{Wire, request};
+
+#[test]
+fn the_largest_datagrams_there_are_have_their_answer() {
+    let mut scene = Scene::new();
+    let (over_coap, over_udp) = (vec![1; 65_000], vec![2; 65_507]);
+    let large = scene.coap.ask(&data("large", over_coap.clone(), 1));
+    assert_eq!(large.code, Code::CHANGED);
+    scene.udp.say(&over_udp);
+    let told = scene.caller.once_told(ID, 2);
+    assert_eq!(
+        told,
+        [
+            Told::over_coap("large", over_coap),
+            Told::over_udp(over_udp)
+        ]
+    );
+    let nonsense = request(Code::POST, 2).with_payload(vec![3; 65_000]);
+    assert_eq!(scene.coap.ask(&nonsense).code, Code::BAD_REQUEST);
+    let path: Vec<String> = (0..1_000).map(|number| number.to_string()).collect();
+    let deep = request(Code::POST, 3).with_uri_path(path);
+    assert_eq!(scene.coap.ask(&deep).code, Code::NOT_FOUND);
+    let queries: Vec<String> = (0..5_000).map(|number| number.to_string()).collect();
+    let wide = request(Code::POST, 4).with_uri_query(queries);
+    assert_eq!(scene.coap.ask(&wide).code, Code::BAD_REQUEST);
+    scene.post("well");
+}
+
+#[test]
+fn a_device_that_says_more_than_its_share_is_told_to_pause_and_others_are_heard() {
+    let mut scene = Scene::new();
+    scene.caller.create_device("other", ELSEWHERE);
+    let other = Wire::from(ELSEWHERE, &scene.service);
+    let answers = (1..=200).map(|id| scene.coap.ask(&data("t", vec![0; 60_000], id)));
+    let mut refused = answers.skip_while(|answer| answer.code == Code::CHANGED);
+    let refused = refused.next().expect("there is an end to it");
+    assert_eq!(refused.code, Code::SERVICE_UNAVAILABLE);
+    assert!(
+        refused.max_age().is_some_and(|max_age_s| max_age_s > 0),
+        "{refused:?}"
+    );
+    assert_eq!(other.ask(&data("t", "21.5", 1)).code, Code::CHANGED);
+    assert_eq!(scene.id(), 2, "nothing else was said");
+}
+
+#[test]
+fn a_flood_of_datagrams_from_nobody_does_no_harm() {
+    let mut scene = Scene::new();
+    let strangers: Vec<UdpDevice> = (0..20)
+        .map(|number| UdpDevice::from(&format!("127.0.1.{}", number + 1), &scene.service))
+        .collect();
+    for number in 0..20_000_usize {
+        strangers[number % 20].say(&number.to_le_bytes()[..number % 8]);
+    }
+    scene.post("heard");
+    let begun = scene.caller.told(ID).len();
+    until("a datagram to be heard again", || {
+        scene.udp.say(b"heard, too");
+        (scene.caller.told(ID).len() > begun).then_some(())
+    });
+    let ready = Request::new("GET", "/readyz").send(scene.service.http);
+    assert_eq!(ready.status, 200);
+    let all = strangers.iter().flat_map(UdpDevice::heard);
+    assert_eq!(all.count(), 0, "nobody is answered");
+}
+
+#[test]
+fn noise_from_a_device_s_own_address_does_no_harm() {
+    let mut scene = Scene::new();
+    let mut state = 0x706c_6169_6e21_2121_u64;
+    for round in 0..3_000_usize {
+        let mut bytes = Vec::new();
+        for _ in 0..round % 70 {
+            // xorshift64: any bytes will do, the same ones each time.
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            bytes.push(state.to_le_bytes()[5]);
+        }
+        // Some of it looks like data, and some like a block of it.
+        if bytes.len() > 16 {
+            let begins: &[u8] = match round % 3 {
+                0 => b"\x40\x02..\xd2\x02t",
+                1 => b"\x40\x02..\xd3\x02t=x\xc1\x08\xff",
+                _ => b"\x50",
+            };
+            bytes.splice(..begins.len(), begins.iter().copied());
+        }
+        scene.coap.say(&bytes);
+        if round % 50 == 49 {
+            scene.coap.heard_before_ping();
+        }
+    }
+    let answer = scene.coap.ask_among_others(&data("t", "well", 0xEEEE));
+    assert_eq!(answer.code, Code::CHANGED);
+    let port = scene.udp.port();
+    let id = scene.tell(&datagram("well", port));
+    assert_eq!(scene.udp.hear(), b"well");
+    assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
+    scene.next_id = 0xEEF0;
+    scene.post("still");
+}
+
+#[test]
+fn an_address_that_is_not_of_one_host_is_no_device_s() {
+    let scene = Scene::new();
+    let none = [
+        "224.0.1.187",
+        "239.255.255.250",
+        "255.255.255.255",
+        "0.0.0.0",
+        "ff02::fd",
+        "ff05::fd",
+        "::",
+        "::ffff:224.0.1.187",
+        "here",
+        "127.0.0.1:5683",
+        "",
+    ];
+    for ip in none {
+        let body = json!({ "deviceId": "odd", "ip": ip });
+        let refused = scene.caller.post(&format!("{API}/devices"), &body);
+        assert_eq!(refused.expect(400)["errors"][0]["field"], "ip", "{ip}");
+        let device = format!("{API}/devices/{ID}");
+        let patch = json!({ "ip": ip });
+        let refused = scene.caller.try_send("PATCH", &device, &patch).unwrap();
+        assert_eq!(refused.expect(400)["errors"][0]["field"], "ip", "{ip}");
+    }
+    let import = format!("{API}/devices/import");
+    let line = r#"{"deviceId":"odd","ip":"224.0.1.187"}"#;
+    let told = scene.caller.authorized("POST", &import);
+    let told = told
+        .text("application/x-ndjson", line)
+        .send(scene.service.http);
+    let told = told.expect(200);
+    assert_eq!(told["created"], 0, "{told}");
+    assert!(keys(&told).len() > 1, "{told}");
+    assert_eq!(scene.caller.inspect(ID)["ip"], IP);
+}
+
+#[test]
+fn the_service_itself_as_a_device_is_asked_nothing_and_nothing_loops() {
+    let scene = Scene::new();
+    let own = scene.service.coap.ip().to_string();
+    scene.caller.create_device("mirror", &own);
+    let (coap_port, udp_port) = (scene.service.coap.port(), scene.service.udp.port());
+    let post = data("t", "echo", 7).encode();
+    for port in [coap_port, udp_port] {
+        let cases: [(&str, Value); 3] = [
+            ("COAP", coap("POST", "/?t=echo", port)),
+            ("UDP", datagram("echo", port)),
+            ("UDP", carrying_bytes(json!({ "port": port }), &post)),
+        ];
+        for (protocol, body) in cases {
+            let body = with(body, "requestMode", "SEND_NOW");
+            let answered = scene.caller.try_over(protocol, "mirror", &body);
+            if answered.status == 202 {
+                let id = answered.json()["id"].as_str().unwrap().to_owned();
+                let action = scene.caller.final_action(&id);
+                assert_eq!(action["status"], "FAILED", "{protocol}: {action}");
+                let why = &action["resultData"]["errorMessage"];
+                assert!(why.is_string(), "{action}");
+            } else {
+                assert!([400, 409].contains(&answered.status), "{}", answered.text());
+            }
+        }
+    }
+    let waiting = [
+        ("UDP", datagram("echo", udp_port)),
+        ("COAP", coap("GET", "/", coap_port)),
+    ];
+    for (protocol, body) in waiting {
+        let body = with(body, "requestMode", "SEND_WHEN_ACTIVE");
+        scene.caller.try_over(protocol, "mirror", &body);
+    }
+    assert_eq!(scene.caller.told("mirror"), [], "it does not hear itself");
+    let port = scene.udp.port();
+    let id = scene.tell(&datagram("well", port));
+    assert_eq!(scene.udp.hear(), b"well");
+    assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
+    assert_eq!(scene.caller.told("mirror"), []);
+}
+
+#[test]
+fn a_bare_datagram_that_is_a_message_is_bytes_and_a_message_of_bytes_is_none() {
+    let scene = Scene::new();
+    let message = data("t", "a message", 1).encode();
+    scene.udp.say(&message);
+    assert_eq!(scene.caller.once_told(ID, 1), [Told::over_udp(message)]);
+    for bytes in [&b"21.5"[..], b"{\"a\":1}", b"", b"\0"] {
+        scene.coap.say(bytes);
+        assert_eq!(scene.coap.heard_before_ping(), [], "{bytes:?}");
+    }
+    let unasked = Message::separate(
+        Kind::Confirmable,
+        Code::CONTENT,
+        MessageId(9),
+        Token::from_u64(9),
+    );
+    scene.coap.say(&unasked.encode());
+    assert_eq!(scene.coap.hear(), Message::reset(MessageId(9)));
+    assert_eq!(scene.caller.told(ID).len(), 1);
+}

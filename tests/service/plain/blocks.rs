@@ -1,0 +1,299 @@
+//! Is what a device says in blocks put together, and what does not fit refused (RFC 7959 section 2)?
+
+mod answers;
+mod large;
+mod requests;
+
+use protocol::coap::block::{Block, BlockSize, More};
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::Message;
+use protocol::coap::option;
+use serde_json::json;
+
+use super::{ELSEWHERE, ID, IP, Scene};
+use crate::vocabulary::blockwise::{blocks, body, size};
+use crate::vocabulary::plain::{Told, data};
+use crate::vocabulary::wire::{Wire, location_of, register_with, request};
+
+/// Every size of blocks there is.
+const SIZES: [u16; 7] = [16, 32, 64, 128, 256, 512, 1_024];
+
+#[test]
+fn data_in_blocks_of_any_size_is_one_event() {
+    let scene = Scene::new();
+    let mut expected = Vec::new();
+    let mut id = 0;
+    for bytes in SIZES {
+        let size = size(bytes);
+        for length in [
+            1,
+            size.bytes(),
+            size.bytes() + 1,
+            3 * size.bytes(),
+            5 * size.bytes() - 1,
+        ] {
+            let whole = body(length);
+            let first = id + 1;
+            let answer = upload(&scene.coap, &whole, size, |block| {
+                id += 1;
+                post(block, id)
+            });
+            assert_eq!(answer.code, Code::CHANGED, "{length} in {bytes}");
+            assert_eq!(usize::from(id - first) + 1, length.div_ceil(size.bytes()));
+            expected.push(Told::over_coap("t", whole));
+        }
+    }
+    assert_eq!(scene.caller.told(ID), expected);
+}
+
+#[test]
+fn a_repeated_block_is_answered_as_before_and_counts_once() {
+    let scene = Scene::new();
+    let whole = body(100);
+    for (id, (block, part)) in (1..).zip(blocks(&whole, size(32))) {
+        let message = post(block, id).with_payload(part);
+        let first = scene.coap.ask(&message);
+        assert_eq!(scene.coap.ask(&message), first);
+        assert_eq!(first.block1(), Some(block));
+        if block.has_more() {
+            // Its answer got lost, and the device says it once more under another message id.
+            let anew = post(block, id + 100).with_payload(part);
+            assert_eq!(scene.coap.ask(&anew).code, Code::CONTINUE);
+        }
+    }
+    assert_eq!(scene.caller.told(ID), [Told::over_coap("t", whole)]);
+}
+
+#[test]
+fn a_body_begun_anew_leaves_nothing_of_the_one_before() {
+    let scene = Scene::new();
+    let (left, whole) = (body(200), vec![b'x'; 100]);
+    for (id, (block, part)) in (1..=3).zip(blocks(&left, size(32))) {
+        let answer = scene.coap.ask(&post(block, id).with_payload(part));
+        assert_eq!(answer.code, Code::CONTINUE);
+    }
+    let mut id = 10;
+    let answer = upload(&scene.coap, &whole, size(64), |block| {
+        id += 1;
+        post(block, id)
+    });
+    assert_eq!(answer.code, Code::CHANGED);
+    for id in 100..150 {
+        // Each begins a body that never ends.
+        let begun = request(Code::POST, id)
+            .with_uri_query([format!("t=topic-{id}")])
+            .with_block1(Block::new(0, More::Yes, BlockSize::MAX))
+            .with_payload(vec![b'y'; 1_024]);
+        assert_eq!(scene.coap.ask(&begun).code, Code::CONTINUE);
+    }
+    assert_eq!(scene.coap.ask(&data("t", "short", 200)).code, Code::CHANGED);
+    let told = [whole, b"short".to_vec()].map(|it| Told::over_coap("t", it));
+    assert_eq!(scene.caller.told(ID), told);
+}
+
+#[test]
+fn the_bodies_of_several_devices_do_not_mix() {
+    let scene = Scene::new();
+    scene.caller.create_device("other", ELSEWHERE);
+    let other = Wire::from(ELSEWHERE, &scene.service);
+    let (mine, theirs) = (body(500), vec![b'x'; 500]);
+    let pairs = blocks(&mine, size(64)).zip(blocks(&theirs, size(64)));
+    for (id, (my, their)) in (1..).zip(pairs) {
+        scene.coap.ask(&post(my.0, id).with_payload(my.1));
+        other.ask(&post(their.0, id).with_payload(their.1));
+    }
+    assert_eq!(scene.caller.told(ID), [Told::over_coap("t", mine)]);
+    assert_eq!(scene.caller.told("other"), [Told::over_coap("t", theirs)]);
+}
+
+#[test]
+fn blocks_that_do_not_fit_together_are_refused_and_what_came_is_dropped() {
+    let scene = Scene::new();
+    let full = vec![b'x'; 32];
+    let block = |number, more| Block::new(number, more, size(32));
+    let (yes, no) = (More::Yes, More::No);
+    let reserved = |number: u32| Block::from_value(number << 4 | 0b1111);
+    let other_topic = |block, id| {
+        let message = request(Code::POST, id).with_uri_query(["t=other"]);
+        message.with_block1(block)
+    };
+    let tagged = |block, id| post(block, id).with_option(option::REQUEST_TAG, b"2");
+    type Say<'a> = &'a dyn Fn(Block, u16) -> Message;
+    let cases: [(Say<'_>, Block, &[u8], Code); 9] = [
+        (&post, block(3, yes), &full, Code::REQUEST_ENTITY_INCOMPLETE),
+        (
+            &post,
+            block(0xF_FFFF, no),
+            &full,
+            Code::REQUEST_ENTITY_INCOMPLETE,
+        ),
+        (
+            &other_topic,
+            block(2, yes),
+            &full,
+            Code::REQUEST_ENTITY_INCOMPLETE,
+        ),
+        (
+            &tagged,
+            block(2, yes),
+            &full,
+            Code::REQUEST_ENTITY_INCOMPLETE,
+        ),
+        (&post, reserved(2), &full, Code::BAD_REQUEST),
+        (&post, block(2, yes), &full[..31], Code::BAD_REQUEST),
+        (&post, block(2, yes), b"", Code::BAD_REQUEST),
+        (&post, block(2, no), &[b'x'; 33], Code::BAD_REQUEST),
+        (
+            &post,
+            Block::new(1, yes, size(16)),
+            &full[..16],
+            Code::REQUEST_ENTITY_INCOMPLETE,
+        ),
+    ];
+    for (number, (say, wrong, payload, code)) in (1..).zip(cases) {
+        let id = number * 10;
+        for turn in 0..2 {
+            let begun = post(block(turn, yes), id + turn as u16).with_payload(&*full);
+            assert_eq!(scene.coap.ask(&begun).code, Code::CONTINUE);
+        }
+        let refused = scene.coap.ask(&say(wrong, id + 2).with_payload(payload));
+        assert_eq!(refused.code, code, "case {number}");
+        let late = post(block(2, no), id + 3).with_payload(&*full);
+        let late = scene.coap.ask(&late);
+        assert_eq!(late.code, Code::REQUEST_ENTITY_INCOMPLETE, "case {number}");
+    }
+    let alone = scene
+        .coap
+        .ask(&post(block(1, no), 500).with_payload(&*full));
+    assert_eq!(alone.code, Code::REQUEST_ENTITY_INCOMPLETE);
+    assert_eq!(scene.caller.told(ID), []);
+}
+
+#[test]
+fn a_body_that_is_too_long_is_refused_as_soon_as_that_is_known() {
+    let scene = Scene::with(&[("SIGNALBOX_DATA_BYTES_MAX", "2048")]);
+    let size = size(512);
+    let mut id = 0;
+    let answer = upload(&scene.coap, &body(2_048), size, |block| {
+        id += 1;
+        post(block, id)
+    });
+    assert_eq!(answer.code, Code::CHANGED);
+    let answer = upload(&scene.coap, &body(2_049), size, |block| {
+        id += 1;
+        post(block, id)
+    });
+    assert_eq!(answer.code, Code::REQUEST_ENTITY_TOO_LARGE);
+    assert_eq!(answer.size1(), Some(2_048), "it is said what is taken");
+    let endless = (0..100).map(|number| {
+        let block = Block::new(number, More::Yes, size);
+        let id = 100 + u16::try_from(number).unwrap();
+        scene.coap.ask(&post(block, id).with_payload([7; 512])).code
+    });
+    let codes: Vec<Code> = endless.take_while(|code| *code == Code::CONTINUE).collect();
+    assert_eq!(codes.len(), 4, "what fits, and no more");
+    let announced = post(Block::new(0, More::Yes, size), 300).with_size1(2_049);
+    let refused = scene.coap.ask(&announced.with_payload([7; 512]));
+    assert_eq!(refused.code, Code::REQUEST_ENTITY_TOO_LARGE);
+    assert_eq!(scene.caller.told(ID), [Told::over_coap("t", body(2_048))]);
+}
+
+#[test]
+fn who_may_not_speak_is_told_so_with_the_first_block() {
+    let scene = Scene::new();
+    let stranger = Wire::from(ELSEWHERE, &scene.service);
+    let block = Block::new(0, More::Yes, size(16));
+    let post = post(block, 1).with_payload([7; 16]);
+    assert_eq!(stranger.ask(&post).code, Code::UNAUTHORIZED);
+    let endpoint = format!("ep={ID}");
+    let register = register_with(&[&endpoint, "lwm2m=1.1"], "</3/0>,</3303/0>", 2);
+    let refused = stranger.ask(&register.with_block1(block).with_payload("</3/0>,</3303/0>"));
+    assert_eq!(refused.code, Code::FORBIDDEN);
+}
+
+#[test]
+fn a_topic_that_is_none_is_refused_in_blocks_too() {
+    let scene = Scene::new();
+    let mut id = 0;
+    let answer = upload(&scene.coap, &body(100), size(64), |block| {
+        id += 1;
+        let message = request(Code::POST, id).with_uri_query(["t=a/#"]);
+        message.with_block1(block)
+    });
+    assert_eq!(answer.code, Code::BAD_REQUEST);
+    assert_eq!(scene.caller.told(ID), []);
+}
+
+#[test]
+fn a_registration_in_blocks_gives_its_location_at_the_end() {
+    let scene = Scene::new();
+    let links = "</1/0>,</3/0>,</6/0>,</3303/0>,</3303/1>,</3304/0>";
+    let endpoint = format!("ep={ID}");
+    let wire = Wire::from(IP, &scene.service);
+    let mut id = 0;
+    let answer = upload(&wire, links.as_bytes(), size(16), |block| {
+        id += 1;
+        let queries = [&endpoint, "lt=300", "lwm2m=1.1", "b=U"];
+        register_with(&queries, "", id).with_block1(block)
+    });
+    assert_eq!(answer.code, Code::CREATED);
+    let location = location_of(&answer);
+    assert_eq!(location[0], "rd");
+    let objects = scene.caller.inspect(ID)["registration"]["objects"].clone();
+    let ids: Vec<_> = objects
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["id"].clone())
+        .collect();
+    assert_eq!(ids, [1, 3, 6, 3303, 3304].map(|id| json!(id)));
+
+    let answer = upload(&wire, b"</1/0>,</3/0>,</5/0>", size(16), |block| {
+        id += 1;
+        let message = request(Code::POST, id).with_uri_path(&location);
+        let message = message.with_content_format(ContentFormat::LINK_FORMAT);
+        message.with_block1(block)
+    });
+    assert_eq!(answer.code, Code::CHANGED);
+    let objects = &scene.caller.inspect(ID)["registration"]["objects"];
+    assert_eq!(objects[2]["id"], 5, "{objects}");
+
+    let senml = r#"[{"bn":"/3/0/","n":"0","vs":"ACME"},{"n":"9","v":80},{"n":"15","vs":"UTC"}]"#;
+    let answer = upload(&wire, senml.as_bytes(), size(32), |block| {
+        id += 1;
+        let message = request(Code::POST, id).with_uri_path(["dp"]);
+        let message = message.with_content_format(ContentFormat::SENML_JSON);
+        message.with_block1(block)
+    });
+    assert_eq!(answer.code, Code::CHANGED);
+    let told = scene.caller.messages(ID).remove(0);
+    let expected = json!({ "/3/0/0": "ACME", "/3/0/9": 80, "/3/0/15": "UTC" });
+    assert_eq!(told["payload"]["value"], expected, "{told}");
+}
+
+/// Data as a block of it.
+fn post(block: Block, id: u16) -> Message {
+    data("t", "", id).with_block1(block)
+}
+
+/// Says a body in blocks until it is answered for good.
+fn upload(
+    wire: &Wire,
+    whole: &[u8],
+    size: BlockSize,
+    mut message: impl FnMut(Block) -> Message,
+) -> Message {
+    let mut last = None;
+    for (block, part) in blocks(whole, size) {
+        let answer = wire.ask(&message(block).with_payload(part));
+        if answer.code != Code::CONTINUE {
+            return answer;
+        }
+        assert_eq!(answer.block1(), Some(block), "it names what it took");
+        assert_eq!(location_of(&answer), Vec::<String>::new());
+        assert!(answer.payload.is_empty() && block.has_more(), "{answer:?}");
+        last = Some(answer);
+    }
+    panic!("never answered for good: {last:?}")
+}

@@ -1,0 +1,280 @@
+//! Is a long answer of a device fetched block by block, and is nothing made of pieces that do not fit?
+
+use protocol::coap::block::{Block, BlockSize, More};
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::{Kind, Message, MessageId};
+use serde_json::{Value, json};
+
+use super::super::{ID, IP, Scene};
+use super::{body, size};
+use crate::vocabulary::blockwise::block_of;
+use crate::vocabulary::lwm2m::{observe_start, outcome, read};
+use crate::vocabulary::plain::{answer, carrying_bytes, coap, path_of};
+use crate::vocabulary::wire::Wire;
+
+const TEXT: Option<ContentFormat> = Some(ContentFormat::TEXT);
+
+#[test]
+fn a_long_answer_is_fetched_whole_in_blocks_of_the_device_s_size() {
+    let scene = Scene::new();
+    for bytes in [16, 128, 1_024] {
+        let (size, text) = (size(bytes), text(usize::from(bytes) * 4 + 3));
+        let id = scene.ask(&coap("GET", "/log?from=1", scene.coap.port()));
+        let mut tokens = Vec::new();
+        for number in 0..5 {
+            let asked = scene.coap.hear_request();
+            assert_eq!((asked.code, &*path_of(&asked)), (Code::GET, "/log"));
+            assert!(asked.uri_query().eq(["from=1"]), "{asked:?}");
+            if number > 0 {
+                let wanted = Block::new(number, More::No, size);
+                assert_eq!(asked.block2(), Some(wanted));
+            }
+            assert!(
+                !tokens.contains(&asked.token),
+                "each is a request of its own"
+            );
+            tokens.push(asked.token);
+            scene
+                .coap
+                .say(&block_of(&asked, text.as_bytes(), TEXT, size).encode());
+        }
+        let action = scene.caller.final_action(&id);
+        let expected = json!({ "code": "205", "payload": text, "payloadType": "TEXT" });
+        assert_eq!(action["resultData"], expected);
+    }
+}
+
+#[test]
+fn a_request_and_its_answer_may_both_be_long() {
+    let scene = Scene::new();
+    let (whole, text) = (body(2_500), text(2_500));
+    let port = scene.coap.port();
+    let id = scene.ask(&carrying_bytes(coap("POST", "/convert", port), &whole));
+    let mut taken = Vec::new();
+    let last = loop {
+        let asked = scene.coap.hear_request();
+        let block = asked.block1().unwrap();
+        taken.extend_from_slice(&asked.payload);
+        if !block.has_more() {
+            break asked;
+        }
+        let said = answer(&asked, Code::CONTINUE).with_block1(block);
+        scene.coap.say(&said.encode());
+    };
+    assert_eq!(taken, whole);
+    let first = block_of(&last, text.as_bytes(), TEXT, size(512));
+    let first = first.with_block1(last.block1().unwrap());
+    scene.coap.say(&first.encode());
+    for _ in 1..5 {
+        let asked = scene.coap.hear_request();
+        assert_eq!(asked.code, Code::POST, "the rest of the same request");
+        assert!(
+            asked.payload.is_empty() && asked.block1().is_none(),
+            "{asked:?}"
+        );
+        scene
+            .coap
+            .say(&block_of(&asked, text.as_bytes(), TEXT, size(512)).encode());
+    }
+    let action = scene.caller.final_action(&id);
+    assert_eq!(action["resultData"]["payload"], text);
+}
+
+#[test]
+fn an_answer_that_changes_meanwhile_is_fetched_anew_once() {
+    let scene = Scene::new();
+    let versions: [(&[u8], String); 3] = [(b"1", text(40)), (b"2", text(50)), (b"3", text(60))];
+    // Which version each request meets, and what comes of it.
+    let cases: [(&[usize], Option<usize>); 3] = [
+        (&[0, 0, 0], Some(0)),
+        (&[0, 0, 1, 1, 1, 1, 1], Some(1)),
+        (&[0, 1, 1, 2, 2], None),
+    ];
+    for (met, expected) in cases {
+        let id = scene.ask(&coap("GET", "/state", scene.coap.port()));
+        let mut met = met.iter().copied().chain(std::iter::repeat(2));
+        let action = loop {
+            let action = scene.caller.action(&id);
+            if action["status"] != "IN_PROGRESS" {
+                break action;
+            }
+            for asked in scene.coap.heard() {
+                let (etag, text) = &versions[met.next().unwrap()];
+                let said = block_of(&asked, text.as_bytes(), TEXT, size(16));
+                scene.coap.say(&said.with_etag(etag).encode());
+            }
+        };
+        match expected {
+            Some(version) => {
+                assert_eq!(action["status"], "SUCCEEDED", "{action}");
+                assert_eq!(action["resultData"]["payload"], versions[version].1);
+            }
+            None => check_failed(&action),
+        }
+    }
+}
+
+#[test]
+fn pieces_that_do_not_fit_fail_the_request() {
+    let scene = Scene::with(&[("SIGNALBOX_COAP_ANSWER_BYTES_MAX", "1024")]);
+    let block = |number, more| Block::new(number, more, size(16));
+    let (yes, no) = (More::Yes, More::No);
+    // The second answer, after a first block of 16 bytes.
+    let second: [(Option<Block>, usize); 6] = [
+        (Some(block(2, yes)), 16),
+        (Some(block(0, yes)), 16),
+        (Some(block(1, yes)), 15),
+        (Some(block(1, no)), 17),
+        (Some(Block::from_value(0b1_1111)), 16),
+        (None, 16),
+    ];
+    for (wrong, length) in second {
+        let id = scene.ask(&coap("GET", "/odd", scene.coap.port()));
+        let asked = scene.coap.hear_request();
+        scene
+            .coap
+            .say(&block_of(&asked, &[7; 40], None, size(16)).encode());
+        let asked = scene.coap.hear_request();
+        let said = answer(&asked, Code::CONTENT).with_payload(vec![7; length]);
+        let said = match wrong {
+            Some(wrong) => said.with_block2(wrong),
+            None => said,
+        };
+        scene.coap.say(&said.encode());
+        check_failed(&scene.caller.final_action(&id));
+        assert_eq!(scene.coap.heard(), [], "{wrong:?}");
+    }
+    let first: [(Block, Option<u32>); 3] = [
+        (block(3, yes), None),
+        (Block::from_value(0b1111), None),
+        (block(0, yes), Some(1_025)),
+    ];
+    for (wrong, total) in first {
+        let id = scene.ask(&coap("GET", "/odd", scene.coap.port()));
+        let asked = scene.coap.hear_request();
+        let said = answer(&asked, Code::CONTENT)
+            .with_payload([7; 16])
+            .with_block2(wrong);
+        let said = match total {
+            Some(total) => said.with_size2(total),
+            None => said,
+        };
+        scene.coap.say(&said.encode());
+        check_failed(&scene.caller.final_action(&id));
+    }
+}
+
+#[test]
+fn an_answer_that_never_ends_is_given_up_at_the_longest() {
+    let scene = Scene::with(&[("SIGNALBOX_COAP_ANSWER_BYTES_MAX", "1024")]);
+    let endless = vec![7; 100_000];
+    for (length, expected) in [(1_024, "SUCCEEDED"), (1_025, "FAILED"), (100_000, "FAILED")] {
+        let id = scene.ask(&coap("GET", "/endless", scene.coap.port()));
+        let mut blocks = 0;
+        let action = loop {
+            let action = scene.caller.action(&id);
+            if action["status"] != "IN_PROGRESS" {
+                break action;
+            }
+            for asked in scene.coap.heard() {
+                blocks += 1;
+                let said = block_of(&asked, &endless[..length], None, size(64));
+                scene.coap.say(&said.encode());
+            }
+        };
+        assert_eq!(action["status"], expected, "{length}: {action}");
+        assert!(blocks <= 17, "{blocks} blocks of 64 bytes were fetched");
+    }
+}
+
+#[test]
+fn an_error_in_the_middle_ends_the_request_with_it() {
+    let scene = Scene::new();
+    let id = scene.ask(&coap("GET", "/gone", scene.coap.port()));
+    let asked = scene.coap.hear_request();
+    scene
+        .coap
+        .say(&block_of(&asked, &[7; 40], None, size(16)).encode());
+    scene.answer_next(Code::NOT_FOUND, "gone");
+    let action = scene.caller.final_action(&id);
+    assert_eq!(outcome(&action), ("FAILED", "404"), "{action}");
+}
+
+#[test]
+fn values_over_lwm2m_may_be_as_long() {
+    let scene = Scene::new();
+    let wire = Wire::from(IP, &scene.service);
+    wire.register(ID, 1);
+    let (first, second) = (text(100), text(70));
+    let id = scene.caller.create_action(ID, &read("/3/0/0"));
+    serve_blocks(&wire, &first);
+    let action = scene.caller.final_action(&id);
+    assert_eq!(action["resultData"]["payload"], first, "{action}");
+
+    let id = scene.caller.create_action(ID, &observe_start("/3/0/1"));
+    let asked = wire.hear_request();
+    assert_eq!(asked.observe(), Some(0));
+    let said = block_of(&asked, first.as_bytes(), TEXT, size(32)).with_observe(5);
+    wire.say(&said.encode());
+    fetch_rest(&wire, &first);
+    let action = scene.caller.final_action(&id);
+    assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+    assert_eq!(action["resultData"]["payload"], first, "{action}");
+
+    for (number, text) in (6..).zip([&second, &first]) {
+        let own = MessageId(1_000 + u16::try_from(number).unwrap());
+        let told = Message::separate(Kind::Confirmable, Code::CONTENT, own, asked.token)
+            .with_observe(number)
+            .with_content_format(ContentFormat::TEXT)
+            .with_block2(Block::new(0, More::Yes, size(32)))
+            .with_payload(&text.as_bytes()[..32]);
+        wire.say(&told.encode());
+        let acknowledged = fetch_rest(&wire, text);
+        assert!(
+            acknowledged.contains(&Message::acknowledgement(own)),
+            "{number}"
+        );
+        let times = usize::try_from(number - 5).unwrap();
+        let told = scene.caller.once_notified(ID, "/3/0/1", times);
+        assert_eq!(told.last().unwrap()["/3/0/1"], **text);
+    }
+}
+
+/// Answers a request and those for the rest of the answer.
+fn serve_blocks(wire: &Wire, text: &str) {
+    let asked = wire.hear_request();
+    wire.say(&block_of(&asked, text.as_bytes(), TEXT, size(32)).encode());
+    fetch_rest(wire, text);
+}
+
+/// Answers the requests for all but the first block of 32 bytes; gives what else came.
+fn fetch_rest(wire: &Wire, text: &str) -> Vec<Message> {
+    let mut others = Vec::new();
+    let mut number = 1;
+    while usize::try_from(number).unwrap() < text.len().div_ceil(32) {
+        let heard = wire.hear();
+        if !heard.code.is_request() {
+            others.push(heard);
+            continue;
+        }
+        assert_eq!(heard.block2(), Some(Block::new(number, More::No, size(32))));
+        assert_eq!(heard.observe(), None, "{heard:?}");
+        wire.say(&block_of(&heard, text.as_bytes(), TEXT, BlockSize::MAX).encode());
+        number += 1;
+    }
+    others.extend(wire.heard_before_ping());
+    others
+}
+
+fn check_failed(action: &Value) {
+    assert_eq!(action["status"], "FAILED", "{action}");
+    assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
+}
+
+/// A text of a length in which no two blocks are alike.
+fn text(length: usize) -> String {
+    let words = (0..).map(|number| format!("{number:07} "));
+    let text: String = words.take(length / 8 + 1).collect();
+    text[..length].to_owned()
+}

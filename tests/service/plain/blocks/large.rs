@@ -1,0 +1,117 @@
+//! Does a mebibyte get across, there and back, where every tenth datagram is lost?
+
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use protocol::coap::block::BlockSize;
+use protocol::coap::code::Code;
+use serde_json::Value;
+
+use super::super::{ID, IP};
+use super::{body, size};
+use crate::scene::start;
+use crate::vocabulary::blockwise::{Keeper, Loss};
+use crate::vocabulary::caller::{Caller, text};
+use crate::vocabulary::lwm2m::{outcome, read, write};
+use crate::vocabulary::plain::{carrying_bytes, coap};
+use crate::vocabulary::poll::until;
+use crate::vocabulary::wire::{Wire, register_with};
+
+/// What is lost is said again at once: the link is slow enough as it is.
+const QUICK: (&str, &str) = ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "10");
+
+const MEBIBYTE: usize = 1_024 * 1_024;
+
+/// Of a hundred datagrams each way.
+const LOST: u64 = 10;
+
+/// How long a device hears nothing before it is looked whether all is done.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// How often in a row that may be in vain.
+const PAUSES_MAX: u32 = 100;
+
+#[test]
+fn a_mebibyte_is_put_and_got_over_coap() {
+    let (service, caller) = start(&[QUICK]);
+    caller.create_device(ID, IP);
+    let wire = Wire::from(IP, &service);
+    let (port, whole) = (wire.port(), body(MEBIBYTE));
+    let device = Keeper::behind(wire, BlockSize::MAX, Loss::percent(LOST, 1));
+    let put = carrying_bytes(coap("PUT", "/firmware", port), &whole);
+    let action = transferred(&caller, &device, &caller.create_over("COAP", ID, &put));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "204"));
+    assert!(device.kept() == whole, "what arrived is what was sent");
+    let got = caller.create_over("COAP", ID, &coap("GET", "/firmware", port));
+    let action = transferred(&caller, &device, &got);
+    assert_eq!(outcome(&action), ("SUCCEEDED", "205"));
+    assert!(payload(&action) == whole, "what came back is what was sent");
+    assert_eq!(action["sendAttempts"], 1);
+}
+
+#[test]
+fn a_mebibyte_is_written_and_read_over_lwm2m() {
+    let (service, caller) = start(&[QUICK]);
+    caller.create_device(ID, IP);
+    let wire = Wire::from(IP, &service);
+    let endpoint = format!("ep={ID}");
+    let queries = [&endpoint, "lt=3600", "lwm2m=1.1", "b=U"];
+    let registered = wire.ask(&register_with(&queries, "</1/0>,</3/0>,</5/0>", 1));
+    assert_eq!(registered.code, Code::CREATED);
+    let whole = body(MEBIBYTE);
+    let device = Keeper::behind(wire, BlockSize::MAX, Loss::percent(LOST, 2));
+    let body = write("/5/0/0", &BASE64_STANDARD.encode(&whole));
+    let action = transferred(&caller, &device, &caller.create_action(ID, &body));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "204"));
+    assert!(device.kept() == whole, "what arrived is what was sent");
+    let action = transferred(&caller, &device, &caller.create_action(ID, &read("/5/0/0")));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "205"));
+    assert!(payload(&action) == whole, "what came back is what was sent");
+}
+
+#[test]
+fn a_device_of_small_blocks_gets_and_gives_its_body_over_a_bad_link() {
+    let (service, caller) = start(&[QUICK]);
+    caller.create_device(ID, IP);
+    let wire = Wire::from(IP, &service);
+    let (port, whole) = (wire.port(), body(10_000));
+    let device = Keeper::behind(wire, size(64), Loss::percent(30, 3));
+    let put = carrying_bytes(coap("POST", "/log", port), &whole);
+    let action = transferred(&caller, &device, &caller.create_over("COAP", ID, &put));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
+    assert!(device.kept() == whole, "what arrived is what was sent");
+    let got = caller.create_over("COAP", ID, &coap("GET", "/log", port));
+    let action = transferred(&caller, &device, &got);
+    assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+    assert!(payload(&action) == whole, "what came back is what was sent");
+}
+
+/// A request once it is final; it may take as long as it gets on.
+///
+/// Its record is as long as what is sent, so it is looked at only when the device hears nothing.
+fn transferred(caller: &Caller, device: &Keeper, id: &str) -> Value {
+    let mut pauses = 0;
+    while pauses < PAUSES_MAX {
+        let (taken, begun) = (device.taken(), Instant::now());
+        until("a datagram or a pause", || {
+            (device.taken() != taken || begun.elapsed() > PAUSE).then_some(())
+        });
+        if device.taken() != taken {
+            pauses = 0;
+            continue;
+        }
+        pauses += 1;
+        let action = caller.action(id);
+        if action["status"] != "IN_PROGRESS" {
+            return action;
+        }
+    }
+    panic!("it does not get on: {} datagrams", device.taken())
+}
+
+/// The bytes of a result.
+fn payload(action: &Value) -> Vec<u8> {
+    let payload = text(&action["resultData"]["payload"]);
+    BASE64_STANDARD.decode(payload).unwrap()
+}

@@ -1,0 +1,227 @@
+//! Is a long request taken to a device in blocks, as large as the device likes them?
+
+use protocol::coap::block::{Block, BlockSize, More};
+use protocol::coap::code::Code;
+use protocol::coap::message::Message;
+use serde_json::Value;
+
+use super::super::{ID, Scene, standing};
+use super::{SIZES, body, size};
+use crate::scene::with;
+use crate::vocabulary::plain::{answer, carrying_bytes, coap, path_of};
+use crate::vocabulary::poll::until;
+
+#[test]
+fn a_long_request_goes_in_blocks_of_the_size_the_operator_says() {
+    for bytes in [16, 256, 1_024] {
+        let scene = Scene::with(&[("SIGNALBOX_COAP_BLOCK_BYTES", &bytes.to_string())]);
+        let (size, whole) = (size(bytes), body(3 * usize::from(bytes) + 1));
+        let id = scene.ask(&put(&scene, &whole));
+        for number in 0..4 {
+            let asked = scene.coap.hear_request();
+            check_block(&asked, &whole, number, size);
+            let total = asked.size1().map(usize::try_from);
+            if number == 0 {
+                assert_eq!(total, Some(Ok(whole.len())), "how long it will be");
+            }
+            confirm(&scene, &asked, size);
+        }
+        let action = scene.caller.final_action(&id);
+        assert_eq!(standing(&action), ("SUCCEEDED", 0), "{action}");
+        assert_eq!(action["resultData"]["code"], "204", "{action}");
+    }
+}
+
+#[test]
+fn a_device_that_wants_smaller_blocks_gets_them_from_where_it_is() {
+    let scene = Scene::new();
+    let whole = body(3_000);
+    for bytes in &SIZES[..6] {
+        let wanted = size(*bytes);
+        let id = scene.ask(&put(&scene, &whole));
+        let asked = scene.coap.hear_request();
+        check_block(&asked, &whole, 0, BlockSize::MAX);
+        confirm(&scene, &asked, wanted);
+        let first = 1_024 / u32::from(*bytes);
+        for number in first..u32::try_from(whole.len().div_ceil(wanted.bytes())).unwrap() {
+            let asked = scene.coap.hear_request();
+            check_block(&asked, &whole, number, wanted);
+            confirm(&scene, &asked, wanted);
+        }
+        let action = scene.caller.final_action(&id);
+        assert_eq!(action["status"], "SUCCEEDED", "{bytes}: {action}");
+    }
+}
+
+#[test]
+fn a_device_that_refuses_large_blocks_is_asked_again_in_small_ones() {
+    let scene = Scene::new();
+    let whole = body(1_500);
+    let id = scene.ask(&put(&scene, &whole));
+    let asked = scene.coap.hear_request();
+    let hint = Block::new(0, More::Yes, size(512));
+    let refused = answer(&asked, Code::REQUEST_ENTITY_TOO_LARGE).with_block1(hint);
+    scene.coap.say(&refused.encode());
+    for number in 0..3 {
+        let asked = scene.coap.hear_request();
+        check_block(&asked, &whole, number, size(512));
+        confirm(&scene, &asked, size(512));
+    }
+    let action = scene.caller.final_action(&id);
+    assert_eq!(standing(&action), ("SUCCEEDED", 0), "{action}");
+}
+
+#[test]
+fn an_answer_before_the_last_block_ends_the_request() {
+    let scene = Scene::new();
+    let cases = [
+        (Code::REQUEST_ENTITY_TOO_LARGE, "413", "FAILED"),
+        (Code::NOT_FOUND, "404", "FAILED"),
+        (Code::REQUEST_ENTITY_INCOMPLETE, "408", "FAILED"),
+        (Code::CHANGED, "204", "SUCCEEDED"),
+    ];
+    for (code, digits, status) in cases {
+        let id = scene.ask(&put(&scene, &body(5_000)));
+        let asked = scene.coap.hear_request();
+        confirm(&scene, &asked, BlockSize::MAX);
+        let asked = scene.coap.hear_request();
+        scene.coap.say(&answer(&asked, code).encode());
+        let action = scene.caller.final_action(&id);
+        assert_eq!(action["status"], status, "{action}");
+        assert_eq!(action["resultData"]["code"], digits, "{action}");
+        assert_eq!(scene.coap.heard(), [], "{digits}");
+    }
+}
+
+#[test]
+fn a_confirmation_that_fits_nothing_fails_the_request() {
+    let scene = Scene::new();
+    let wrong = [
+        None,
+        Some(Block::new(1, More::Yes, BlockSize::MAX)),
+        Some(Block::from_value(0b1111)),
+    ];
+    for block in wrong {
+        let id = scene.ask(&put(&scene, &body(5_000)));
+        let asked = scene.coap.hear_request();
+        let said = answer(&asked, Code::CONTINUE);
+        let said = match block {
+            Some(block) => said.with_block1(block),
+            None => said,
+        };
+        scene.coap.say(&said.encode());
+        let action = scene.caller.final_action(&id);
+        assert_eq!(action["status"], "FAILED", "{block:?}: {action}");
+        assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
+    }
+}
+
+#[test]
+fn a_device_that_was_silent_in_the_middle_is_asked_for_the_same_block_again() {
+    let settings = [
+        ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "20"),
+        ("SIGNALBOX_COAP_MAX_RETRANSMIT", "1"),
+    ];
+    let scene = Scene::with(&settings);
+    let whole = body(3_000);
+    let id = scene.ask(&put(&scene, &whole));
+    let first = scene.coap.hear_request();
+    confirm(&scene, &first, BlockSize::MAX);
+    let second = hear_other_than(&scene, &first);
+    check_block(&second, &whole, 1, BlockSize::MAX);
+    // Both of its datagrams get lost, and so do those of the next message.
+    let again = hear_other_than(&scene, &second);
+    check_block(&again, &whole, 1, BlockSize::MAX);
+    let again = hear_other_than(&scene, &again);
+    check_block(&again, &whole, 1, BlockSize::MAX);
+    confirm(&scene, &again, BlockSize::MAX);
+    let third = hear_other_than(&scene, &again);
+    check_block(&third, &whole, 2, BlockSize::MAX);
+    confirm(&scene, &third, BlockSize::MAX);
+    let action = scene.caller.final_action(&id);
+    assert_eq!(standing(&action), ("SUCCEEDED", 0), "one attempt: {action}");
+}
+
+#[test]
+fn a_request_in_blocks_that_is_put_off_begins_again_at_the_next_activity() {
+    let mut scene = Scene::new();
+    let whole = body(2_000);
+    let id = scene.ask(&with(put(&scene, &whole), "sendAttempts", 2));
+    let asked = scene.coap.hear_request();
+    confirm(&scene, &asked, BlockSize::MAX);
+    let asked = scene.coap.hear_request();
+    scene
+        .coap
+        .say(&answer(&asked, Code::REQUEST_ENTITY_INCOMPLETE).encode());
+    until("the end of an attempt", || {
+        let action = scene.caller.action(&id);
+        let last = action["timeline"].as_array()?.last()?.clone();
+        (last["event"] == "ANSWERED" && last["code"] == "408").then_some(())
+    });
+    assert_eq!(standing(&scene.caller.action(&id)), ("IN_PROGRESS", 1));
+    scene.post("awake");
+    for number in 0..2 {
+        let asked = scene.coap.hear_request();
+        check_block(&asked, &whole, number, BlockSize::MAX);
+        confirm(&scene, &asked, BlockSize::MAX);
+    }
+    assert_eq!(standing(&scene.caller.final_action(&id)), ("SUCCEEDED", 0));
+}
+
+#[test]
+fn nothing_else_is_asked_while_a_request_in_blocks_is_under_way() {
+    let scene = Scene::new();
+    let whole = body(2_000);
+    let first = scene.ask(&put(&scene, &whole));
+    let asked = scene.coap.hear_request();
+    let second = scene.ask(&coap("GET", "/other", scene.coap.port()));
+    confirm(&scene, &asked, BlockSize::MAX);
+    let asked = scene.coap.hear_request();
+    check_block(&asked, &whole, 1, BlockSize::MAX);
+    assert_eq!(scene.coap.heard(), []);
+    confirm(&scene, &asked, BlockSize::MAX);
+    let asked = scene.answer_next(Code::CONTENT, "other");
+    assert_eq!(path_of(&asked), "/other");
+    for id in [first, second] {
+        assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
+    }
+    assert_eq!(scene.caller.told(ID), []);
+}
+
+/// Puts bytes to the device.
+fn put(scene: &Scene, bytes: &[u8]) -> Value {
+    carrying_bytes(coap("PUT", "/image", scene.coap.port()), bytes)
+}
+
+/// It is this block of the body, whole.
+fn check_block(asked: &Message, whole: &[u8], number: u32, size: BlockSize) {
+    assert_eq!((asked.code, &*path_of(asked)), (Code::PUT, "/image"));
+    let offset = usize::try_from(number).unwrap() * size.bytes();
+    let end = whole.len().min(offset + size.bytes());
+    let more = if end < whole.len() {
+        More::Yes
+    } else {
+        More::No
+    };
+    assert_eq!(asked.block1(), Some(Block::new(number, more, size)));
+    assert_eq!(asked.payload, whole[offset..end], "block {number}");
+}
+
+/// Has the device take a block, and say which size it likes.
+fn confirm(scene: &Scene, asked: &Message, wanted: BlockSize) {
+    let block = asked.block1().unwrap();
+    let said = if block.has_more() {
+        let taken = Block::new(block.number(), More::Yes, wanted);
+        answer(asked, Code::CONTINUE).with_block1(taken)
+    } else {
+        answer(asked, Code::CHANGED).with_block1(block)
+    };
+    scene.coap.say(&said.encode());
+}
+
+/// The next request that is not a repetition.
+fn hear_other_than(scene: &Scene, before: &Message) -> Message {
+    let mut heard = std::iter::from_fn(|| Some(scene.coap.hear_request()));
+    let other = heard.find(|asked| asked.message_id != before.message_id);
+    other.expect("hearing ends with what is looked for")
+}

@@ -1,0 +1,399 @@
+//! Is a request over CoAP made as it was asked, and is its answer told as the table says?
+
+mod attempts;
+
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::{Kind, Message, MessageId};
+use serde_json::{Value, json};
+
+use super::{ELSEWHERE, ID, IP, Scene};
+use crate::errors::check;
+use crate::scene::{error_codes, keys, silent_device, with};
+use crate::vocabulary::caller::{API, Caller, text};
+use crate::vocabulary::lwm2m::when_active;
+use crate::vocabulary::plain::{answer, carrying, carrying_bytes, coap};
+use crate::vocabulary::wire::Wire;
+
+/// Codes with their fields.
+type Faults = &'static [(&'static str, &'static str)];
+
+/// A body, the method it asks for, segments and arguments, and the payload.
+type Asked = (
+    Value,
+    Code,
+    &'static [&'static str],
+    &'static [&'static str],
+    Vec<u8>,
+);
+
+#[test]
+fn a_request_arrives_as_it_was_asked_and_comes_from_the_service_s_own_port() {
+    let scene = Scene::new();
+    for (body, code, segments, arguments, payload) in requests(scene.coap.port()) {
+        let id = scene.ask(&body);
+        // The wire hears nothing but what comes from the port the service listens on.
+        let asked = scene.coap.hear_request();
+        assert_eq!(
+            (asked.kind, asked.code),
+            (Kind::Confirmable, code),
+            "{body}"
+        );
+        assert!(
+            asked.uri_path().eq(segments.iter().copied()),
+            "{body}: {asked:?}"
+        );
+        assert!(
+            asked.uri_query().eq(arguments.iter().copied()),
+            "{body}: {asked:?}"
+        );
+        assert_eq!(asked.payload, payload, "{body}");
+        assert_eq!(asked.content_format(), None, "a caller cannot say one");
+        scene.coap.say(&answer(&asked, Code::CHANGED).encode());
+        let action = scene.caller.final_action(&id);
+        assert_eq!(action["status"], "SUCCEEDED", "{action}");
+        assert_eq!(action["protocol"], "COAP", "{action}");
+        for name in keys(&body) {
+            assert_eq!(action["requestData"][name], body[name], "{name}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_is_told_with_its_code_and_its_payload() {
+    let scene = Scene::new();
+    for (code, format, payload, expected) in answers() {
+        let id = scene.ask(&coap("GET", "/value", scene.coap.port()));
+        let asked = scene.coap.hear_request();
+        let said = answer(&asked, code).with_payload(payload);
+        let said = match format {
+            Some(format) => said.with_content_format(ContentFormat(format)),
+            None => said,
+        };
+        scene.coap.say(&said.encode());
+        let action = scene.caller.final_action(&id);
+        assert_eq!(action["status"], "SUCCEEDED", "{action}");
+        assert_eq!(action["resultData"], expected, "{format:?} {payload:?}");
+    }
+}
+
+#[test]
+fn an_answer_may_come_later_and_in_messages_of_either_kind() {
+    let scene = Scene::new();
+    for (number, kind) in (1..).zip([Kind::Confirmable, Kind::NonConfirmable]) {
+        for is_acknowledged in [true, false] {
+            let id = scene.ask(&coap("GET", "/slow", scene.coap.port()));
+            let asked = scene.coap.hear_request();
+            if is_acknowledged {
+                let taken = Message::acknowledgement(asked.message_id);
+                scene.coap.say(&taken.encode());
+            }
+            let own = MessageId(number * 2 + u16::from(is_acknowledged));
+            let said = Message::separate(kind, Code::CONTENT, own, asked.token)
+                .with_content_format(ContentFormat::TEXT)
+                .with_payload("later");
+            scene.coap.say(&said.encode());
+            let action = scene.caller.final_action(&id);
+            let expected = json!({ "code": "205", "payload": "later", "payloadType": "TEXT" });
+            assert_eq!(action["resultData"], expected);
+            if kind == Kind::Confirmable {
+                assert_eq!(scene.coap.hear(), Message::acknowledgement(own));
+                scene.coap.say(&said.encode());
+                let again = scene.coap.hear();
+                assert_eq!(again.message_id, own, "it is met when it is said again");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_answer_from_elsewhere_is_no_answer() {
+    let scene = Scene::new();
+    let id = scene.ask(&coap("GET", "/value", scene.coap.port()));
+    let asked = scene.coap.hear_request();
+    let forged = answer(&asked, Code::CONTENT).with_payload("forged");
+    for ip in [IP, ELSEWHERE] {
+        let stranger = Wire::from(ip, &scene.service);
+        stranger.say(&forged.encode());
+        assert_eq!(stranger.heard_before_ping(), []);
+    }
+    let said = answer(&asked, Code::CONTENT)
+        .with_content_format(ContentFormat::TEXT)
+        .with_payload("true");
+    scene.coap.say(&said.encode());
+    assert_eq!(
+        scene.caller.final_action(&id)["resultData"]["payload"],
+        "true"
+    );
+}
+
+#[test]
+fn every_fault_of_a_body_is_told_at_once_and_nothing_is_kept() {
+    let scene = Scene::new();
+    let long = format!("/{}", "x".repeat(255));
+    let good = || coap("GET", "/a", 5_683);
+    let cases: Vec<(Value, Faults)> = vec![
+        (
+            json!({}),
+            &[
+                ("REQUIRED", "path"),
+                ("REQUIRED", "port"),
+                ("REQUIRED", "requestType"),
+            ],
+        ),
+        (with(good(), "port", 0), &[("OUT_OF_RANGE", "port")]),
+        (with(good(), "port", 65_536), &[("OUT_OF_RANGE", "port")]),
+        (with(good(), "port", -1), &[("OUT_OF_RANGE", "port")]),
+        (with(good(), "port", "5683"), &[("WRONG_TYPE", "port")]),
+        (with(good(), "path", "a"), &[("INVALID_VALUE", "path")]),
+        (with(good(), "path", ""), &[("INVALID_VALUE", "path")]),
+        (
+            with(good(), "path", "coap://h/a"),
+            &[("INVALID_VALUE", "path")],
+        ),
+        (with(good(), "path", "/a b"), &[("INVALID_VALUE", "path")]),
+        (with(good(), "path", "/a#b"), &[("INVALID_VALUE", "path")]),
+        (with(good(), "path", "/%zz"), &[("INVALID_VALUE", "path")]),
+        (
+            with(good(), "requestType", "get"),
+            &[("INVALID_VALUE", "requestType")],
+        ),
+        (
+            with(good(), "requestType", "FETCH"),
+            &[("INVALID_VALUE", "requestType")],
+        ),
+        (with(good(), "payload", "x"), &[("REQUIRED", "payloadType")]),
+        (
+            with(good(), "payloadType", "STRING"),
+            &[("REQUIRED", "payload")],
+        ),
+        (
+            with(carrying(good(), "x"), "payloadType", "HEX"),
+            &[("INVALID_VALUE", "payloadType")],
+        ),
+        (
+            with(carrying(good(), "%%%"), "payloadType", "BASE64"),
+            &[("INVALID_VALUE", "payload")],
+        ),
+        (
+            with(good(), "sendAttempts", 0),
+            &[("OUT_OF_RANGE", "sendAttempts")],
+        ),
+        (
+            with(good(), "sendAttempts", 6),
+            &[("OUT_OF_RANGE", "sendAttempts")],
+        ),
+        (
+            with(good(), "requestMode", "LATER"),
+            &[("INVALID_VALUE", "requestMode")],
+        ),
+        (with(good(), "data", "x"), &[("UNKNOWN_PROPERTY", "data")]),
+        (
+            with(with(good(), "port", 0), "path", "a"),
+            &[("INVALID_VALUE", "path"), ("OUT_OF_RANGE", "port")],
+        ),
+    ];
+    for (body, faults) in cases {
+        check(&scene.caller.try_over("COAP", ID, &body), 400, faults);
+    }
+    let refused = scene
+        .caller
+        .try_over("COAP", ID, &with(good(), "path", long));
+    assert_eq!(refused.expect(400)["errors"][0]["field"], "path");
+    let path = format!("{API}/integrate/devices/actions/requests");
+    assert_eq!(
+        scene.caller.request("GET", &path).expect(200)["items"],
+        json!([])
+    );
+}
+
+#[test]
+fn a_device_without_an_address_is_asked_nothing_now_and_may_be_asked_later() {
+    let scene = Scene::new();
+    silent_device(&scene.caller, "nowhere");
+    let body = coap("GET", "/a", 5_683);
+    let refused = scene.caller.try_over("COAP", "nowhere", &body).expect(409);
+    assert_eq!(error_codes(&refused), ["DEVICE_HAS_NO_ADDRESS"]);
+    let id = scene
+        .caller
+        .create_over("COAP", "nowhere", &when_active(body));
+    assert_eq!(scene.caller.action(&id)["status"], "SCHEDULED");
+    let unknown = scene
+        .caller
+        .try_over("COAP", "nobody", &coap("GET", "/a", 5_683));
+    check(&unknown, 404, &[("NOT_FOUND", "")]);
+}
+
+#[test]
+fn several_devices_are_asked_the_same_in_one_call() {
+    let scene = Scene::new();
+    silent_device(&scene.caller, "nowhere");
+    scene.caller.create_device("other", ELSEWHERE);
+    let port = scene.coap.port();
+    let body = carrying(coap("PUT", "/lamp?now", port), "on");
+    let body = with(body, "deviceIds", json!([ID, "nobody", "nowhere"]));
+    let bulk = format!("{API}/integrate/devices/actions/COAP");
+    let told = scene.caller.post(&bulk, &body).expect(202);
+    assert_eq!(told["rejectedDevices"], json!(["nobody", "nowhere"]));
+    let reasons = told["rejectedReasons"].as_array().unwrap();
+    let codes: Vec<_> = reasons.iter().map(|it| text(&it["code"])).collect();
+    assert_eq!(codes, ["NOT_FOUND", "DEVICE_HAS_NO_ADDRESS"]);
+    let asked = scene.answer_next(Code::CHANGED, "");
+    assert_eq!(asked.payload, b"on");
+    let accepted = &told["acceptedRequests"][0];
+    assert_eq!(accepted["deviceId"], ID, "{told}");
+    let action = scene.caller.final_action(&text(&accepted["requestId"]));
+    assert_eq!(action["status"], "SUCCEEDED", "{action}");
+
+    let body = with(
+        when_active(coap("GET", "/a", port)),
+        "deviceIds",
+        json!(["other", ID]),
+    );
+    let told = scene.caller.post(&bulk, &body).expect(202);
+    assert_eq!(accepted_devices(&told), ["other", ID]);
+    check(
+        &scene
+            .caller
+            .post(&bulk, &with(coap("GET", "a", 1), "deviceIds", json!([]))),
+        400,
+        &[("INVALID_VALUE", "path"), ("OUT_OF_RANGE", "deviceIds")],
+    );
+}
+
+#[test]
+fn a_request_that_waits_can_be_cancelled_and_is_never_made() {
+    let mut scene = Scene::new();
+    let body = |path: &str| when_active(coap("GET", path, scene.coap.port()));
+    let [kept, cancelled] = ["/kept", "/cancelled"].map(|path| scene.ask(&body(path)));
+    let answered = scene.caller.cancel_action(&cancelled).expect(200);
+    assert_eq!(answered, json!({ "id": cancelled, "status": "CANCELLED" }));
+    let refused = Caller::of_new_customer(&scene.service, "Umbrella").cancel_action(&kept);
+    check(&refused, 404, &[("NOT_FOUND", "")]);
+    scene.post("awake");
+    let asked = scene.answer_next(Code::CONTENT, "1");
+    assert!(asked.uri_path().eq(["kept"]), "{asked:?}");
+    assert_eq!(scene.caller.final_action(&kept)["status"], "SUCCEEDED");
+    assert_eq!(scene.coap.heard(), []);
+
+    let all = ["/a", "/b"].map(|path| {
+        let port = scene.coap.port();
+        scene.ask(&when_active(coap("GET", path, port)))
+    });
+    let path = format!("{API}/integrate/devices/{ID}/actions/requests");
+    let told = scene.caller.request("DELETE", &path).expect(200);
+    let expected = all.map(|id| json!({ "id": id, "status": "CANCELLED" }));
+    assert_eq!(told, json!(expected));
+    scene.post("awake");
+    assert_eq!(scene.coap.heard(), []);
+}
+
+fn accepted_devices(told: &Value) -> Vec<String> {
+    let accepted = told["acceptedRequests"].as_array().unwrap();
+    accepted.iter().map(|it| text(&it["deviceId"])).collect()
+}
+
+/// What is asked, and how it arrives.
+fn requests(port: u16) -> Vec<Asked> {
+    let large = "x".repeat(1_000);
+    vec![
+        (coap("GET", "/a", port), Code::GET, &["a"], &[], vec![]),
+        (coap("GET", "/", port), Code::GET, &[], &[], vec![]),
+        (
+            coap("DELETE", "/a/b", port),
+            Code::DELETE,
+            &["a", "b"],
+            &[],
+            vec![],
+        ),
+        (
+            coap("GET", "/a?b=c&d", port),
+            Code::GET,
+            &["a"],
+            &["b=c", "d"],
+            vec![],
+        ),
+        (
+            coap("GET", "/a%2Fb/%C3%BC?x%26y=%20", port),
+            Code::GET,
+            &["a/b", "\u{fc}"],
+            &["x&y= "],
+            vec![],
+        ),
+        (
+            carrying(coap("POST", "/log", port), "gr\u{fc}n"),
+            Code::POST,
+            &["log"],
+            &[],
+            "gr\u{fc}n".into(),
+        ),
+        (
+            carrying_bytes(coap("PUT", "/raw", port), &[0, 255, 128]),
+            Code::PUT,
+            &["raw"],
+            &[],
+            vec![0, 255, 128],
+        ),
+        (
+            carrying(coap("PATCH", "/p", port), "{}"),
+            Code::PATCH,
+            &["p"],
+            &[],
+            "{}".into(),
+        ),
+        (
+            carrying(coap("POST", "/large", port), &large),
+            Code::POST,
+            &["large"],
+            &[],
+            large.into_bytes(),
+        ),
+        (
+            carrying(coap("GET", "/odd", port), "a payload"),
+            Code::GET,
+            &["odd"],
+            &[],
+            "a payload".into(),
+        ),
+    ]
+}
+
+/// Codes, formats and payloads of answers, and what is told of them.
+fn answers() -> Vec<(Code, Option<u16>, &'static [u8], Value)> {
+    let texts = [0, 40, 41, 50, 110].map(|format| {
+        let told = json!({ "code": "205", "payload": "21.5", "payloadType": "TEXT" });
+        (Code::CONTENT, Some(format), &b"21.5"[..], told)
+    });
+    let bytes = [
+        None,
+        Some(42),
+        Some(60),
+        Some(112),
+        Some(11_542),
+        Some(65_000),
+    ]
+    .map(|format| {
+        let told = json!({ "code": "205", "payload": "MjEuNQ==", "payloadType": "BASE64" });
+        (Code::CONTENT, format, &b"21.5"[..], told)
+    });
+    let empty = [
+        (Code::CREATED, "201"),
+        (Code::DELETED, "202"),
+        (Code::VALID, "203"),
+        (Code::CHANGED, "204"),
+        (Code::CONTENT, "205"),
+    ];
+    let empty = empty.map(|(code, digits)| (code, None, &b""[..], json!({ "code": digits })));
+    let not_utf8 = json!({ "code": "205", "payload": "/w==", "payloadType": "BASE64" });
+    let changed = json!({ "code": "204", "payload": "ok", "payloadType": "TEXT" });
+    let odd = [
+        (Code::CONTENT, Some(0), &b"\xff"[..], not_utf8),
+        (Code::CHANGED, Some(0), &b"ok"[..], changed),
+    ];
+    texts
+        .into_iter()
+        .chain(bytes)
+        .chain(empty)
+        .chain(odd)
+        .collect()
+}

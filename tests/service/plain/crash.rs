@@ -1,0 +1,165 @@
+//! Is what was promised to a device, or to whoever asks something of it, kept when all falls over?
+
+use protocol::coap::block::{Block, More};
+use protocol::coap::code::Code;
+
+use super::{ID, Scene, standing};
+use crate::scene::with;
+use crate::vocabulary::blockwise::{blocks, body, size};
+use crate::vocabulary::lwm2m::when_active;
+use crate::vocabulary::plain::{Told, answer, carrying, coap, data, datagram, path_of};
+use crate::vocabulary::poll::until;
+
+#[test]
+fn what_was_accepted_goes_out_once_and_in_order_after_a_crash() {
+    let mut scene = Scene::new();
+    let (coap_port, udp_port) = (scene.coap.port(), scene.udp.port());
+    let mut ids = Vec::new();
+    for number in 0..3 {
+        let text = format!("datagram {number}");
+        ids.push(scene.tell(&when_active(datagram(&text, udp_port))));
+        scene.crash();
+        let body = carrying(coap("PUT", &format!("/{number}?a=b"), coap_port), "on");
+        ids.push(scene.ask(&when_active(body)));
+        scene.crash();
+    }
+    for id in &ids {
+        assert_eq!(standing(&scene.caller.action(id)), ("SCHEDULED", 1));
+    }
+    assert_eq!(scene.udp.heard(), Vec::<Vec<u8>>::new());
+    assert_eq!(scene.coap.heard(), []);
+    scene.post("awake");
+    for number in 0..3 {
+        assert_eq!(scene.udp.hear(), format!("datagram {number}").into_bytes());
+        let asked = scene.answer_next(Code::CHANGED, "");
+        assert_eq!(path_of(&asked), format!("/{number}"));
+        assert_eq!(asked.payload, b"on");
+    }
+    let done: Vec<_> = ids.iter().map(|id| scene.caller.final_action(id)).collect();
+    scene.crash();
+    scene.post("awake");
+    for (id, done) in ids.iter().zip(&done) {
+        assert_eq!(done["status"], "SUCCEEDED", "{done}");
+        assert_eq!(scene.caller.action(id), *done);
+    }
+    assert_eq!(
+        scene.udp.heard(),
+        Vec::<Vec<u8>>::new(),
+        "each went out once"
+    );
+    assert_eq!(scene.coap.heard(), []);
+}
+
+#[test]
+fn what_was_thanked_for_is_there_after_a_crash() {
+    let mut scene = Scene::new();
+    let mut expected = Vec::new();
+    for round in 0..6 {
+        for number in 0..3 {
+            let said = format!("{round} {number}");
+            scene.post(&said);
+            expected.push(Told::over_coap("t", said));
+        }
+        scene.crash();
+        assert_eq!(scene.caller.told(ID), expected);
+    }
+}
+
+#[test]
+fn data_said_again_after_a_crash_because_nobody_thanked_is_there() {
+    let mut scene = Scene::new();
+    for round in 0..6 {
+        let said = format!("round {round}");
+        let message = data("t", said.clone(), scene.id());
+        scene.coap.say(&message.encode());
+        // It falls over before, while or after it is kept; the device hears no thanks and repeats.
+        scene.service.kill();
+        scene.service.start_again();
+        scene.caller.follow(&scene.service);
+        let answered = scene.coap.ask_until_answered(&message);
+        assert_eq!(answered.code, Code::CHANGED);
+        let told = scene.caller.told(ID);
+        let times = told
+            .iter()
+            .filter(|it| **it == Told::over_coap("t", said.clone()));
+        assert!((1..=2).contains(&times.count()), "at least once: {told:?}");
+    }
+}
+
+#[test]
+fn an_attempt_over_coap_in_flight_at_a_crash_counts_as_made() {
+    let mut scene = Scene::new();
+    let port = scene.coap.port();
+    let once = scene.ask(&coap("GET", "/once", port));
+    assert_eq!(path_of(&scene.coap.hear_request()), "/once");
+    scene.crash();
+    let action = scene.caller.final_action(&once);
+    assert_eq!(standing(&action), ("FAILED", 0), "{action}");
+    assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
+
+    let twice = scene.ask(&with(coap("GET", "/twice", port), "sendAttempts", 2));
+    let first = scene.coap.hear_request();
+    assert_eq!(path_of(&first), "/twice");
+    scene.crash();
+    assert_eq!(standing(&scene.caller.action(&twice)), ("IN_PROGRESS", 1));
+    scene.post("awake");
+    let second = scene.coap.hear_request();
+    assert_eq!(path_of(&second), "/twice");
+    assert_ne!(second.token, first.token, "another attempt");
+    scene.coap.say(&answer(&second, Code::CONTENT).encode());
+    assert_eq!(
+        standing(&scene.caller.final_action(&twice)),
+        ("SUCCEEDED", 0)
+    );
+}
+
+#[test]
+fn a_body_in_blocks_that_a_crash_cut_off_is_said_anew() {
+    let mut scene = Scene::new();
+    let whole = body(200);
+    let post = |block, id| data("t", "", id).with_block1(block);
+    for (id, (block, part)) in (1..=2).zip(blocks(&whole, size(64))) {
+        let taken = scene.coap.ask(&post(block, id).with_payload(part));
+        assert_eq!(taken.code, Code::CONTINUE);
+    }
+    scene.crash();
+    let third = post(Block::new(2, More::Yes, size(64)), 3);
+    let refused = scene
+        .coap
+        .ask_until_answered(&third.with_payload(&whole[128..192]));
+    assert_eq!(refused.code, Code::REQUEST_ENTITY_INCOMPLETE);
+    let mut last = None;
+    for (id, (block, part)) in (10..).zip(blocks(&whole, size(64))) {
+        last = Some(scene.coap.ask(&post(block, id).with_payload(part)).code);
+    }
+    assert_eq!(last, Some(Code::CHANGED));
+    assert_eq!(scene.caller.told(ID), [Told::over_coap("t", whole)]);
+}
+
+#[test]
+fn a_datagram_that_was_to_leave_at_a_crash_leaves_once_at_most() {
+    let mut scene = Scene::new();
+    let port = scene.udp.port();
+    for round in 0..6 {
+        let text = format!("round {round}");
+        let id = scene.tell(&datagram(&text, port));
+        scene.crash();
+        let action = until("a final status", || {
+            // Where nothing had left, the next sign of life lets it out.
+            scene.udp.say(b"awake");
+            let action = scene.caller.action(&id);
+            (action["status"] != "IN_PROGRESS").then_some(action)
+        });
+        let times = scene
+            .udp
+            .heard()
+            .into_iter()
+            .filter(|it| *it == text.as_bytes());
+        let times = times.count();
+        match action["status"].as_str() {
+            Some("SUCCEEDED") => assert_eq!(times, 1, "{action}"),
+            Some("FAILED") => assert!(times <= 1, "{action}"),
+            _ => panic!("{action}"),
+        }
+    }
+}

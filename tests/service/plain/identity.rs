@@ -1,0 +1,180 @@
+//! Whose is what comes without a registration? Only the address says, and only if it is one device's.
+
+use protocol::coap::code::Code;
+use serde_json::{Value, json};
+
+use super::{ELSEWHERE, ID, IP, Scene};
+use crate::scene::start;
+use crate::vocabulary::caller::{API, Caller};
+use crate::vocabulary::plain::{Told, UdpDevice, data};
+use crate::vocabulary::poll::until;
+use crate::vocabulary::wire::{Wire, deregister};
+
+const STRANGER: &str = "CoAP[UnauthorizedDevice]";
+
+#[test]
+fn an_address_that_no_device_has_is_nobody_s() {
+    let mut scene = Scene::new();
+    let stranger = Wire::from(ELSEWHERE, &scene.service);
+    let silent = UdpDevice::from(ELSEWHERE, &scene.service);
+    for id in 1..=20 {
+        assert_eq!(
+            stranger.ask(&data("t", "21.5", id)).code,
+            Code::UNAUTHORIZED
+        );
+        silent.say(b"21.5");
+    }
+    scene.post("mine");
+    scene.udp.say(b"mine");
+    let told = scene.caller.once_told(ID, 2);
+    assert_eq!(told, [Told::over_coap("t", "mine"), Told::over_udp("mine")]);
+    assert_eq!(scene.logged(ID, STRANGER), 0, "it is nobody's");
+    assert_eq!(silent.heard(), Vec::<Vec<u8>>::new(), "UDP is not answered");
+}
+
+#[test]
+fn an_address_that_several_devices_have_is_nobody_s() {
+    let mut scene = Scene::new();
+    let rival = Caller::of_new_customer(&scene.service, "Umbrella");
+    scene.post("mine");
+    scene.udp.say(b"mine");
+    scene.caller.once_told(ID, 2);
+    rival.create_device("theirs", IP);
+    for id in 101..=120 {
+        assert_eq!(
+            scene.coap.ask(&data("t", "whose?", id)).code,
+            Code::UNAUTHORIZED
+        );
+        scene.udp.say(b"whose?");
+    }
+    let logged = |caller: &Caller| {
+        let entries = caller.log_entries().into_iter();
+        entries.filter(|entry| entry["message"] == STRANGER).count()
+    };
+    assert_eq!(logged(&scene.caller) + logged(&rival), 1, "once a minute");
+    assert_eq!(rival.told("theirs"), []);
+    assert_eq!(scene.caller.told(ID).len(), 2);
+
+    rival.move_device("theirs", Some(ELSEWHERE));
+    scene.post("mine again");
+    let theirs = Wire::from(ELSEWHERE, &scene.service);
+    assert_eq!(theirs.ask(&data("t", "theirs", 1)).code, Code::CHANGED);
+    assert_eq!(rival.told("theirs"), [Told::over_coap("t", "theirs")]);
+    assert_eq!(scene.caller.told(ID)[2], Told::over_coap("t", "mine again"));
+    scene.udp.say(b"mine again");
+    let told = scene.caller.once_told(ID, 4);
+    assert_eq!(
+        told[2..],
+        [
+            Told::over_coap("t", "mine again"),
+            Told::over_udp("mine again")
+        ]
+    );
+}
+
+#[test]
+fn a_device_is_known_by_its_address_of_now() {
+    let mut scene = Scene::new();
+    scene.post("old");
+    scene.caller.move_device(ID, Some(ELSEWHERE));
+    let moved = Wire::from(ELSEWHERE, &scene.service);
+    let moved_udp = UdpDevice::from(ELSEWHERE, &scene.service);
+    assert_eq!(
+        scene.coap.ask(&data("t", "left", 101)).code,
+        Code::UNAUTHORIZED
+    );
+    scene.udp.say(b"left");
+    assert_eq!(moved.ask(&data("t", "new", 1)).code, Code::CHANGED);
+    moved_udp.say(b"new");
+    let told = ["old", "new"].map(|it| Told::over_coap("t", it));
+    let told: Vec<_> = told.into_iter().chain([Told::over_udp("new")]).collect();
+    assert_eq!(scene.caller.once_told(ID, 3), told);
+    scene.crash();
+    assert_eq!(
+        moved.ask_until_answered(&data("t", "after", 2)).code,
+        Code::CHANGED
+    );
+    let left = scene.coap.ask_until_answered(&data("t", "left", 102));
+    assert_eq!(left.code, Code::UNAUTHORIZED);
+
+    scene.caller.move_device(ID, None);
+    assert_eq!(moved.ask(&data("t", "nowhere", 3)).code, Code::UNAUTHORIZED);
+    scene.caller.move_device(ID, Some(IP));
+    scene.post("home");
+    let device = format!("{API}/devices/{ID}");
+    assert_eq!(scene.caller.request("DELETE", &device).status, 204);
+    assert_eq!(
+        scene.coap.ask(&data("t", "gone", 104)).code,
+        Code::UNAUTHORIZED
+    );
+    scene.caller.create_device("heir", IP);
+    assert_eq!(scene.coap.ask(&data("t", "heir", 105)).code, Code::CHANGED);
+    assert_eq!(scene.caller.told("heir"), [Told::over_coap("t", "heir")]);
+}
+
+#[test]
+fn where_a_device_is_registered_it_is_known_without_an_address_of_its_own() {
+    let (service, caller) = start(&[("SIGNALBOX_TRUST_ENDPOINT_NAMES", "true")]);
+    let body = json!({ "deviceId": ID });
+    caller.post(&format!("{API}/devices"), &body).expect(201);
+    let wire = Wire::from(IP, &service);
+    assert_eq!(wire.ask(&data("t", "before", 1)).code, Code::UNAUTHORIZED);
+    let location = wire.register(ID, 2);
+    assert_eq!(wire.ask(&data("t", "registered", 3)).code, Code::CHANGED);
+    let other_port = Wire::from(IP, &service);
+    assert_eq!(
+        other_port.ask(&data("t", "another", 1)).code,
+        Code::UNAUTHORIZED
+    );
+    assert_eq!(wire.ask(&deregister(&location, 4)).code, Code::DELETED);
+    assert_eq!(wire.ask(&data("t", "after", 5)).code, Code::UNAUTHORIZED);
+    assert_eq!(caller.told(ID), [Told::over_coap("t", "registered")]);
+}
+
+#[test]
+fn devices_that_share_an_address_are_each_known_where_they_registered() {
+    let (service, caller) = start(&[]);
+    let wires = ["left", "right"].map(|name| {
+        caller.create_device(name, IP);
+        let wire = Wire::from(IP, &service);
+        wire.register(name, 1);
+        wire
+    });
+    for (wire, name) in wires.iter().zip(["left", "right"]) {
+        assert_eq!(wire.ask(&data("t", name, 2)).code, Code::CHANGED);
+        assert_eq!(caller.told(name), [Told::over_coap("t", name)]);
+    }
+    let neither = Wire::from(IP, &service);
+    assert_eq!(
+        neither.ask(&data("t", "whose?", 1)).code,
+        Code::UNAUTHORIZED
+    );
+}
+
+#[test]
+fn what_is_dropped_is_counted_for_the_operator() {
+    let scene = Scene::new();
+    let stranger = UdpDevice::from(ELSEWHERE, &scene.service);
+    for _ in 0..5 {
+        stranger.say(b"21.5");
+    }
+    until("a figure", || {
+        let dropped: Vec<Value> = figures(&scene)
+            .into_iter()
+            .filter(|(name, _)| name.contains("unknown_address"))
+            .map(|(_, value)| json!(value))
+            .collect();
+        (dropped == [json!(5.0)]).then_some(())
+    });
+}
+
+/// Every sample the service tells of: its name with its labels, and its value.
+fn figures(scene: &Scene) -> Vec<(String, f64)> {
+    let told = crate::vocabulary::http::Request::new("GET", "/metrics").send(scene.service.http);
+    let samples = told.text().lines().filter(|line| !line.starts_with('#'));
+    let sample = |line: &str| {
+        let (name, value) = line.rsplit_once(' ')?;
+        Some((name.to_owned(), value.parse().ok()?))
+    };
+    samples.filter_map(sample).collect()
+}

@@ -1,0 +1,234 @@
+//! Is what devices say over plain CoAP and UDP taken once, kept as it came, and told?
+
+use protocol::coap::code::Code;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::token::Token;
+use serde_json::{Value, json};
+
+use super::{ELSEWHERE, FIRST_CONTACT, ID, IP, Scene};
+use crate::vocabulary::caller::{API, text};
+use crate::vocabulary::endpoint::{Endpoint, Posted};
+use crate::vocabulary::plain::{Told, UdpDevice, data};
+use crate::vocabulary::poll::until;
+use crate::vocabulary::wire::Wire;
+
+const PRIVATE: (&str, &str) = ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true");
+
+#[test]
+fn data_said_again_is_answered_again_and_taken_once() {
+    let scene = Scene::new();
+    let said = data("t", "once", 7);
+    let first = scene.coap.ask(&said);
+    assert_eq!(first.code, Code::CHANGED);
+    for _ in 0..3 {
+        assert_eq!(scene.coap.ask(&said), first, "one message, one answer");
+    }
+    let token = Token::from_u64(8);
+    let unconfirmed = Message::request(Kind::NonConfirmable, Code::POST, MessageId(8), token)
+        .with_uri_query(["t=t"])
+        .with_payload("unconfirmed");
+    scene.coap.say(&unconfirmed.encode());
+    let answer = scene.coap.hear();
+    assert_eq!(
+        (answer.kind, answer.code, answer.token),
+        (Kind::NonConfirmable, Code::CHANGED, token)
+    );
+    scene.coap.say(&unconfirmed.encode());
+    assert_eq!(
+        scene.coap.ask_among_others(&data("t", "once", 9)).code,
+        Code::CHANGED
+    );
+    let once = Told::over_coap("t", "once");
+    let expected = [once.clone(), Told::over_coap("t", "unconfirmed"), once];
+    assert_eq!(scene.caller.told(ID), expected);
+}
+
+#[test]
+fn another_device_behind_the_address_later_is_heard_with_its_own_message_ids() {
+    let scene = Scene::new();
+    for payload in ["first port", "second port"] {
+        let wire = Wire::from(IP, &scene.service);
+        assert_eq!(wire.ask(&data("t", payload, 1)).code, Code::CHANGED);
+    }
+    let told = ["first port", "second port"].map(|it| Told::over_coap("t", it));
+    assert_eq!(scene.caller.told(ID), told);
+}
+
+#[test]
+fn every_datagram_is_an_event_and_none_is_answered() {
+    let scene = Scene::with(&[("SIGNALBOX_DATA_BYTES_MAX", "2048")]);
+    let bytes: Vec<u8> = (0..=255).collect();
+    let said: [&[u8]; 7] = [
+        b"21.5",
+        br#"{"t":21.5}"#,
+        &bytes,
+        b"40",
+        &[0x40, 0x02, 0, 1, 0xFF],
+        &[0],
+        &[0xAA; 2_048],
+    ];
+    for (number, bytes) in said.iter().enumerate() {
+        scene.udp.say(bytes);
+        // The order between datagrams is not the service's: each is awaited.
+        scene.caller.once_told(ID, number + 1);
+    }
+    assert_eq!(scene.caller.told(ID), said.map(Told::over_udp));
+    scene.udp.say(&[0xBB; 2_049]);
+    until("an entry of the log", || {
+        (scene.logged(ID, "Translator[UserPayloadError]") == 1).then_some(())
+    });
+    assert_eq!(scene.caller.told(ID).len(), said.len());
+    assert_eq!(scene.udp.heard(), Vec::<Vec<u8>>::new());
+    let seen = scene.caller.inspect(ID);
+    assert_eq!(seen["presence"]["protocol"], "UDP", "{seen}");
+    assert_eq!(seen["registration"], Value::Null, "{seen}");
+}
+
+#[test]
+fn an_empty_datagram_is_a_sign_of_life_and_no_event() {
+    let scene = Scene::new();
+    scene.udp.say(b"");
+    until("a first contact", || {
+        (scene.logged(ID, FIRST_CONTACT) == 1).then_some(())
+    });
+    assert_eq!(scene.caller.inspect(ID)["presence"]["protocol"], "UDP");
+    assert_eq!(scene.caller.told(ID), []);
+}
+
+#[test]
+fn json_is_told_as_json_where_that_is_wanted_and_all_else_as_bytes() {
+    let mut scene = Scene::with(&[PRIVATE]);
+    let (parsed, plain) = (Endpoint::new(), Endpoint::new());
+    for (endpoint, is_parsed) in [(&parsed, true), (&plain, false)] {
+        let body = json!({
+            "name": "Data", "url": endpoint.url("/"), "jsonPayloadEnabled": is_parsed,
+            "eventTypes": [{ "type": "TELEMETRY_DATA" }],
+        });
+        let webhooks = format!("{API}/integrate/clouds/webhooks");
+        scene.caller.post(&webhooks, &body).expect(201);
+    }
+    let deep = "[".repeat(2_000);
+    let said = [
+        r#"{"b":1.50,"a":[18446744073709551616,null],"a":"\u00fc"}"#,
+        "21.5",
+        "\"text\"",
+        "not json",
+        "{\"a\":1} ",
+        "{\"a\":1}x",
+        deep.as_str(),
+    ];
+    said.iter().for_each(|payload| scene.post(payload));
+    scene.udp.say(b"{\"over\":\"udp\"}");
+    let posted = (parsed.once(8), plain.once(8));
+    let jsons = [
+        Some(said[0]),
+        Some("21.5"),
+        Some("\"text\""),
+        None,
+        Some("{\"a\":1}"),
+        None,
+        None,
+    ];
+    for (number, json) in jsons.into_iter().enumerate() {
+        let topic = &posted.0[number].json()["payload"]["topic"];
+        assert_eq!(*topic, "t", "{}", said[number]);
+        match json {
+            Some(json) => check_json(&posted.0[number], json),
+            None => check_bytes(&posted.0[number], said[number]),
+        }
+        check_bytes(&posted.1[number], said[number]);
+    }
+    check_json(&posted.0[7], "{\"over\":\"udp\"}");
+    check_bytes(&posted.1[7], "{\"over\":\"udp\"}");
+    for (posted, sources) in [(&posted.0, ["COAP", "UDP"]), (&posted.1, ["COAP", "UDP"])] {
+        let told = [&posted[0], &posted[7]].map(|it| text(&it.json()["source"]));
+        assert_eq!(told, sources);
+        let device = json!({ "deviceId": ID, "iccid": ID, "ip": IP });
+        assert_eq!(posted[7].json()["device"], device);
+    }
+    let kept = said.iter().map(|it| Told::over_coap("t", *it));
+    let kept: Vec<_> = kept.chain([Told::over_udp("{\"over\":\"udp\"}")]).collect();
+    assert_eq!(scene.caller.told(ID), kept, "the history has the bytes");
+}
+
+#[test]
+fn first_contact_is_counted_once_whatever_protocol_comes_first() {
+    let mut scene = Scene::new();
+    let protocols = ["UDP", "COAP", "LWM2M"];
+    for first in 0..protocols.len() {
+        let (device, ip) = (format!("device-{first}"), format!("127.0.0.{}", 21 + first));
+        scene.caller.create_device(&device, &ip);
+        for turn in 0..protocols.len() {
+            contact(&scene, &device, &ip, protocols[(first + turn) % 3]);
+            assert_eq!(scene.logged(&device, FIRST_CONTACT), 1, "{device}");
+        }
+        for protocol in protocols {
+            let path = format!("{API}/devices?q={device}&protocol={protocol}");
+            let found = scene.caller.request("GET", &path).expect(200);
+            assert_eq!(found["items"][0]["deviceId"], device, "{protocol}");
+        }
+    }
+    scene.crash();
+    for (first, protocol) in protocols.into_iter().enumerate() {
+        let (device, ip) = (format!("device-{first}"), format!("127.0.0.{}", 21 + first));
+        contact(&scene, &device, &ip, protocol);
+        assert_eq!(scene.logged(&device, FIRST_CONTACT), 1, "{device}");
+    }
+}
+
+/// Has a device say something over a protocol, and waits until it was heard.
+fn contact(scene: &Scene, device: &str, ip: &str, protocol: &str) {
+    let before = scene.caller.inspect(device)["presence"]["lastSeen"].clone();
+    match protocol {
+        "UDP" => UdpDevice::from(ip, &scene.service).say(b"here"),
+        "COAP" => {
+            let wire = Wire::from(ip, &scene.service);
+            assert_eq!(
+                wire.ask_until_answered(&data("t", "here", 1)).code,
+                Code::CHANGED
+            );
+        }
+        _ => {
+            Wire::from(ip, &scene.service).register(device, 1);
+        }
+    }
+    until("a sign of life", || {
+        let presence = &scene.caller.inspect(device)["presence"];
+        let is_new = presence["lastSeen"] != before && presence["protocol"] == protocol;
+        is_new.then_some(())
+    });
+}
+
+/// It was told as JSON, letter by letter.
+fn check_json(posted: &Posted, said: &str) {
+    let payload = &posted.json()["payload"];
+    assert_eq!(payload["type"], "JSON", "{payload}");
+    assert_eq!(payload.get("encoding"), None, "{payload}");
+    assert!(posted.text.contains(&format!(":{said}")), "{}", posted.text);
+}
+
+/// It was told as bytes.
+fn check_bytes(posted: &Posted, said: &str) {
+    use base64::Engine as _;
+    let payload = &posted.json()["payload"];
+    let value = base64::prelude::BASE64_STANDARD.encode(said);
+    assert_eq!(payload["value"], value, "{payload}");
+    assert_eq!(payload["type"], "STRING", "{payload}");
+    assert_eq!(payload["encoding"], "base64", "{payload}");
+}
+
+#[test]
+fn the_data_of_many_devices_is_each_one_s_own() {
+    let scene = Scene::new();
+    scene.caller.create_device("other", ELSEWHERE);
+    let other = Wire::from(ELSEWHERE, &scene.service);
+    for number in 1..=20 {
+        let (mine, theirs) = (format!("mine {number}"), format!("theirs {number}"));
+        assert_eq!(scene.coap.ask(&data("t", mine, number)).code, Code::CHANGED);
+        assert_eq!(other.ask(&data("t", theirs, number)).code, Code::CHANGED);
+    }
+    for (device, whose) in [(ID, "mine"), ("other", "theirs")] {
+        let said = (1..=20).map(|number| Told::over_coap("t", format!("{whose} {number}")));
+        assert_eq!(scene.caller.told(device), said.collect::<Vec<_>>());
+    }
+}

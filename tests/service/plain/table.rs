@@ -1,0 +1,178 @@
+//! What is each request without a path answered, and what is kept of it?
+
+use protocol::coap::code::Code;
+use protocol::coap::message::Message;
+use protocol::coap::option;
+use serde_json::Value;
+
+use super::{ID, IP, Scene};
+use crate::vocabulary::caller::{API, text};
+use crate::vocabulary::plain::{Told, data};
+use crate::vocabulary::wire::{Wire, request};
+
+/// What is kept of a request that says something.
+type Kept = Option<(&'static str, &'static [u8])>;
+
+#[test]
+fn each_request_is_answered_and_kept_as_the_table_says() {
+    let scene = Scene::with(&[("SIGNALBOX_DATA_BYTES_MAX", "2048")]);
+    let mut expected = Vec::new();
+    for (id, (queries, payload, code, kept)) in (1..).zip(bodies()) {
+        let message = request(Code::POST, id)
+            .with_uri_query(&queries)
+            .with_payload(payload);
+        assert_eq!(
+            scene.coap.ask(&message).code,
+            code,
+            "{queries:?} {payload:?}"
+        );
+        expected.extend(kept.map(|(topic, bytes)| Told::over_coap(topic, bytes)));
+    }
+    assert_eq!(scene.caller.told(ID), expected);
+}
+
+#[test]
+fn other_methods_and_other_paths_are_none() {
+    let scene = Scene::new();
+    let cases = [
+        (Code::GET, "", Code::METHOD_NOT_ALLOWED),
+        (Code::PUT, "", Code::METHOD_NOT_ALLOWED),
+        (Code::DELETE, "", Code::METHOD_NOT_ALLOWED),
+        (Code::FETCH, "", Code::METHOD_NOT_ALLOWED),
+        (Code::PATCH, "", Code::METHOD_NOT_ALLOWED),
+        (Code::IPATCH, "", Code::METHOD_NOT_ALLOWED),
+        (Code::POST, "data", Code::NOT_FOUND),
+        (Code::GET, "data", Code::NOT_FOUND),
+    ];
+    for (id, (code, segment, expected)) in (1..).zip(cases) {
+        let message = request(code, id)
+            .with_uri_query(["t=topic"])
+            .with_payload("21.5");
+        let message = match segment {
+            "" => message,
+            segment => message.with_uri_path([segment]),
+        };
+        assert_eq!(scene.coap.ask(&message).code, expected, "{message:?}");
+    }
+    assert_eq!(scene.caller.told(ID), []);
+}
+
+#[test]
+fn options_are_met_as_the_standard_says() {
+    let scene = Scene::new();
+    let post = |id| data("t", "21.5", id);
+    let cases: [(Message, Code); 11] = [
+        (post(1).with_option(2_049, b"x"), Code::BAD_OPTION),
+        (post(2).with_option(option::OSCORE, b""), Code::BAD_OPTION),
+        (
+            post(3).with_option(option::PROXY_URI, b"coap://h/"),
+            Code::PROXYING_NOT_SUPPORTED,
+        ),
+        (
+            post(4).with_option(option::PROXY_SCHEME, b"coap"),
+            Code::PROXYING_NOT_SUPPORTED,
+        ),
+        (
+            post(6).with_option(option::URI_PORT, &[1, 2, 3]),
+            Code::BAD_OPTION,
+        ),
+        (post(7).with_uri_query(["x".repeat(256)]), Code::BAD_OPTION),
+        (data(&"x".repeat(254), "21.5", 8), Code::BAD_OPTION),
+        (post(9).with_option(2_048, b"x"), Code::CHANGED),
+        (
+            post(10).with_option(option::URI_HOST, b"signalbox.example"),
+            Code::CHANGED,
+        ),
+        (
+            post(11).with_option(option::CONTENT_FORMAT, &[50]),
+            Code::CHANGED,
+        ),
+        (
+            post(12).with_option(option::NO_RESPONSE, &[0]),
+            Code::CHANGED,
+        ),
+    ];
+    for (message, code) in &cases {
+        assert_eq!(scene.coap.ask(message).code, *code, "{message:?}");
+    }
+    let told = vec![Told::over_coap("t", "21.5"); 4];
+    assert_eq!(scene.caller.told(ID), told);
+}
+
+#[test]
+fn what_is_refused_is_kept_for_who_looks_but_not_each_time() {
+    let scene = Scene::with(&[("SIGNALBOX_DATA_BYTES_MAX", "2048")]);
+    scene.caller.create_device("other", "127.0.0.13");
+    let other = Wire::from("127.0.0.13", &scene.service);
+    for id in 1..=20 {
+        let refused = scene.coap.ask(&data("a/#", format!("number {id}"), id));
+        assert_eq!(refused.code, Code::BAD_REQUEST);
+        let long = vec![b'x'; 2_048 + usize::from(id)];
+        let refused = other.ask(&data("t", long, id));
+        assert_eq!(refused.code, Code::REQUEST_ENTITY_TOO_LARGE);
+    }
+    let topic = kept(&scene, ID, "CoAP[InvalidTopic]");
+    assert_eq!(topic.1, b"number 1");
+    assert_eq!(topic.0["ip"], IP);
+    let long = kept(&scene, "other", "Translator[UserPayloadError]");
+    assert_eq!(long.1, vec![b'x'; 2_049]);
+}
+
+/// The one entry of a kind about a device, and the bytes it keeps.
+fn kept(scene: &Scene, device: &str, message: &str) -> (Value, Vec<u8>) {
+    let entries = scene.caller.log_entries().into_iter();
+    let mut entries =
+        entries.filter(|entry| entry["iccid"] == device && entry["message"] == message);
+    let entry = entries.next().unwrap_or_else(|| panic!("no {message}"));
+    assert_eq!(entries.next(), None, "once is enough");
+    assert_eq!(
+        (&*text(&entry["type"]), &*text(&entry["category"])),
+        ("DEVICE", "error")
+    );
+    let path = format!("{API}/administrationLogs/{}/payload", text(&entry["id"]));
+    let payload = scene.caller.request("GET", &path);
+    assert_eq!(payload.status, 200, "{entry}");
+    (entry, payload.text().as_bytes().to_vec())
+}
+
+/// Arguments and a payload, the code they are answered, and what is kept.
+fn bodies() -> Vec<(Vec<String>, &'static [u8], Code, Kept)> {
+    static LARGEST: [u8; 2_048] = [b'x'; 2_048];
+    static LARGER: [u8; 2_049] = [b'x'; 2_049];
+    let taken = |queries: &[&str], payload: &'static [u8], topic: &'static str| {
+        let queries = queries.iter().map(|it| (*it).to_owned()).collect();
+        (queries, payload, Code::CHANGED, Some((topic, payload)))
+    };
+    let refused = |queries: &[&str], payload: &'static [u8], code: Code| {
+        let queries = queries.iter().map(|it| (*it).to_owned()).collect();
+        (queries, payload, code, None)
+    };
+    let bad = Code::BAD_REQUEST;
+    static LONGEST: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| "t".repeat(253));
+    let longest = format!("t={}", *LONGEST);
+    vec![
+        taken(&["t=temperature"], b"21.5", "temperature"),
+        taken(&["t=a/b/c"], br#"{"a":1}"#, "a/b/c"),
+        taken(&["t=/"], &[0, 255, 0xC0], "/"),
+        taken(&["t=$SYS"], b" ", "$SYS"),
+        taken(&["t=\u{fc} \u{1f6a6}"], b"x", "\u{fc} \u{1f6a6}"),
+        taken(&["t=a=b"], b"x", "a=b"),
+        taken(&["x=1", "t=topic", "t", "T=x"], b"x", "topic"),
+        taken(&[&longest], b"x", &LONGEST),
+        taken(&["t=large"], &LARGEST, "large"),
+        refused(&["t=large"], &LARGER, Code::REQUEST_ENTITY_TOO_LARGE),
+        refused(&["t=topic"], b"", bad),
+        refused(&[], b"x", bad),
+        refused(&["t"], b"x", bad),
+        refused(&["T=topic"], b"x", bad),
+        refused(&["topic=t"], b"x", bad),
+        refused(&["t="], b"x", bad),
+        refused(&["t=a", "t=b"], b"x", bad),
+        refused(&["t=a", "t=a"], b"x", bad),
+        refused(&["t=+"], b"x", bad),
+        refused(&["t=a/#"], b"x", bad),
+        refused(&["t=a\u{0}"], b"x", bad),
+        refused(&["t=a\nb"], b"x", bad),
+        refused(&["t=a\u{7f}"], b"x", bad),
+    ]
+}

@@ -1,0 +1,209 @@
+//! Does a datagram leave as it was asked, from the service's own port, and is that what is promised?
+
+use serde_json::{Value, json};
+
+use super::{ELSEWHERE, ID, Scene, standing};
+use crate::errors::check;
+use crate::scene::{error_codes, silent_device, with};
+use crate::vocabulary::caller::{API, text};
+use crate::vocabulary::lwm2m::when_active;
+use crate::vocabulary::plain::{UdpDevice, carrying, carrying_bytes, datagram};
+
+/// Codes with their fields.
+type Faults = &'static [(&'static str, &'static str)];
+
+#[test]
+fn a_datagram_arrives_as_it_was_asked_and_comes_from_the_service_s_own_port() {
+    let scene = Scene::new();
+    let port = scene.udp.port();
+    let every: Vec<u8> = (0..=255).collect();
+    let target = json!({ "port": port });
+    let cases: [(Value, Vec<u8>); 5] = [
+        (datagram("on", port), b"on".to_vec()),
+        (carrying(target.clone(), "gr\u{fc}n"), "gr\u{fc}n".into()),
+        (carrying_bytes(target.clone(), &every), every),
+        (carrying(target.clone(), &"x".repeat(508)), vec![b'x'; 508]),
+        (carrying_bytes(target, &[7; 508]), vec![7; 508]),
+    ];
+    for (body, bytes) in cases {
+        let id = scene.tell(&body);
+        // The device hears nothing but what comes from the port the service listens on.
+        assert_eq!(scene.udp.hear(), bytes);
+        let action = scene.caller.final_action(&id);
+        assert_eq!(standing(&action), ("SUCCEEDED", 0), "{action}");
+        assert_eq!(action["sendAttempts"], 1, "{action}");
+        assert_eq!(action["protocol"], "UDP", "{action}");
+        assert_eq!(action.get("resultData"), None, "{action}");
+        for name in ["payload", "payloadType", "port"] {
+            assert_eq!(action["requestData"][name], body[name], "{name}");
+        }
+        let events = action["timeline"].as_array().unwrap().iter();
+        let events: Vec<String> = events.map(|it| text(&it["event"])).collect();
+        assert_eq!(events, ["ATTEMPT_BEGUN", "DATAGRAM_SENT"], "{action}");
+    }
+}
+
+#[test]
+fn every_fault_of_a_body_is_told_at_once_and_nothing_is_kept() {
+    let scene = Scene::new();
+    let good = || datagram("x", 4_445);
+    let cases: Vec<(Value, Faults)> = vec![
+        (
+            json!({}),
+            &[
+                ("REQUIRED", "payload"),
+                ("REQUIRED", "payloadType"),
+                ("REQUIRED", "port"),
+            ],
+        ),
+        (with(good(), "port", 0), &[("OUT_OF_RANGE", "port")]),
+        (with(good(), "port", 65_536), &[("OUT_OF_RANGE", "port")]),
+        (with(good(), "port", 1.5), &[("WRONG_TYPE", "port")]),
+        (
+            with(good(), "payloadType", "TEXT"),
+            &[("INVALID_VALUE", "payloadType")],
+        ),
+        (
+            with(with(good(), "payload", "a"), "payloadType", "BASE64"),
+            &[("INVALID_VALUE", "payload")],
+        ),
+        (with(good(), "payload", 7), &[("WRONG_TYPE", "payload")]),
+        (
+            with(good(), "sendAttempts", 1),
+            &[("UNKNOWN_PROPERTY", "sendAttempts")],
+        ),
+        (with(good(), "path", "/a"), &[("UNKNOWN_PROPERTY", "path")]),
+        (
+            with(good(), "requestMode", "NOW"),
+            &[("INVALID_VALUE", "requestMode")],
+        ),
+    ];
+    for (body, faults) in cases {
+        let refused = scene.caller.try_over("UDP", ID, &body).expect(400);
+        let told = refused["errors"].as_array().unwrap();
+        let mut told: Vec<_> = told
+            .iter()
+            .map(|it| {
+                (
+                    text(&it["code"]),
+                    it["field"].as_str().unwrap_or_default().to_owned(),
+                )
+            })
+            .collect();
+        told.sort_unstable();
+        let is_attempts = faults.iter().any(|(_, field)| *field == "sendAttempts");
+        if is_attempts {
+            assert_eq!(told[0].1, "sendAttempts", "{refused}");
+        } else {
+            let told = told
+                .iter()
+                .map(|(code, field)| (code.as_str(), field.as_str()));
+            assert_eq!(told.collect::<Vec<_>>(), faults, "{refused}");
+        }
+    }
+    for long in ["x".repeat(509), "\u{fc}".repeat(255)] {
+        let refused = scene.caller.try_over("UDP", ID, &datagram(&long, 4_445));
+        assert_eq!(refused.expect(400)["errors"][0]["field"], "payload");
+    }
+    let path = format!("{API}/integrate/devices/actions/requests");
+    assert_eq!(
+        scene.caller.request("GET", &path).expect(200)["items"],
+        json!([])
+    );
+}
+
+#[test]
+fn the_longest_datagram_is_what_the_operator_says() {
+    let scene = Scene::with(&[("SIGNALBOX_UDP_PAYLOAD_BYTES_MAX", "1200")]);
+    let port = scene.udp.port();
+    let id = scene.tell(&datagram(&"x".repeat(1_200), port));
+    assert_eq!(scene.udp.hear(), vec![b'x'; 1_200]);
+    assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
+    let refused = scene
+        .caller
+        .try_over("UDP", ID, &datagram(&"x".repeat(1_201), port));
+    assert_eq!(refused.expect(400)["errors"][0]["field"], "payload");
+}
+
+#[test]
+fn a_port_nobody_listens_on_harms_nothing() {
+    let scene = Scene::new();
+    let closed = UdpDevice::from(super::IP, &scene.service).port();
+    for _ in 0..5 {
+        let id = scene.tell(&datagram("lost", closed));
+        assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
+    }
+    let id = scene.tell(&datagram("heard", scene.udp.port()));
+    assert_eq!(scene.udp.hear(), b"heard");
+    assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
+    scene.udp.say(b"well");
+    scene.caller.once_told(ID, 1);
+}
+
+#[test]
+fn a_device_without_an_address_is_told_nothing_now_and_may_be_told_later() {
+    let scene = Scene::new();
+    silent_device(&scene.caller, "nowhere");
+    let port = scene.udp.port();
+    let refused = scene
+        .caller
+        .try_over("UDP", "nowhere", &datagram("x", port));
+    assert_eq!(error_codes(&refused.expect(409)), ["DEVICE_HAS_NO_ADDRESS"]);
+    let body = when_active(datagram("found", port));
+    let id = scene.caller.create_over("UDP", "nowhere", &body);
+    scene.caller.move_device("nowhere", Some(ELSEWHERE));
+    let found = UdpDevice::from(ELSEWHERE, &scene.service);
+    let body = when_active(datagram("here", found.port()));
+    let second = scene.caller.create_over("UDP", "nowhere", &body);
+    found.say(b"awake");
+    // The first went to a port of the device that nobody listens on.
+    assert_eq!(found.hear(), b"here");
+    for id in [id, second] {
+        assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
+    }
+}
+
+#[test]
+fn so_many_datagrams_may_wait_and_no_more() {
+    let scene = Scene::with(&[("SIGNALBOX_SCHEDULED_MAX", "3")]);
+    let port = scene.udp.port();
+    let texts = ["one", "two", "three"];
+    let ids = texts.map(|it| scene.tell(&when_active(datagram(it, port))));
+    let refused = scene
+        .caller
+        .try_over("UDP", ID, &when_active(datagram("four", port)));
+    assert_eq!(error_codes(&refused.expect(409)), ["QUEUE_FULL"]);
+    scene.caller.cancel_action(&ids[1]).expect(200);
+    scene.udp.say(b"awake");
+    assert_eq!(
+        [scene.udp.hear(), scene.udp.hear()],
+        [&b"one"[..], b"three"]
+    );
+    assert_eq!(scene.caller.final_action(&ids[2])["status"], "SUCCEEDED");
+    assert_eq!(scene.udp.heard(), Vec::<Vec<u8>>::new());
+    let again = scene.caller.cancel_action(&ids[0]);
+    check(&again, 409, &[("REQUEST_NOT_SCHEDULED", "")]);
+}
+
+#[test]
+fn several_devices_are_told_the_same_in_one_call() {
+    let scene = Scene::new();
+    silent_device(&scene.caller, "nowhere");
+    let port = scene.udp.port();
+    let body = with(
+        datagram("all", port),
+        "deviceIds",
+        json!([ID, "nowhere", "nobody"]),
+    );
+    let bulk = format!("{API}/integrate/devices/actions/UDP");
+    let told = scene.caller.post(&bulk, &body).expect(202);
+    assert_eq!(told["rejectedDevices"], json!(["nowhere", "nobody"]));
+    let codes = told["rejectedReasons"].as_array().unwrap().iter();
+    let codes: Vec<_> = codes.map(|it| text(&it["code"])).collect();
+    assert_eq!(codes, ["DEVICE_HAS_NO_ADDRESS", "NOT_FOUND"]);
+    assert_eq!(scene.udp.hear(), b"all");
+    let id = text(&told["acceptedRequests"][0]["requestId"]);
+    let action = scene.caller.final_action(&id);
+    assert_eq!(action["status"], "SUCCEEDED", "{action}");
+    assert_eq!(action["requestData"].get("deviceIds"), None, "{action}");
+}

@@ -1,0 +1,235 @@
+//! Does any sign of life, over any protocol, let out what waits over all of them, in its order?
+
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::token::Token;
+use serde_json::Value;
+
+use super::{ID, IP, Scene};
+use crate::vocabulary::caller::text;
+use crate::vocabulary::lwm2m::{observe_start, outcome, read, when_active};
+use crate::vocabulary::plain::{answer, coap, data, datagram, path_of};
+use crate::vocabulary::wire::{Wire, register, request, update};
+
+/// What a device does of its own accord.
+#[derive(Clone, Copy, Debug)]
+enum Uplink {
+    Register,
+    Update,
+    Send,
+    Notify(Token),
+    CoapData,
+    RefusedCoapData,
+    UdpData,
+    EmptyUdpDatagram,
+}
+
+/// A device with an endpoint of each kind at one address.
+struct Trio {
+    lwm2m: Wire,
+    scene: Scene,
+    location: Vec<String>,
+    said: u16,
+}
+
+#[test]
+fn any_uplink_over_any_protocol_lets_out_what_waits_over_all_of_them() {
+    let mut trio = Trio::new();
+    let observed = trio.observe();
+    let uplinks = [
+        Uplink::Update,
+        Uplink::Send,
+        Uplink::Notify(observed),
+        Uplink::CoapData,
+        Uplink::UdpData,
+        Uplink::RefusedCoapData,
+        Uplink::EmptyUdpDatagram,
+        Uplink::Register,
+    ];
+    for uplink in uplinks {
+        let ids = trio.schedule();
+        for id in &ids {
+            assert_eq!(trio.scene.caller.action(id)["status"], "SCHEDULED");
+        }
+        trio.uplink(uplink);
+        trio.meet_all(&ids, uplink);
+    }
+}
+
+#[test]
+fn a_device_that_never_registers_is_woken_by_what_it_says() {
+    let mut scene = Scene::new();
+    let (coap_port, udp_port) = (scene.coap.port(), scene.udp.port());
+    for number in 0..2 {
+        let body = when_active(datagram("first", udp_port));
+        let ids = [
+            scene.tell(&body),
+            scene.ask(&when_active(coap("GET", "/second", coap_port))),
+            scene.tell(&when_active(datagram("third", udp_port))),
+        ];
+        if number == 0 {
+            scene.udp.say(b"awake");
+        } else {
+            scene.post("awake");
+        }
+        assert_eq!(scene.udp.hear(), b"first");
+        let asked = scene.coap.hear_request();
+        assert_eq!(path_of(&asked), "/second");
+        assert_eq!(scene.udp.heard(), Vec::<Vec<u8>>::new(), "one at a time");
+        scene.coap.say(&answer(&asked, Code::CHANGED).encode());
+        assert_eq!(scene.udp.hear(), b"third");
+        for id in ids {
+            assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
+        }
+    }
+}
+
+#[test]
+fn an_answer_or_an_acknowledgement_is_no_uplink() {
+    let scene = Scene::new();
+    let (coap_port, udp_port) = (scene.coap.port(), scene.udp.port());
+    let waiting = scene.tell(&when_active(datagram("waits", udp_port)));
+    for code in [Code::CONTENT, Code::NOT_FOUND] {
+        let id = scene.ask(&coap("GET", "/now", coap_port));
+        scene.answer_next(code, "now");
+        scene.caller.final_action(&id);
+        assert_eq!(scene.caller.action(&waiting)["status"], "SCHEDULED");
+    }
+    let told = scene.tell(&datagram("now", udp_port));
+    assert_eq!(scene.caller.final_action(&told)["status"], "SUCCEEDED");
+    assert_eq!(scene.udp.hear(), b"now");
+    assert_eq!(scene.caller.action(&waiting)["status"], "SCHEDULED");
+    assert_eq!(scene.udp.heard(), Vec::<Vec<u8>>::new());
+}
+
+#[test]
+fn what_a_stranger_says_wakes_nobody() {
+    let mut scene = Scene::new();
+    let port = scene.udp.port();
+    let waiting = scene.tell(&when_active(datagram("waits", port)));
+    let stranger = Wire::from(super::ELSEWHERE, &scene.service);
+    assert_eq!(stranger.ask(&data("t", "x", 1)).code, Code::UNAUTHORIZED);
+    assert_eq!(stranger.ask(&register(ID, 2)).code, Code::FORBIDDEN);
+    let get = request(Code::GET, 3).with_uri_path(["nothing"]);
+    assert_eq!(scene.coap.ask(&get).code, Code::NOT_FOUND);
+    assert_eq!(scene.caller.action(&waiting)["status"], "SCHEDULED");
+    scene.post("awake");
+    assert_eq!(scene.udp.hear(), b"waits");
+}
+
+impl Trio {
+    fn new() -> Self {
+        let scene = Scene::new();
+        let lwm2m = Wire::from(IP, &scene.service);
+        let location = lwm2m.register(ID, 1);
+        Self {
+            lwm2m,
+            scene,
+            location,
+            said: 1,
+        }
+    }
+
+    /// Has a value observed, and gives the token it is told under.
+    fn observe(&mut self) -> Token {
+        let id = self
+            .scene
+            .caller
+            .create_action(ID, &observe_start("/3/0/9"));
+        let asked = self.lwm2m.hear_request();
+        let first = answer(&asked, Code::CONTENT).with_observe(1);
+        self.lwm2m.say(&text_of(first, "80").encode());
+        assert_eq!(self.scene.caller.final_action(&id)["status"], "SUCCEEDED");
+        asked.token
+    }
+
+    /// Has something wait over each protocol, and one more over the first.
+    fn schedule(&self) -> [String; 4] {
+        let (scene, caller) = (&self.scene, &self.scene.caller);
+        let (coap_port, udp_port) = (scene.coap.port(), scene.udp.port());
+        [
+            scene.ask(&when_active(coap("GET", "/first", coap_port))),
+            caller.create_action(ID, &when_active(read("/3/0/0"))),
+            scene.tell(&when_active(datagram("third", udp_port))),
+            caller.create_action(ID, &when_active(read("/3/0/1"))),
+        ]
+    }
+
+    fn uplink(&mut self, uplink: Uplink) {
+        self.said += 1;
+        let id = self.said;
+        let answered = match uplink {
+            Uplink::Register => {
+                let created = self.lwm2m.ask(&register(ID, id));
+                self.location = crate::vocabulary::wire::location_of(&created);
+                return;
+            }
+            Uplink::Update => self.lwm2m.ask(&update(&self.location, id)).code,
+            Uplink::Send => self.lwm2m.ask(&sending(id)).code,
+            Uplink::Notify(token) => {
+                let told =
+                    Message::separate(Kind::NonConfirmable, Code::CONTENT, MessageId(id), token);
+                let told = text_of(told.with_observe(u32::from(id)), "81");
+                return self.lwm2m.say(&told.encode());
+            }
+            Uplink::CoapData => self.scene.coap.ask(&data("t", "21.5", id)).code,
+            Uplink::RefusedCoapData => {
+                let refused = self.scene.coap.ask(&data("+", "21.5", id));
+                assert_eq!(refused.code, Code::BAD_REQUEST);
+                return;
+            }
+            Uplink::UdpData => return self.scene.udp.say(b"21.5"),
+            Uplink::EmptyUdpDatagram => return self.scene.udp.say(b""),
+        };
+        assert_eq!(answered, Code::CHANGED, "{uplink:?}");
+    }
+
+    /// Meets what was let out, in the order in which it was asked, each before the next.
+    fn meet_all(&self, ids: &[String; 4], uplink: Uplink) {
+        let scene = &self.scene;
+        let asked = scene.coap.hear_request();
+        assert_eq!(path_of(&asked), "/first", "{uplink:?}");
+        assert_eq!(self.lwm2m.heard(), [], "one at a time after {uplink:?}");
+        scene.coap.say(&answer(&asked, Code::CHANGED).encode());
+        for path in ["/3/0/0", "/3/0/1"] {
+            let asked = self.lwm2m.hear_request();
+            assert_eq!(path_of(&asked), path, "{uplink:?}");
+            if path == "/3/0/0" {
+                assert_eq!(scene.udp.heard(), Vec::<Vec<u8>>::new(), "{uplink:?}");
+            } else {
+                assert_eq!(scene.udp.hear(), b"third", "{uplink:?}");
+            }
+            let said = answer(&asked, Code::CONTENT);
+            self.lwm2m.say(&text_of(said, "value").encode());
+        }
+        let done = ids.iter().map(|id| scene.caller.final_action(id));
+        let done: Vec<Value> = done.collect();
+        let codes: Vec<_> = done.iter().map(outcome).collect();
+        let expected = ["204", "205", "", "205"].map(|code| ("SUCCEEDED", code));
+        assert_eq!(codes, expected, "{uplink:?}");
+        check_order(&done);
+    }
+}
+
+/// Each was begun when the one before had ended.
+fn check_order(done: &[Value]) {
+    for pair in done.windows(2) {
+        let began = text(&pair[1]["timeline"][0]["time"]);
+        let ended = text(&pair[0]["updated"]);
+        assert!(ended <= began, "{ended} and {began}");
+    }
+}
+
+fn text_of(message: Message, text: &str) -> Message {
+    message
+        .with_content_format(ContentFormat::TEXT)
+        .with_payload(text)
+}
+
+fn sending(id: u16) -> Message {
+    request(Code::POST, id)
+        .with_uri_path(["dp"])
+        .with_content_format(ContentFormat::SENML_JSON)
+        .with_payload(r#"[{"n":"/3/0/9","v":80}]"#)
+}

@@ -1,0 +1,196 @@
+//! How does a device talk that need not know LwM2M, and what is asked of it?
+//!
+//! Over CoAP it speaks through a [`Wire`], over UDP through a [`UdpDevice`]. Both hear nothing but
+//! what comes from the service's own ports.
+
+use std::io::ErrorKind;
+use std::net::UdpSocket;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use protocol::coap::code::Code;
+use protocol::coap::message::Message;
+use serde_json::{Value, json};
+
+use super::caller::{API, Caller, text};
+use super::http::Response;
+use super::poll::{PATIENCE, until};
+use super::service::Service;
+use super::wire::request;
+
+/// The longest datagram there is.
+const DATAGRAM_BYTES_MAX: usize = 65_536;
+
+/// A device that speaks no protocol at all.
+pub(crate) struct UdpDevice {
+    socket: UdpSocket,
+}
+
+/// Something a device said without being asked, as its history shows it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Told {
+    source: String,
+    topic: Option<String>,
+    bytes: Vec<u8>,
+}
+
+impl UdpDevice {
+    /// One at an address.
+    pub(crate) fn from(ip: &str, service: &Service) -> Self {
+        let socket = UdpSocket::bind((ip, 0)).unwrap();
+        socket.connect(service.udp).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self { socket }
+    }
+
+    /// Where requests reach it.
+    pub(crate) fn port(&self) -> u16 {
+        self.socket.local_addr().unwrap().port()
+    }
+
+    /// Says bytes.
+    pub(crate) fn say(&self, bytes: &[u8]) {
+        // A service that was killed refuses an earlier datagram on this call; this one leaves.
+        if self.socket.send(bytes).is_err() {
+            self.socket.send(bytes).unwrap();
+        }
+    }
+
+    /// The next datagram that comes.
+    pub(crate) fn hear(&self) -> Vec<u8> {
+        let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
+        loop {
+            match self.socket.recv(&mut buffer) {
+                Ok(length) => return buffer[..length].to_vec(),
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
+                Err(error) => panic!("nothing was heard: {error}"),
+            }
+        }
+    }
+
+    /// Everything that came until now.
+    pub(crate) fn heard(&self) -> Vec<Vec<u8>> {
+        self.socket.set_nonblocking(true).unwrap();
+        let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
+        let next = || {
+            let length = self.socket.recv(&mut buffer).ok()?;
+            Some(buffer[..length].to_vec())
+        };
+        let heard = std::iter::from_fn(next).collect();
+        self.socket.set_nonblocking(false).unwrap();
+        heard
+    }
+}
+
+impl Told {
+    /// Bytes with a topic over CoAP.
+    pub(crate) fn over_coap(topic: &str, bytes: impl Into<Vec<u8>>) -> Self {
+        Self {
+            source: "COAP".to_owned(),
+            topic: Some(topic.to_owned()),
+            bytes: bytes.into(),
+        }
+    }
+
+    /// Bytes over UDP.
+    pub(crate) fn over_udp(bytes: impl Into<Vec<u8>>) -> Self {
+        Self {
+            source: "UDP".to_owned(),
+            topic: None,
+            bytes: bytes.into(),
+        }
+    }
+
+    /// What a message of a history tells, if it is data of a device.
+    fn of(message: &Value) -> Option<Self> {
+        let payload = &message["payload"];
+        if message["type"] != "TELEMETRY_DATA" || payload["type"] != "STRING" {
+            return None;
+        }
+        assert_eq!(payload["encoding"], "base64", "{message}");
+        let topic = payload["topic"].as_str();
+        Some(Self {
+            source: text(&message["source"]),
+            topic: topic.map(str::to_owned),
+            bytes: BASE64_STANDARD.decode(text(&payload["value"])).unwrap(),
+        })
+    }
+}
+
+impl Caller {
+    /// What a device said without being asked, the oldest first.
+    pub(crate) fn told(&self, device: &str) -> Vec<Told> {
+        let messages = self.messages(device);
+        messages.iter().rev().filter_map(Told::of).collect()
+    }
+
+    /// The same, once it is so much.
+    pub(crate) fn once_told(&self, device: &str, amount: usize) -> Vec<Told> {
+        until(&format!("{amount} things that {device} said"), || {
+            let told = self.told(device);
+            (told.len() >= amount).then_some(told)
+        })
+    }
+
+    /// Asks for an action over a protocol; the answer is for the caller to judge.
+    pub(crate) fn try_over(&self, protocol: &str, device: &str, body: &Value) -> Response {
+        let path = format!("{API}/integrate/devices/{device}/actions/{protocol}");
+        self.post(&path, body)
+    }
+
+    /// Asks for an action over a protocol and gives the request's id.
+    pub(crate) fn create_over(&self, protocol: &str, device: &str, body: &Value) -> String {
+        text(&self.try_over(protocol, device, body).expect(202)["id"])
+    }
+
+    /// Gives a device another address, or none.
+    pub(crate) fn move_device(&self, device: &str, ip: Option<&str>) {
+        let path = format!("{API}/devices/{device}");
+        let patch = json!({ "ip": ip });
+        self.try_send("PATCH", &path, &patch).unwrap().expect(200);
+    }
+}
+
+/// Data about a topic, as a device posts it.
+pub(crate) fn data(topic: &str, payload: impl Into<Vec<u8>>, id: u16) -> Message {
+    request(Code::POST, id)
+        .with_uri_query([format!("t={topic}")])
+        .with_payload(payload)
+}
+
+/// Sends text to a port of the device now.
+pub(crate) fn datagram(payload: &str, port: u16) -> Value {
+    json!({ "payload": payload, "payloadType": "STRING", "port": port })
+}
+
+/// Makes a request without payload to a resource of the device now.
+pub(crate) fn coap(method: &str, path: &str, port: u16) -> Value {
+    json!({ "requestType": method, "path": path, "port": port })
+}
+
+/// The same with text.
+pub(crate) fn carrying(mut body: Value, payload: &str) -> Value {
+    body["payload"] = json!(payload);
+    body["payloadType"] = json!("STRING");
+    body
+}
+
+/// The same with bytes.
+pub(crate) fn carrying_bytes(mut body: Value, payload: &[u8]) -> Value {
+    body["payload"] = json!(BASE64_STANDARD.encode(payload));
+    body["payloadType"] = json!("BASE64");
+    body
+}
+
+/// The device's answer to a request, in its acknowledgement.
+pub(crate) fn answer(asked: &Message, code: Code) -> Message {
+    Message::response_to(asked, code, asked.message_id)
+}
+
+/// The path of a request, as text.
+pub(crate) fn path_of(asked: &Message) -> String {
+    asked
+        .uri_path()
+        .map(|segment| format!("/{segment}"))
+        .collect()
+}
