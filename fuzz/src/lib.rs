@@ -7,6 +7,9 @@
 mod coap;
 mod model;
 mod payload;
+mod script;
+mod sending;
+mod taking;
 mod types;
 
 /// What became of the bytes.
@@ -28,10 +31,18 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 12] = [
     Target {
         name: "coap_message",
         run: coap::message,
+    },
+    Target {
+        name: "coap_blocks_sent",
+        run: sending::blocks_sent,
+    },
+    Target {
+        name: "coap_blocks_taken",
+        run: taking::blocks_taken,
     },
     Target {
         name: "link_format",
