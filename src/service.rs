@@ -107,7 +107,7 @@ impl Service {
         let parts = HomeParts {
             clock: clock.clone(),
             store: Arc::clone(&store),
-            terms: Book::of(&Arc::new(rules(config)), &chosen),
+            terms: Book::of(&Arc::new(rules(config, doors.to_devices()?)), &chosen),
             epoch,
         };
         let arbiters = Arbiters::start(parts, doors.sockets, &logging);
@@ -230,6 +230,16 @@ impl Doors {
     }
 }
 
+impl Doors {
+    /// Every address at which devices reach the service.
+    fn to_devices(&self) -> Result<Vec<SocketAddr>, StartError> {
+        let (coap, udp) = (self.coap, self.udp);
+        let mut places = socket::heard_at(coap).map_err(refused("CoAP", coap))?;
+        places.extend(socket::heard_at(udp).map_err(refused("UDP", udp))?);
+        Ok(places)
+    }
+}
+
 /// A socket of each arbiter on one address.
 struct SharedDoor {
     address: SocketAddr,
@@ -289,7 +299,7 @@ pub(crate) fn kept_for(config: &Config) -> KeptFor {
 }
 
 /// What holds for every device, as it is configured.
-pub(crate) fn rules(config: &Config) -> Rules {
+pub(crate) fn rules(config: &Config, own: Vec<SocketAddr>) -> Rules {
     let patience = Patience {
         ack_timeout_ms: config.coap_ack_timeout_ms,
         max_retransmit: config.coap_max_retransmit,
@@ -300,7 +310,10 @@ pub(crate) fn rules(config: &Config) -> Rules {
     } else {
         NameTrust::AddressRequired
     };
-    Rules::new(config.limits(), patience, names)
+    Rules {
+        own: own.into(),
+        ..Rules::new(config.limits(), patience, names)
+    }
 }
 
 #[cfg(test)]

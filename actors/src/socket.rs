@@ -6,6 +6,7 @@
 mod bare;
 mod inbox;
 mod outbox;
+mod places;
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket as StdSocket};
@@ -21,6 +22,7 @@ use tokio::net::UdpSocket;
 pub(crate) use bare::BareMouth;
 pub(crate) use inbox::Inbox;
 pub(crate) use outbox::Outbox;
+pub use places::heard_at;
 
 /// What the kernel may hold for us: about a second of a busy core, so that a pause for breath
 /// loses nothing. The kernel grants what its own limit allows.

@@ -77,6 +77,15 @@ impl Inbox {
 }
 
 fn peer_at(address: SockaddrStorage, via: Via) -> Option<Peer> {
+    let address = address_of(address)?;
+    Some(match via {
+        Via::Plain => Peer::plain(address),
+        Via::Bare => Peer::bare(address),
+    })
+}
+
+/// An address of the kernel's as the library has it, if it is of the internet.
+pub(super) fn address_of(address: SockaddrStorage) -> Option<SocketAddr> {
     let v4 = || {
         address
             .as_sockaddr_in()
@@ -87,9 +96,5 @@ fn peer_at(address: SockaddrStorage, via: Via) -> Option<Peer> {
             .as_sockaddr_in6()
             .map(|v6| SocketAddrV6::from(*v6).into())
     };
-    let address: SocketAddr = v4().or_else(v6)?;
-    Some(match via {
-        Via::Plain => Peer::plain(address),
-        Via::Bare => Peer::bare(address),
-    })
+    v4().or_else(v6)
 }

@@ -72,7 +72,7 @@ impl World {
             Homes::among(1),
             Arc::new([]),
             Arc::clone(&store),
-            Arc::new(rules(&config)),
+            Arc::new(rules(&config, Vec::new())),
         );
         let operator = OperatorToken {
             digest: SecretDigest::of("the-operator"),

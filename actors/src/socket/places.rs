@@ -1,0 +1,40 @@
+//! Under which addresses is a socket heard? One that is bound to every address, under those of the
+//! interfaces there are.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use nix::ifaddrs::getifaddrs;
+
+use super::inbox::address_of;
+
+/// The addresses at which a socket is heard that is bound to this one; itself is among them.
+pub fn heard_at(bound: SocketAddr) -> io::Result<Vec<SocketAddr>> {
+    let mut heard_at = vec![bound];
+    if bound.ip().is_unspecified() {
+        let interfaces = getifaddrs()?.filter_map(|interface| interface.address);
+        let hosts = interfaces.filter_map(address_of).map(|at| at.ip());
+        let hosts = hosts.map(|host: IpAddr| host.to_canonical());
+        heard_at.extend(hosts.map(|host| SocketAddr::new(host, bound.port())));
+    }
+    Ok(heard_at)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_on_one_address_is_heard_there_alone() {
+        let bound = SocketAddr::from((Ipv4Addr::LOCALHOST, 5683));
+        assert_eq!(heard_at(bound).unwrap(), [bound]);
+    }
+
+    #[test]
+    fn a_socket_on_every_address_is_heard_on_those_of_the_interfaces() {
+        let heard_at = heard_at(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 5683))).unwrap();
+        assert!(heard_at.contains(&SocketAddr::from((Ipv4Addr::LOCALHOST, 5683))));
+    }
+}
