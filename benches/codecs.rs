@@ -3,11 +3,16 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use protocol::coap::assembly::{Assembly, Gathered};
+use protocol::coap::block::BlockSize;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
+use protocol::coap::exchange::Transmission;
 use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::option;
+use protocol::coap::serving;
 use protocol::coap::token::Token;
+use protocol::coap::transfer::{Fresh, Receipt, Transfer, TransferRules};
 use protocol::lwm2m::links::ObjectLinks;
 use protocol::lwm2m::model;
 use protocol::lwm2m::path::Path;
@@ -23,7 +28,10 @@ const CONVERSATION: &str =
 /// A device's answer to a read of its Device instance: the path, the bytes, and what they mean.
 const INSTANCE: &str = include_str!("../protocol/tests/vectors/tlv/device_instance_anjay.hex");
 
-criterion_group!(codecs, update, register, links, text, instance);
+/// A body that no datagram holds.
+const MEBIBYTE: usize = 1_048_576;
+
+criterion_group!(codecs, update, register, links, text, instance, blocks);
 criterion_main!(codecs);
 
 fn update(criterion: &mut Criterion) {
@@ -109,6 +117,65 @@ fn instance(criterion: &mut Criterion) {
     criterion.bench_function("instance of Anjay, 20 values in TLV: encode", |bench| {
         bench.iter(|| payload::tlv::encode(path, black_box(&values)));
     });
+}
+
+fn blocks(criterion: &mut Criterion) {
+    let body = vec![7; MEBIBYTE];
+    criterion.bench_function("1 MiB in 1,024 blocks: send, take and confirm", |bench| {
+        bench.iter(|| {
+            let mut assembly = Assembly::default();
+            carry(Code::PUT, black_box(&body), |request| {
+                let gathered = assembly.take(0, request, MEBIBYTE);
+                let is_whole = matches!(gathered, Gathered::Whole(_));
+                assert!(is_whole || gathered == Gathered::Continue);
+                let code = if is_whole {
+                    Code::CHANGED
+                } else {
+                    Code::CONTINUE
+                };
+                let block = request.block1().expect("all of it is blocks");
+                Message::response_to(request, code, MessageId(0)).with_block1(block)
+            })
+        });
+    });
+    criterion.bench_function("1 MiB in 1,024 blocks: ask, give and join", |bench| {
+        bench.iter(|| {
+            carry(Code::GET, &[], |request| {
+                let head = Message::response_to(request, Code::CONTENT, MessageId(0));
+                serving::cut_from(head, black_box(&body), request, BlockSize::MAX)
+            })
+        });
+    });
+}
+
+/// Carries a request and its answer between bytes and meaning, on both sides, to the end.
+fn carry(code: Code, body: &[u8], mut peer: impl FnMut(&Message) -> Message) -> Receipt {
+    let rules = TransferRules {
+        transmission: &Transmission::STANDARD,
+        block: BlockSize::MAX,
+        answer_bytes_max: MEBIBYTE,
+        idle_ms: 247_000,
+    };
+    let request = Message::request(Kind::Confirmable, code, MessageId(0), Token::from_u64(0))
+        .with_uri_path(["5", "0", "0"])
+        .with_payload(body);
+    let mut transfer = Transfer::begin(0, &rules, request, 0);
+    for message_id in 1.. {
+        let request = Message::decode(transfer.datagram()).expect("it was just written");
+        let response = Message::decode(&peer(&request).encode()).expect("it was just written");
+        let receipt = transfer.handle(0, &rules, &response);
+        if !matches!(receipt, Receipt::Proceeds { .. }) {
+            assert!(matches!(receipt, Receipt::Answered { .. }));
+            return receipt;
+        }
+        let fresh = Fresh {
+            message_id: MessageId(message_id),
+            token: Token::from_u64(message_id.into()),
+            jitter: 0,
+        };
+        transfer.proceed(0, &rules, fresh);
+    }
+    unreachable!("there are fewer blocks than ids")
 }
 
 /// The first Register of the conversation that the server accepted.
