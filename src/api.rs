@@ -97,6 +97,8 @@ struct Api {
     turns: once::Turns,
     /// The devices that one call may ask something of.
     bulk_devices_max: u32,
+    /// The bytes of a datagram that a device may be sent.
+    udp_payload_bytes_max: usize,
     /// The imports under way.
     imports: import::Imports,
     /// The lines an import may have.
@@ -135,6 +137,7 @@ impl State {
             json_body_bytes_max: config.json_body_bytes_max,
             turns: once::Turns::default(),
             bulk_devices_max: config.bulk_devices_max,
+            udp_payload_bytes_max: config.udp_payload_bytes_max,
             imports: import::Imports::default(),
             import_lines_max: config.import_lines_max,
             openapi: document.to_json(),

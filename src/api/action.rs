@@ -5,7 +5,7 @@ pub(super) mod described;
 use serde::Serialize;
 
 use engine::action::timeline::{Happened, Stage};
-use engine::action::{Action, Lwm2mRequest, Request};
+use engine::action::{Action, CoapRequest, Lwm2mRequest, Request, UdpRequest};
 use engine::delivery::body::ResultData;
 
 use super::words::Word;
@@ -56,9 +56,11 @@ struct HappenedBody {
 #[serde(rename_all = "camelCase")]
 struct RequestDataBody {
     #[serde(flatten)]
-    request: Lwm2mBody,
+    request: RequestBody,
     request_mode: &'static str,
-    send_attempts: u8,
+    /// Absent where a caller cannot say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    send_attempts: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_in: Option<u32>,
     iccid: String,
@@ -70,6 +72,35 @@ struct RequestDataBody {
     customer_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     device_ip_address: Option<String>,
+}
+
+/// What was asked, as its caller said it.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum RequestBody {
+    Udp(UdpBody),
+    Coap(CoapBody),
+    Lwm2m(Lwm2mBody),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct UdpBody {
+    payload: String,
+    payload_type: &'static str,
+    port: u16,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CoapBody {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload_type: Option<&'static str>,
+    port: u16,
+    path: String,
+    request_type: &'static str,
 }
 
 #[derive(Serialize)]
@@ -170,13 +201,14 @@ fn event_word(what: Stage) -> &'static str {
 
 impl RequestDataBody {
     fn of(action: &Action) -> Self {
-        let request = match &action.request {
-            Request::Lwm2m(request) => Lwm2mBody::of(request),
+        let send_attempts = match action.request {
+            Request::Udp(_) => None,
+            Request::Coap(_) | Request::Lwm2m(_) => Some(action.attempts_permitted),
         };
         Self {
-            request,
+            request: RequestBody::of(&action.request),
             request_mode: action.mode.word(),
-            send_attempts: action.attempts_permitted,
+            send_attempts,
             expires_in: action.expires_in_s,
             iccid: action.addressee.iccid.to_string(),
             imsi1: action.addressee.imsi.as_ref().map(ToString::to_string),
@@ -185,6 +217,39 @@ impl RequestDataBody {
             request_id: action.id.to_string(),
             customer_id: action.customer.to_string(),
             device_ip_address: action.addressee.ip.map(|ip| ip.to_string()),
+        }
+    }
+}
+
+impl RequestBody {
+    fn of(request: &Request) -> Self {
+        match request {
+            Request::Udp(request) => Self::Udp(UdpBody::of(request)),
+            Request::Coap(request) => Self::Coap(CoapBody::of(request)),
+            Request::Lwm2m(request) => Self::Lwm2m(Lwm2mBody::of(request)),
+        }
+    }
+}
+
+impl UdpBody {
+    fn of(request: &UdpRequest) -> Self {
+        Self {
+            payload: request.content.text().to_owned(),
+            payload_type: request.content.form().word(),
+            port: request.port.get(),
+        }
+    }
+}
+
+impl CoapBody {
+    fn of(request: &CoapRequest) -> Self {
+        let content = request.content.as_ref();
+        Self {
+            payload: content.map(|content| content.text().to_owned()),
+            payload_type: content.map(|content| content.form().word()),
+            port: request.port.get(),
+            path: request.target.to_string(),
+            request_type: request.method.word(),
         }
     }
 }

@@ -147,17 +147,13 @@ impl InspectorBody {
         values: &[KnownValue],
         recent: &[Event],
     ) -> Self {
-        // Devices are heard over LwM2M alone.
-        let protocol = snapshot
-            .last_seen_at
-            .map(|_| engine::action::Protocol::Lwm2m.word());
         Self {
             device: DeviceBody::of(profile),
             presence: PresenceBody {
                 state: snapshot.presence.word(),
-                first_registered: snapshot.first_registered_at.map(|at| at.iso().to_string()),
+                first_registered: snapshot.first_heard_at.map(|at| at.iso().to_string()),
                 last_seen: snapshot.last_seen_at.map(|at| at.iso().to_string()),
-                protocol,
+                protocol: snapshot.heard_over.map(Word::word),
                 address: snapshot.peer.map(|peer| peer.to_string()),
             },
             registration: snapshot.registration.as_ref().map(RegistrationBody::of),

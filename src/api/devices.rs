@@ -3,7 +3,7 @@
 pub(super) mod amending;
 pub(super) mod described;
 
-use std::net::IpAddr;
+use std::net::{AddrParseError, IpAddr};
 
 use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
@@ -14,6 +14,7 @@ use engine::directory::device::{NewDevice, create_device, draft_device};
 use engine::ids::{DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
 use engine::profile::Profile;
 use engine::query::devices::DeviceFilter;
+use engine::registry::is_of_one_host;
 
 use super::Api;
 use super::access::Caller;
@@ -119,11 +120,23 @@ pub(super) fn new_device(mut fields: Fields) -> Result<NewDevice, Failure> {
         iccid: fields.optional("iccid", Iccid::parse),
         imsi: fields.optional("imsi", Imsi::parse),
         msisdn: fields.optional("msisdn", Msisdn::parse),
-        ip: fields.optional("ip", |text| text.parse::<IpAddr>()),
+        ip: fields.optional("ip", host),
         endpoint: fields.optional("endpoint", Endpoint::parse),
         name: fields.optional("name", label),
     };
     fields.finish(Some(new))
+}
+
+/// The address of a device: one host's. An IPv4 address in the form of IPv6 is that IPv4 address.
+fn host(text: &str) -> Result<IpAddr, String> {
+    let ip: IpAddr = text
+        .parse()
+        .map_err(|why: AddrParseError| why.to_string())?;
+    let ip = ip.to_canonical();
+    match is_of_one_host(ip) {
+        true => Ok(ip),
+        false => Err("must be the address of one host".to_owned()),
+    }
 }
 
 /// Those of the names that a device bears.

@@ -139,12 +139,6 @@ impl Failure {
         Self::new(StatusCode::NOT_FOUND, vec![fault])
     }
 
-    /// Requests over this protocol are not built.
-    pub(super) fn protocol_not_supported_yet() -> Self {
-        let message = "action requests over this protocol are not supported yet; use LWM2M";
-        Self::invalid(vec![Fault::new("NOT_SUPPORTED_YET", message)])
-    }
-
     /// The path has other methods.
     pub(super) fn method_not_allowed(allowed: &str) -> Self {
         let fault = Fault::new("METHOD_NOT_ALLOWED", format!("this path allows {allowed}"));
@@ -385,7 +379,8 @@ impl From<SubmitRefusal> for Failure {
     fn from(refusal: SubmitRefusal) -> Self {
         let code = match refusal {
             SubmitRefusal::NotRegistered => "DEVICE_NOT_REGISTERED",
-            SubmitRefusal::QueueFull { .. } => "QUEUE_FULL",
+            SubmitRefusal::NoAddress => "DEVICE_HAS_NO_ADDRESS",
+            SubmitRefusal::QueueFull { .. } | SubmitRefusal::DataFull { .. } => "QUEUE_FULL",
         };
         Self::conflict(vec![Fault::new(code, refusal)])
     }

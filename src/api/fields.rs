@@ -245,6 +245,26 @@ impl Fields {
         found
     }
 
+    /// A whole number of a range that must be there.
+    pub(super) fn required_number(
+        &mut self,
+        name: &str,
+        range: RangeInclusive<u32>,
+    ) -> Option<u32> {
+        if self.has(name) {
+            return self.number(name, range);
+        }
+        self.faults.push(Fault::of("REQUIRED", name, "is required"));
+        None
+    }
+
+    /// What is a property elsewhere and not here, for a reason.
+    pub(super) fn refuse(&mut self, name: &str, why: &str) {
+        if self.given.remove(name).is_some() {
+            self.faults.push(Fault::of("UNKNOWN_PROPERTY", name, why));
+        }
+    }
+
     /// Notes a fault that concerns more than one field.
     pub(super) fn fault(&mut self, name: &str, wrong: impl Into<Wrong>) {
         let Wrong { code, message } = wrong.into();

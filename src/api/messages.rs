@@ -6,6 +6,7 @@ use actix_web::{HttpResponse, web};
 use serde::Serialize;
 
 use engine::delivery::body::HappeningBody;
+use engine::delivery::destination::JsonPayload;
 use engine::event::{Cause, Event, Happening};
 use engine::ids::{DeviceId, DeviceKey, EventId};
 
@@ -39,7 +40,8 @@ pub(super) struct MessageBody {
     /// When the device measured it, like `received`.
     #[serde(skip_serializing_if = "Option::is_none")]
     measured: Option<String>,
-    /// Only of values: events that are told to others do without it.
+    /// Only of values, which are also told when they were asked for: events that are told to others
+    /// do without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<CauseBody>,
     #[serde(flatten)]
@@ -102,7 +104,7 @@ impl MessageBody {
             time: event.at.iso().to_string(),
             measured: measured_at.map(|at| at.as_ms().to_string()),
             cause: CauseBody::of(&event.happening),
-            happening: HappeningBody::of(&event.happening),
+            happening: HappeningBody::of(&event.happening, JsonPayload::AsText),
         }
     }
 }
@@ -112,7 +114,10 @@ impl CauseBody {
     fn of(happening: &Happening) -> Option<Self> {
         match happening {
             Happening::Telemetry(told) => Some(Self::of_values(told.cause)),
-            Happening::Lifecycle(_) | Happening::Failure(_) | Happening::Concluded(_) => None,
+            Happening::Data(_)
+            | Happening::Lifecycle(_)
+            | Happening::Failure(_)
+            | Happening::Concluded(_) => None,
         }
     }
 

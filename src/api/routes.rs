@@ -7,6 +7,7 @@ use actix_web::http::Method;
 use engine::customer::Scope;
 
 use super::access::Access;
+use super::actions::creating;
 use super::{
     actions, clients, clouds, customers, definitions, devices, docs, health, import, logs,
     messages, metrics, openapi, psk, settings, tokens,
@@ -183,16 +184,40 @@ pub(super) const ROUTES: &[Route] = &[
         |it| it.to(actions::cancel_all),
     ),
     post(
-        "/management-api/v1/integrate/devices/{device}/actions/{protocol}",
+        "/management-api/v1/integrate/devices/{device}/actions/UDP",
         Customer(ActionsWrite),
-        actions::described::create,
-        |it| it.to(actions::creating::create),
+        actions::described::udp::create,
+        |it| it.to(creating::create::<creating::Udp>),
     ),
     post(
-        "/management-api/v1/integrate/devices/actions/{protocol}",
+        "/management-api/v1/integrate/devices/{device}/actions/COAP",
         Customer(ActionsWrite),
-        actions::described::create_many,
-        |it| it.to(actions::creating::create_many),
+        actions::described::coap::create,
+        |it| it.to(creating::create::<creating::Coap>),
+    ),
+    post(
+        "/management-api/v1/integrate/devices/{device}/actions/LWM2M",
+        Customer(ActionsWrite),
+        actions::described::lwm2m::create,
+        |it| it.to(creating::create::<creating::Lwm2m>),
+    ),
+    post(
+        "/management-api/v1/integrate/devices/actions/UDP",
+        Customer(ActionsWrite),
+        actions::described::udp::create_many,
+        |it| it.to(creating::create_many::<creating::Udp>),
+    ),
+    post(
+        "/management-api/v1/integrate/devices/actions/COAP",
+        Customer(ActionsWrite),
+        actions::described::coap::create_many,
+        |it| it.to(creating::create_many::<creating::Coap>),
+    ),
+    post(
+        "/management-api/v1/integrate/devices/actions/LWM2M",
+        Customer(ActionsWrite),
+        actions::described::lwm2m::create_many,
+        |it| it.to(creating::create_many::<creating::Lwm2m>),
     ),
     // Cloud integrations.
     post(

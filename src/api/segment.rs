@@ -7,7 +7,6 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, web};
 
 use engine::Version;
-use engine::action::Protocol;
 use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceId, EntryId, EventId};
 use engine::setting::SettingName;
 
@@ -95,14 +94,6 @@ impl Segment for EventId {
 
     fn read(text: &str) -> Option<Self> {
         Self::parse(text).ok()
-    }
-}
-
-impl Segment for Protocol {
-    const NAME: &'static str = "protocol";
-
-    fn read(text: &str) -> Option<Self> {
-        Self::known(text)
     }
 }
 

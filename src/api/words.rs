@@ -1,7 +1,7 @@
 //! How does the API spell things? Every word of it, and nowhere else, but for those that events
 //! are told with too.
 
-use engine::action::{Mode, Operation, PayloadType, Protocol, Status};
+use engine::action::{ContentForm, Method, Mode, Operation, PayloadType, Protocol, Status};
 use engine::admin_log::entry::{Category, Subject};
 use engine::customer::{Scope, Scopes};
 use engine::delivery::body::words as spelled;
@@ -77,6 +77,21 @@ impl Word for Operation {
         ("observe-start", Self::ObserveStart),
         ("observe-end", Self::ObserveEnd),
     ];
+}
+
+impl Word for Method {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("GET", Self::Get),
+        ("POST", Self::Post),
+        ("PUT", Self::Put),
+        ("DELETE", Self::Delete),
+        ("PATCH", Self::Patch),
+    ];
+}
+
+impl Word for ContentForm {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("STRING", Self::String), ("BASE64", Self::Base64)];
 }
 
 impl Word for ObservationState {
@@ -235,6 +250,8 @@ mod tests {
             Operation::ObserveStart,
             Operation::ObserveEnd,
         ]);
+        check(&Method::ALL);
+        check(&[ContentForm::String, ContentForm::Base64]);
         check(&[ObservationState::Held, ObservationState::Owed]);
         check(&[
             Lifecycle::Registered,

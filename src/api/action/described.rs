@@ -1,6 +1,6 @@
 //! What does an action request look like? For the document of the API.
 
-use engine::action::{Mode, Operation, PayloadType, Protocol, Status};
+use engine::action::{ContentForm, Method, Mode, Operation, PayloadType, Protocol, Status};
 use engine::limits::SEND_ATTEMPTS_MAX;
 
 use crate::api::action::EVENT_WORDS;
@@ -67,7 +67,8 @@ fn record() -> Schema {
         .may(
             "resultData",
             result_data(),
-            "What came of it, once something did.",
+            "What came of it, once something did. A datagram that left has no answer, and no \
+             result.",
         )
         .must("sendAttempts", attempts(), "Attempts that are permitted.")
         .must("sendAttemptsLeft", left, "Attempts that were not begun.")
@@ -78,10 +79,42 @@ pub(in crate::api) fn attempts() -> Schema {
     Schema::whole(1..=u64::from(SEND_ATTEMPTS_MAX)).example(3_u64)
 }
 
+/// What was asked over any protocol.
 fn request_data() -> Schema {
+    Schema::any_of([udp_data(), coap_data(), lwm2m_data()])
+}
+
+fn udp_data() -> Schema {
+    known(Schema::object())
+        .must("payload", Schema::text().example("on"), "What is sent.")
+        .must(
+            "payloadType",
+            Schema::word::<ContentForm>(),
+            "How the payload is written.",
+        )
+        .must("port", port(), "The port that it is sent to.")
+        .named("UdpRequestData")
+}
+
+fn coap_data() -> Schema {
+    let path = Schema::text().example("/led?color=r");
+    known(Schema::object())
+        .may("payload", Schema::text(), "What is sent along.")
+        .may(
+            "payloadType",
+            Schema::word::<ContentForm>(),
+            "How the payload is written, where there is one.",
+        )
+        .must("port", port(), "The port that the request is made at.")
+        .must("path", path, "The resource.")
+        .must("requestType", Schema::word::<Method>(), "The method.")
+        .must("sendAttempts", attempts(), "Attempts that are permitted.")
+        .named("CoapRequestData")
+}
+
+fn lwm2m_data() -> Schema {
     let address = Schema::text().example("/3303/0/5700");
-    let now_known = "What was known of the device when the request was made.";
-    Schema::object()
+    known(Schema::object())
         .must(
             "action",
             Schema::word::<Operation>(),
@@ -93,8 +126,18 @@ fn request_data() -> Schema {
             Schema::text(),
             "What was given to write or execute.",
         )
-        .must("requestMode", Schema::word::<Mode>(), "When it is sent.")
         .must("sendAttempts", attempts(), "Attempts that are permitted.")
+        .named("Lwm2mRequestData")
+}
+
+fn port() -> Schema {
+    Schema::whole(1..=u64::from(u16::MAX)).example(5_683_u64)
+}
+
+/// The same with what is known of every request.
+fn known(data: Schema) -> Schema {
+    let now_known = "What was known of the device when the request was made.";
+    data.must("requestMode", Schema::word::<Mode>(), "When it is sent.")
         .may(
             "expiresIn",
             Schema::whole(1..=u64::from(u32::MAX)),
@@ -115,7 +158,6 @@ fn request_data() -> Schema {
         )
         .must("customerId", names::customer_id(), "The customer.")
         .may("deviceIpAddress", names::ip(), now_known)
-        .named("RequestData")
 }
 
 /// What came of a request.
@@ -129,14 +171,15 @@ pub(in crate::api) fn result_data() -> Schema {
         .may(
             "payload",
             Schema::text().example("21.5"),
-            "The value as a text: `false`, `21.5`, base64 for OPAQUE, ISO 8601 for TIME, `o:i` \
-             for OBJLINK. Of an object or an instance of one it is a JSON object as text: \
-             typed values by path.",
+            "Over CoAP what the device answered, as `payloadType` says. Over LwM2M the value as a \
+             text: `false`, `21.5`, base64 for OPAQUE, ISO 8601 for TIME, `o:i` for OBJLINK. Of \
+             an object or an instance of one it is a JSON object as text: typed values by path.",
         )
         .may(
             "payloadType",
             Schema::word::<PayloadType>(),
-            "How the payload is written, where that does not follow from the resource.",
+            "How the payload of an answer over CoAP is written: `TEXT` where its content format \
+             is one of text and its bytes are, `BASE64` where they are not or it has none.",
         )
         .may("errorMessage", Schema::text(), "What went wrong.")
         .named("ResultData")

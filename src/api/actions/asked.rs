@@ -1,9 +1,14 @@
 //! What does a caller ask of devices? From a body to requests, with every fault at once.
 
-use std::collections::HashSet;
+mod coap;
+mod lwm2m;
+mod udp;
 
-use engine::action::parse::lwm2m::{Data, Draft, Part, RequestFault};
-use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Protocol, Request};
+use std::collections::HashSet;
+use std::num::NonZeroU16;
+
+use engine::action::parse::Given;
+use engine::action::{Mode, NewAction, Protocol, Request};
 use engine::ids::DeviceId;
 use engine::limits::{ACTION_RETENTION_MS, SEND_ATTEMPTS_MAX};
 
@@ -15,90 +20,97 @@ use crate::api::words::Word;
 /// The longest expiry a request may ask for: later, its record would be gone.
 pub(super) const EXPIRY_S_MAX: u32 = (ACTION_RETENTION_MS / 1_000) as u32;
 
-/// What is asked of one device.
-pub(super) fn asked_of_one(
-    call: Call,
-    protocol: Protocol,
-    mut fields: Fields,
-) -> Result<NewAction, Failure> {
-    expect_supported(protocol)?;
-    let new = new_action(call, &mut fields);
-    fields.finish(new)
+/// Where something is asked: what its bodies are, and how much one call may ask.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Desk {
+    /// The protocol that carries it.
+    pub(super) protocol: Protocol,
+    /// The bytes of a datagram.
+    pub(super) udp_payload_bytes_max: usize,
+    /// The devices of one call.
+    pub(super) devices_max: u32,
 }
 
-/// What is asked of several devices, and of which.
-pub(super) fn asked_of_many(
-    call: Call,
-    protocol: Protocol,
-    mut fields: Fields,
-    devices_max: u32,
-) -> Result<(NewAction, Vec<DeviceId>), Failure> {
-    expect_supported(protocol)?;
-    let new = new_action(call, &mut fields);
-    let devices = device_ids(&mut fields, devices_max);
-    fields.finish(new.zip(devices))
-}
-
-fn expect_supported(protocol: Protocol) -> Result<(), Failure> {
-    match protocol {
-        Protocol::Lwm2m => Ok(()),
-        Protocol::Udp | Protocol::Coap => Err(Failure::protocol_not_supported_yet()),
+impl Desk {
+    /// What is asked of one device.
+    pub(super) fn asked_of_one(self, call: Call, mut fields: Fields) -> Result<NewAction, Failure> {
+        let new = self.new_action(call, &mut fields);
+        fields.finish(new)
     }
-}
 
-fn new_action(call: Call, fields: &mut Fields) -> Option<NewAction> {
-    let request = lwm2m_request(fields);
-    let mode = fields.optional("requestMode", Mode::read);
-    let attempts = fields.number("sendAttempts", 1..=u32::from(SEND_ATTEMPTS_MAX));
-    let expires_in_s = fields.number("expiresIn", 1..=EXPIRY_S_MAX);
-    Some(NewAction {
-        request: Request::Lwm2m(request?),
-        mode: mode.unwrap_or(Mode::SendNow),
-        attempts_permitted: u8::try_from(attempts.unwrap_or(1)).unwrap_or(SEND_ATTEMPTS_MAX),
-        expires_in_s,
-        trace: call.trace,
-        once: None,
-    })
-}
+    /// What is asked of several devices, and of which.
+    pub(super) fn asked_of_many(
+        self,
+        call: Call,
+        mut fields: Fields,
+    ) -> Result<(NewAction, Vec<DeviceId>), Failure> {
+        let new = self.new_action(call, &mut fields);
+        let devices = device_ids(&mut fields, self.devices_max);
+        fields.finish(new.zip(devices))
+    }
 
-fn lwm2m_request(fields: &mut Fields) -> Option<Lwm2mRequest> {
-    let text = |text: &str| Ok::<_, String>(text.to_owned());
-    let operation = fields.required("action", Operation::read);
-    let address = fields.required("resourceAddress", text);
-    let has_data = fields.has("data");
-    let data = fields.optional("data", text);
-    let draft = Draft {
-        operation,
-        address: address.as_deref(),
-        data: match &data {
-            Some(data) => Data::Text(data),
-            None if has_data => Data::Unreadable,
-            None => Data::Nothing,
-        },
-    };
-    draft.read().unwrap_or_else(|faults| {
-        for fault in faults {
-            fields.fault(field_of(fault), wrong(fault));
+    fn new_action(self, call: Call, fields: &mut Fields) -> Option<NewAction> {
+        let request = self.request(fields);
+        let mode = fields.optional("requestMode", Mode::read);
+        let attempts = self.attempts(fields);
+        let expires_in_s = fields.number("expiresIn", 1..=EXPIRY_S_MAX);
+        Some(NewAction {
+            request: request?,
+            mode: mode.unwrap_or(Mode::SendNow),
+            attempts_permitted: attempts,
+            expires_in_s,
+            trace: call.trace,
+            once: None,
+        })
+    }
+
+    fn request(self, fields: &mut Fields) -> Option<Request> {
+        match self.protocol {
+            Protocol::Udp => udp::request(fields, self.udp_payload_bytes_max).map(Request::Udp),
+            Protocol::Coap => coap::request(fields).map(Request::Coap),
+            Protocol::Lwm2m => lwm2m::request(fields).map(Request::Lwm2m),
         }
-        None
-    })
-}
+    }
 
-fn field_of(fault: RequestFault) -> &'static str {
-    match fault.part() {
-        Part::Address => "resourceAddress",
-        Part::Data => "data",
+    /// A datagram is sent once: whether it came nobody says, so nothing could be tried again.
+    fn attempts(self, fields: &mut Fields) -> u8 {
+        const FIELD: &str = "sendAttempts";
+        match self.protocol {
+            Protocol::Udp => {
+                fields.refuse(FIELD, "is not supported for UDP");
+                1
+            }
+            Protocol::Coap | Protocol::Lwm2m => {
+                let attempts = fields.number(FIELD, 1..=u32::from(SEND_ATTEMPTS_MAX));
+                u8::try_from(attempts.unwrap_or(1)).unwrap_or(SEND_ATTEMPTS_MAX)
+            }
+        }
     }
 }
 
-fn wrong(fault: RequestFault) -> Wrong {
-    match fault {
-        RequestFault::DataMissing => Wrong::required(fault),
-        RequestFault::Address(_)
-        | RequestFault::NoResource
-        | RequestFault::ResourceInstance
-        | RequestFault::DataUnwanted
-        | RequestFault::DataTooLong { .. } => fault.into(),
+/// A port of a device, which must be there.
+fn port(fields: &mut Fields) -> Option<NonZeroU16> {
+    let port = fields.required_number("port", 1..=u32::from(u16::MAX))?;
+    u16::try_from(port).ok().and_then(NonZeroU16::new)
+}
+
+/// A text as it was given.
+fn text(fields: &mut Fields, name: &str) -> Option<String> {
+    fields.required(name, |text| Ok::<_, String>(text.to_owned()))
+}
+
+/// A text that may be missing, read as its reader reads it.
+fn given<T>(
+    fields: &mut Fields,
+    name: &str,
+    read: impl FnOnce(&str) -> Result<T, String>,
+) -> Given<T> {
+    if !fields.has(name) {
+        return Given::Nothing;
+    }
+    match fields.optional(name, read) {
+        Some(value) => Given::Value(value),
+        None => Given::Unreadable,
     }
 }
 
@@ -125,3 +137,6 @@ fn device_ids(fields: &mut Fields, max: u32) -> Option<Vec<DeviceId>> {
     }
     (devices.len() == texts.len()).then_some(devices)
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use engine::action::{NewAction, Protocol};
 use engine::ids::{ActionId, DeviceId, DeviceKey};
 
-use super::asked::{asked_of_many, asked_of_one};
+use super::asked::Desk;
 use crate::api::Api;
 use crate::api::access::Caller;
 use crate::api::body::Json;
@@ -22,6 +22,33 @@ use crate::api::words::Word;
 /// Devices of one call that are asked at the same time: enough that their requests share groups of
 /// commits, few enough that one call does not fill the mailboxes of the arbiters.
 const ASKED_AT_ONCE: usize = 32;
+
+/// The protocol of a route.
+pub(in crate::api) trait Carrier: 'static {
+    /// Which it is.
+    const PROTOCOL: Protocol;
+}
+
+/// Datagrams.
+pub(in crate::api) struct Udp;
+
+impl Carrier for Udp {
+    const PROTOCOL: Protocol = Protocol::Udp;
+}
+
+/// CoAP requests.
+pub(in crate::api) struct Coap;
+
+impl Carrier for Coap {
+    const PROTOCOL: Protocol = Protocol::Coap;
+}
+
+/// Device management operations.
+pub(in crate::api) struct Lwm2m;
+
+impl Carrier for Lwm2m {
+    const PROTOCOL: Protocol = Protocol::Lwm2m;
+}
 
 /// A request that was accepted.
 #[derive(Serialize)]
@@ -58,18 +85,17 @@ struct RejectedReasonBody {
 }
 
 /// POST for one device.
-pub(in crate::api) async fn create(
+pub(in crate::api) async fn create<P: Carrier>(
     call: Call,
     caller: Caller,
     At(device): At<DeviceId>,
-    At(protocol): At<Protocol>,
     named: Named,
     Json(mut fields): Json,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, Failure> {
-    let place = ["one", protocol.word(), device.as_str()];
+    let place = ["one", P::PROTOCOL.word(), device.as_str()];
     let identity = named.read(&place, &mut fields);
-    let new = asked_of_one(call, protocol, fields)?;
+    let new = desk::<P>(&api).asked_of_one(call, fields)?;
     let device = DeviceKey::of(&caller.customer, &device);
     let devices = api.clone();
     let ask = move |known: Known| asking(&devices, &known, device, &new);
@@ -78,16 +104,15 @@ pub(in crate::api) async fn create(
 }
 
 /// POST for several devices: what one of them refuses does not concern the others.
-pub(in crate::api) async fn create_many(
+pub(in crate::api) async fn create_many<P: Carrier>(
     call: Call,
     caller: Caller,
-    At(protocol): At<Protocol>,
     named: Named,
     Json(mut fields): Json,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, Failure> {
-    let identity = named.read(&["many", protocol.word()], &mut fields);
-    let (new, devices) = asked_of_many(call, protocol, fields, api.bulk_devices_max)?;
+    let identity = named.read(&["many", P::PROTOCOL.word()], &mut fields);
+    let (new, devices) = desk::<P>(&api).asked_of_many(call, fields)?;
     let asking = Many {
         api: api.clone(),
         caller: caller.clone(),
@@ -97,6 +122,14 @@ pub(in crate::api) async fn create_many(
     let ask = move |known: Known| asking.ask_all(known);
     let body = once::call(&api, &caller, identity, ask).await?;
     Ok(HttpResponse::Accepted().json(body))
+}
+
+fn desk<P: Carrier>(api: &Api) -> Desk {
+    Desk {
+        protocol: P::PROTOCOL,
+        udp_payload_bytes_max: api.udp_payload_bytes_max,
+        devices_max: api.bulk_devices_max,
+    }
 }
 
 /// What is asked of several devices.

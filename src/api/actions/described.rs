@@ -1,7 +1,11 @@
 //! How is a device asked to do something? For the document of the API.
 
-use engine::action::{Mode, Operation, Protocol, Status};
-use engine::limits::{ACTION_DATA_BYTES_MAX, SEND_ATTEMPTS_MAX};
+pub(in crate::api) mod coap;
+pub(in crate::api) mod lwm2m;
+pub(in crate::api) mod udp;
+
+use engine::action::{Mode, Protocol, Status};
+use engine::limits::SEND_ATTEMPTS_MAX;
 use engine::promise::KEY_CHARACTERS_MAX;
 use engine::query::ActionOrder;
 
@@ -13,68 +17,51 @@ use crate::api::openapi::{Operation as Described, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged};
 use crate::api::words::Word;
 
-/// A number of an object, an instance or a resource.
-const NUMBER: &str = "(0|[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}\
-                      |655[0-2][0-9]|6553[0-5])";
-
-/// POST for one device.
-pub(in crate::api) fn create() -> Described {
-    let text = "Queues a request and answers at once; the answer promises that the request \
-                survives a crash of the service. What came of it stands in the request later: \
-                follow it by its `id`.\n\nWith `SEND_NOW` the request leaves as soon as the \
-                device can hear it; a device that sleeps hears it when it next wakes. With \
-                `SEND_WHEN_ACTIVE` it waits for the device's next sign of life. Requests of a \
-                device leave one at a time, oldest first.";
-    let refused = "The device is not registered and the request was to be sent now, or too many \
-                   requests of the device wait already; or the key names another call, or one \
-                   that is under way (see `Retry-After`).";
+/// POST for one device, whatever carries what it is asked.
+fn create(
+    id: &'static str,
+    summary: &'static str,
+    text: &str,
+    body: Schema,
+    refusal: (&'static str, &str),
+) -> Described {
+    let (code, refused) = refusal;
+    let refused = format!(
+        "{refused}, or too much waits for the device already; or the key names another call, or \
+         one that is under way (see `Retry-After`)."
+    );
     let codes = [
-        "DEVICE_NOT_REGISTERED",
+        code,
         "QUEUE_FULL",
         "IDEMPOTENCY_KEY_IN_USE",
         "IDEMPOTENCY_KEY_REUSED",
     ];
-    let operation = Described::new("createAction", Tag::Actions, "Ask a device to do something")
-        .description(text)
-        .path(
-            "protocol",
-            Schema::only(Protocol::Lwm2m.word()),
-            "How the device is asked. This version speaks LwM2M; `UDP` and `COAP` are answered 400 \
-             `NOT_SUPPORTED_YET`.",
-        )
+    let operation = Described::new(id, Tag::Actions, summary)
+        .description(format!("{text}\n\n{QUEUED}"))
         .header(HEADER, key(), ONCE)
-        .json(lwm2m(), "What the device is to do.")
-        .faults(&["NOT_SUPPORTED_YET"])
+        .json(body, "What the device is to be asked.")
         .answer(202, accepted(), "The request is queued.")
         .leads_to(
             202,
             &["getAction", "cancelAction"],
             &[("request", "$response.body#/id")],
         )
-        .refusal(409, &codes, refused);
+        .refusal(409, &codes, &refused);
     retried_sometimes(operation, 409)
 }
 
-/// POST for several devices.
-pub(in crate::api) fn create_many() -> Described {
+/// POST for several devices, whatever carries what they are asked.
+fn create_many(id: &'static str, summary: &'static str, body: Schema) -> Described {
     let text = "Asks the same of several devices. What one of them refuses does not concern the \
                 others: the answer says which devices were asked, by which requests, and why each \
                 of the others was not.";
     let refused = "The key names another call, or one that is under way (see `Retry-After`).";
     let codes = ["IDEMPOTENCY_KEY_IN_USE", "IDEMPOTENCY_KEY_REUSED"];
     let asked = "Every device was asked, or it is said why not.";
-    let summary = "Ask several devices to do something";
-    let operation = Described::new("createActions", Tag::Actions, summary)
+    let operation = Described::new(id, Tag::Actions, summary)
         .description(text)
-        .path(
-            "protocol",
-            Schema::only(Protocol::Lwm2m.word()),
-            "How the devices are asked. This version speaks LwM2M; `UDP` and `COAP` are answered \
-             400 `NOT_SUPPORTED_YET`.",
-        )
         .header(HEADER, key(), ONCE)
-        .json(lwm2m_of_many(), "What the devices are to do.")
-        .faults(&["NOT_SUPPORTED_YET"])
+        .json(body, "What the devices are to be asked.")
         .answer(202, many(), asked)
         .refusal(409, &codes, refused);
     retried_sometimes(operation, 409)
@@ -158,89 +145,49 @@ pub(in crate::api) fn cancel_all() -> Described {
         )
 }
 
-fn lwm2m() -> Schema {
-    Schema::one_of(lwm2m_cases().map(when)).named("Lwm2mAction")
-}
+/// How a device that speaks no LwM2M is refused to be asked now.
+const NO_ADDRESS: (&str, &str) = (
+    "DEVICE_HAS_NO_ADDRESS",
+    "Nobody knows where the device is and the request was to be sent now",
+);
 
-fn lwm2m_of_many() -> Schema {
-    let devices = Schema::list(names::device_id())
-        .many(1..=BULK_DEVICES)
-        .unique();
-    let with_devices = |(case, title)| {
-        let why = "The devices, each once. The operator may allow another number of them.";
-        let body: Schema = when(case).must("deviceIds", devices.clone(), why);
-        body.titled(title)
-    };
-    // Programs are made of this document that name their types by these titles, each once.
-    let titles = [
-        "Read or observe on several devices",
-        "Write to several devices",
-        "Execute on several devices",
-    ];
-    let cases = lwm2m_cases().into_iter().zip(titles);
-    Schema::one_of(cases.map(with_devices)).named("Lwm2mActions")
-}
-
-fn lwm2m_cases() -> [Schema; 3] {
-    let look = Schema::one_of_words(vec![
-        Operation::Read.word(),
-        Operation::ObserveStart.word(),
-        Operation::ObserveEnd.word(),
-    ]);
-    let read = Schema::closed()
-        .must(
-            "action",
-            look,
-            "Read a value, be told each later one, or no more.",
-        )
-        .must("resourceAddress", anything(), ANY_ADDRESS)
-        .titled("Read or observe");
-    let value = format!(
-        "The value as a text, of at most {ACTION_DATA_BYTES_MAX} bytes in UTF-8: `21.5`, `true`, \
-         base64 for OPAQUE, ISO 8601 or seconds since 1970 for TIME, `o:i` for OBJLINK."
-    );
-    let write = Schema::closed()
-        .must(
-            "action",
-            Schema::only(Operation::Write.word()),
-            "Write a value.",
-        )
-        .must("resourceAddress", resource_or_instance(), ADDRESS)
-        .must("data", data().example("21.5"), &value)
-        .titled("Write");
-    let execute = Schema::closed()
-        .must(
-            "action",
-            Schema::only(Operation::Execute.word()),
-            "Run something.",
-        )
-        .must("resourceAddress", resource().example("/3/0/4"), ADDRESS)
-        .may("data", data(), "Arguments of the execution.")
-        .titled("Execute");
-    [read, write, execute]
-}
-
-const ADDRESS: &str = "`/object/instance/resource`, each a number from 0 to 65535.";
-
-const ANY_ADDRESS: &str = "`/object/instance/resource`, each a number from 0 to 65535; an object, \
-                           an instance of one or an instance of a resource will do as well.";
+const QUEUED: &str = "The request is queued and the call answered at once; the answer promises that \
+                      the request survives a crash of the service. What came of it stands in the \
+                      request later: follow it by its `id`. With `SEND_WHEN_ACTIVE` it waits for \
+                      the device's next sign of life over any protocol. Requests of a device \
+                      leave one at a time, oldest first.";
 
 /// Devices of one call where the operator says nothing.
 const BULK_DEVICES: u64 = 100;
 
+/// The body that one of these is, each with its title.
+fn one_of(cases: impl IntoIterator<Item = (Schema, &'static str)>, name: &'static str) -> Schema {
+    let cases = cases.into_iter().map(|(case, title)| case.titled(title));
+    Schema::one_of(cases).named(name)
+}
+
+/// The same for several devices.
+fn one_of_many(
+    cases: impl IntoIterator<Item = (Schema, &'static str)>,
+    name: &'static str,
+) -> Schema {
+    let devices = Schema::list(names::device_id())
+        .many(1..=BULK_DEVICES)
+        .unique();
+    let why = "The devices, each once. The operator may allow another number of them.";
+    let with_devices = |(case, title): (Schema, _)| {
+        let body = case.must("deviceIds", devices.clone(), why);
+        (body, title)
+    };
+    one_of(cases.into_iter().map(with_devices), name)
+}
+
 /// The same body with what every request may say.
 fn when(body: Schema) -> Schema {
-    let attempts = Schema::whole(1..=u64::from(SEND_ATTEMPTS_MAX)).default(1_u64);
     body.may(
         "requestMode",
         Schema::word::<Mode>().default(Mode::SendNow.word()),
         "When it is sent.",
-    )
-    .may(
-        "sendAttempts",
-        attempts,
-        "Attempts that are permitted. An attempt ends when the device answers, or does not; \
-         the next is made when the device is next heard.",
     )
     .may(
         "expiresIn",
@@ -249,24 +196,29 @@ fn when(body: Schema) -> Schema {
     )
 }
 
-fn anything() -> Schema {
-    let any = format!("^(/{NUMBER}){{1,4}}$");
-    Schema::text().pattern(&any).example("/3303/0/5700")
+/// The same body with what a request may say that the device answers.
+fn as_often(body: Schema) -> Schema {
+    let attempts = Schema::whole(1..=u64::from(SEND_ATTEMPTS_MAX)).default(1_u64);
+    body.may(
+        "sendAttempts",
+        attempts,
+        "Attempts that are permitted. An attempt ends when the device answers, or does not; \
+         the next is made when the device is next heard.",
+    )
 }
 
-fn resource() -> Schema {
-    let three = format!("^/{NUMBER}/{NUMBER}/{NUMBER}$");
-    Schema::text().pattern(&three)
+/// A port of a device.
+fn port(example: u64) -> Schema {
+    Schema::whole(1..=u64::from(u16::MAX)).example(example)
 }
 
-fn resource_or_instance() -> Schema {
-    let four = format!("^/{NUMBER}/{NUMBER}/{NUMBER}(/{NUMBER})?$");
-    Schema::text().pattern(&four).example("/3303/0/5700")
-}
-
-/// A value. Its type is that of the resource, so it is a text whatever it means.
-fn data() -> Schema {
-    Schema::text_of(0..=ACTION_DATA_BYTES_MAX)
+/// A text in base64 (RFC 4648 section 4).
+fn base64() -> Schema {
+    const DIGIT: &str = "[A-Za-z0-9+/]";
+    let one = format!("{DIGIT}[AQgw]==");
+    let two = format!("{DIGIT}{{2}}[AEIMQUYcgkosw048]=");
+    let pattern = format!("^({DIGIT}{{4}})*({one}|{two})?$");
+    Schema::text().pattern(&pattern).example("AQID")
 }
 
 const ONCE: &str = "Names the call, by 1 to 255 visible ASCII characters. Made again within 24 \

@@ -2,7 +2,9 @@
 
 use engine::action::Protocol;
 
-use crate::api::messages::described::{coming_and_going, conclusion, failure, payload};
+use crate::api::messages::described::{
+    TOPIC_IS, bytes, coming_and_going, conclusion, failure, payload, topic,
+};
 use crate::api::openapi::{Node, Schema, names};
 
 /// The version of the envelope.
@@ -25,8 +27,9 @@ pub(in crate::api) fn all() -> [Told; 5] {
     [
         Told {
             id: "telemetryData",
-            summary: "A device told values",
-            why: "One for each time at which values were measured.",
+            summary: "A device told values or sent data",
+            why: "One for each time at which values were measured, and one for each message of \
+                  data over plain CoAP or UDP.",
             body: telemetry(),
         },
         Told {
@@ -88,9 +91,19 @@ fn telemetry() -> Schema {
             received,
             "When the values were measured, where the device says so.",
         )
-        .must("source", Schema::word::<Protocol>(), "How they came.")
-        .must("payload", payload(), "The values.")
+        .must("source", Schema::word::<Protocol>(), "How it came.")
+        .must("payload", told(), "What the device told.")
         .named("WebhookTelemetryData")
+}
+
+/// Values by path, data as it came, or data as the JSON it is.
+fn told() -> Schema {
+    let json = Schema::object()
+        .must("type", Schema::only("JSON"), "How the data is written.")
+        .must("value", Schema::anything(), "The JSON that came.")
+        .may("topic", topic(), TOPIC_IS)
+        .named("JsonDataPayload");
+    Schema::any_of([payload(), bytes(), json])
 }
 
 fn lifecycle() -> Schema {

@@ -116,7 +116,7 @@ fn presence() -> Schema {
         .may(
             "firstRegistered",
             names::instant(),
-            "When it registered for the first time.",
+            "When it was first heard, over whatever protocol.",
         )
         .may("lastSeen", names::instant(), "When it was last heard.")
         .may(

@@ -1,7 +1,5 @@
 //! PATCH: who is a device from now on?
 
-use std::net::IpAddr;
-
 use actix_web::{HttpResponse, web};
 use tracing::Instrument;
 
@@ -9,7 +7,7 @@ use engine::directory::amending::{Amendments, amend_device, names_gained};
 use engine::ids::{DeviceId, DeviceKey, Endpoint, Iccid, Imsi, Msisdn};
 use engine::profile::Profile;
 
-use super::{borne, found};
+use super::{borne, found, host};
 use crate::api::Api;
 use crate::api::access::Caller;
 use crate::api::body::Json;
@@ -70,7 +68,7 @@ fn amendments(mut fields: Fields) -> Result<Amendments, Failure> {
         iccid: fields.replacement("iccid", Iccid::parse),
         imsi: fields.amendment("imsi", Imsi::parse),
         msisdn: fields.amendment("msisdn", Msisdn::parse),
-        ip: fields.amendment("ip", |text| text.parse::<IpAddr>()),
+        ip: fields.amendment("ip", host),
         endpoint: fields.replacement("endpoint", Endpoint::parse),
         name: fields.amendment("name", label),
     };

@@ -13,7 +13,9 @@ pub(in crate::api) fn create() -> Operation {
     let text = "A device is known by its `deviceId` or, where you give none, by its `iccid`; one \
                 of them is enough. `endpoint` is the name under which an LwM2M device registers, \
                 and is the `deviceId` where you give none.\n\nA device that registers without \
-                DTLS is believed only if it comes from its `ip`.";
+                DTLS is believed only if it comes from its `ip`. A device that sends plain CoAP or \
+                datagrams is known by its `ip` alone; where several devices have the same one, \
+                none of them is.";
     Operation::new("createDevice", Tag::Devices, "Make a device known")
         .description(text)
         .json(new_device(), "Who the device is.")
@@ -21,7 +23,14 @@ pub(in crate::api) fn create() -> Operation {
         .answer_header(201, "Location", Schema::text(), "The path of the device.")
         .leads_to(
             201,
-            &["getDevice", "setDeviceKey", "createAction", "cancelActions"],
+            &[
+                "getDevice",
+                "setDeviceKey",
+                "createUdpAction",
+                "createCoapAction",
+                "createLwm2mAction",
+                "cancelActions",
+            ],
             &[("device", "$response.body#/deviceId")],
         )
         .refusal(
@@ -120,7 +129,7 @@ pub(in crate::api) fn new_device() -> Schema {
         .may("iccid", names::iccid(), "Its SIM.")
         .may("imsi", names::imsi(), "The subscriber of its SIM.")
         .may("msisdn", names::msisdn(), "Its telephone number.")
-        .may("ip", names::ip(), "The address it comes from.")
+        .may("ip", names::host_ip(), IP_IS)
         .may("endpoint", names::endpoint(), &endpoint_is())
         .may("name", names::label(), "What people call it.")
         .text_in_one_of(&["deviceId", "iccid"])
@@ -133,7 +142,7 @@ fn amended_device() -> Schema {
         .may_never_null("iccid", names::iccid(), "Its SIM.")
         .may("imsi", names::imsi(), "The subscriber of its SIM.")
         .may("msisdn", names::msisdn(), "Its telephone number.")
-        .may("ip", names::ip(), "The address it comes from.")
+        .may("ip", names::host_ip(), IP_IS)
         .may_never_null("endpoint", names::endpoint(), &endpoint_is())
         .may("name", names::label(), "What people call it.")
         .named("AmendedDevice")
@@ -143,6 +152,8 @@ fn beginning() -> Schema {
     let beginning = Schema::text_of(1..=super::BEGINNING_CHARACTERS_MAX);
     beginning.pattern(names::PRINTABLE).example("8988")
 }
+
+const IP_IS: &str = "The address it comes from and is asked at: of one host, and not of a group.";
 
 fn endpoint_is() -> String {
     format!(

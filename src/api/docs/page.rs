@@ -42,6 +42,7 @@ fn navigation(html: &mut Html, document: &Node, tags: &[Node], version: &str) {
     html.raw("<p class=\"document\"><a href=\"/openapi.json\">openapi.json</a></p>");
     html.raw("<ul class=\"guide\"><li><a href=\"#begin\">Getting started</a></li>");
     html.raw("<li><a href=\"#asking\">What a device can be asked</a></li>");
+    html.raw("<li><a href=\"#plain\">Devices that speak no LwM2M</a></li>");
     html.raw("<li><a href=\"#requests\">How a request lives</a></li>");
     html.raw("<li><a href=\"#rules\">What holds everywhere</a></li></ul>");
     for tag in tags {

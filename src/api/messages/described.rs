@@ -5,10 +5,12 @@ use serde_json::json;
 use engine::action::{Protocol, Status};
 use engine::admin_log::entry::Subject;
 use engine::event::Lifecycle;
+use engine::limits::TOPIC_BYTES_MAX;
 
 use crate::api::action::described::result_data;
 use crate::api::openapi::{Operation, Schema, Tag, names};
 use crate::api::page::described::sized;
+use crate::api::words::Word;
 
 /// GET.
 pub(in crate::api) fn list() -> Operation {
@@ -29,10 +31,18 @@ pub(in crate::api) fn message() -> Schema {
             received.clone(),
             "When the device measured them, in milliseconds since 1970, where it says so.",
         )
-        .must("source", Schema::word::<Protocol>(), "How the values came.")
+        .must(
+            "source",
+            Schema::only(Protocol::Lwm2m.word()),
+            "How the values came.",
+        )
         .must("cause", cause(), "Why the values came.")
         .must("payload", payload(), "The values.")
         .named("ValuesMessage");
+    let data = happening("TELEMETRY_DATA", "It sent data.", &received)
+        .must("source", plain(), "How the data came.")
+        .must("payload", bytes(), "The data.")
+        .named("DataMessage");
     let lifecycle = happening("LIFECYCLE", "It came or went.", &received)
         .must("lifecycle", coming_and_going(), "What it did.")
         .named("LifecycleMessage");
@@ -42,7 +52,7 @@ pub(in crate::api) fn message() -> Schema {
     let result = happening("ACTION_RESULT", "A request is final.", &received)
         .must("action", conclusion(), "The request.")
         .named("ActionResultMessage");
-    Schema::one_of([telemetry, lifecycle, failure, result]).named("Message")
+    Schema::one_of([telemetry, data, lifecycle, failure, result]).named("Message")
 }
 
 /// What messages of every type have.
@@ -113,6 +123,34 @@ pub(in crate::api) fn payload() -> Schema {
             "The values by path.",
         )
         .named("Payload")
+}
+
+/// Data that a device sent over plain CoAP or bare UDP, as it came.
+pub(in crate::api) fn bytes() -> Schema {
+    Schema::object()
+        .must("type", Schema::only("STRING"), "How the data is written.")
+        .must(
+            "value",
+            Schema::text().example("MjEuNQ=="),
+            "The bytes that came, in base64.",
+        )
+        .must("encoding", Schema::only("base64"), "That it is base64.")
+        .may("topic", topic(), TOPIC_IS)
+        .named("DataPayload")
+}
+
+/// What a device says that its data is about.
+pub(in crate::api) fn topic() -> Schema {
+    Schema::text_of(1..=TOPIC_BYTES_MAX).example("meters/temperature")
+}
+
+/// What a topic is told as.
+pub(in crate::api) const TOPIC_IS: &str =
+    "What the device says that it is about; over UDP it does not say.";
+
+/// The protocols over which data comes.
+pub(in crate::api) fn plain() -> Schema {
+    Schema::one_of_words(vec![Protocol::Coap.word(), Protocol::Udp.word()])
 }
 
 /// What a device did.

@@ -80,6 +80,15 @@ pub(in crate::api) fn ip() -> Schema {
     Schema::any_of([four, six]).example("10.0.0.7")
 }
 
+/// The address of one host: not of a group, of all, or of none.
+pub(in crate::api) fn host_ip() -> Schema {
+    let four = Schema::text().format("ipv4");
+    let four = four.unlike(r"^(22[4-9]|23\d)\.|^0\.0\.0\.0$|^255\.255\.255\.255$");
+    let six = Schema::text().format("ipv6");
+    let six = six.unlike("^[Ff]{2}[0-9A-Fa-f]{2}:|^[0:]+$");
+    Schema::any_of([four, six]).example("10.0.0.7")
+}
+
 /// A time in UTC with milliseconds, as log entries and devices show it.
 pub(in crate::api) fn instant() -> Schema {
     let time = Schema::text().format("date-time");

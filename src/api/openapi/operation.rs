@@ -157,11 +157,6 @@ impl Operation {
         }
     }
 
-    /// With a name in the path that means less here than elsewhere.
-    pub(in crate::api) fn path(self, name: &'static str, schema: Schema, why: &str) -> Self {
-        self.parameter(Place::Path, name, Need::Required, schema, why)
-    }
-
     /// With a parameter of the query that may be there.
     pub(in crate::api) fn query(self, name: &'static str, schema: Schema, why: &str) -> Self {
         self.parameter(Place::Query, name, Need::Optional, schema, why)

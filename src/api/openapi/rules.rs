@@ -2,7 +2,6 @@
 //! that come with them.
 
 use engine::Version;
-use engine::action::Protocol;
 use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceId, EntryId, EventId};
 use engine::setting::SettingName;
 
@@ -83,10 +82,6 @@ fn segment(name: &str, platform: &str) -> (Schema, &'static str) {
         DeviceId::NAME => (names::device_segment(), "The `deviceId` of the device."),
         EntryId::NAME => (Schema::uuid(), "The `id` of the log entry."),
         EventId::NAME => (Schema::uuid(), "The `id` of the event."),
-        Protocol::NAME => (
-            Schema::word::<Protocol>(),
-            "The protocol over which the device is asked.",
-        ),
         ObjectNumber::NAME => (definitions::object_number(), "The number of the object."),
         Version::NAME => (
             definitions::version(),

@@ -30,10 +30,27 @@ impl Schema {
 
     /// A text of so many characters.
     pub(in crate::api) fn text_of(characters: RangeInclusive<usize>) -> Self {
+        Self::text().of_characters(characters)
+    }
+
+    /// The text, of so many characters.
+    pub(in crate::api) fn of_characters(self, characters: RangeInclusive<usize>) -> Self {
         let (min, max) = characters.into_inner();
-        Self::text()
-            .with("minLength", min as u64)
+        self.with("minLength", min as u64)
             .with("maxLength", max as u64)
+    }
+
+    /// A text that does not match a regular expression.
+    pub(in crate::api) fn unlike(self, pattern: &str) -> Self {
+        self.with("not", Node::object().with("pattern", pattern))
+    }
+
+    /// Any value.
+    pub(in crate::api) fn anything() -> Self {
+        Self {
+            node: Node::object(),
+            named: BTreeMap::new(),
+        }
     }
 
     /// A text that matches a regular expression.

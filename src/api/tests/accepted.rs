@@ -16,12 +16,15 @@ fn a_request_for_one_device() {
 #[test]
 fn requests_for_many_devices() {
     let full = SubmitRefusal::QueueFull { max: 10 };
+    let too_much = SubmitRefusal::DataFull { max: 4_194_304 };
     let answers = [
         ("meter-7", Ok(id())),
         ("meter-8", Err(Failure::from(Unserved::Unknown))),
         ("meter-9", Err(Failure::from(SubmitRefusal::NotRegistered))),
         ("meter-10", Err(Failure::from(full))),
         ("meter-11", Err(Failure::from(Unserved::Busy))),
+        ("meter-12", Err(Failure::from(SubmitRefusal::NoAddress))),
+        ("meter-13", Err(Failure::from(too_much))),
     ];
     let answers = answers.map(|(device, answer)| (DeviceId::parse(device).unwrap(), answer));
     golden::check("actions_accepted", &ManyBody::of(answers.into_iter()));

@@ -24,15 +24,20 @@ const GOLDEN: &[(&str, &str, &str, u16)] = &[
     ("webhook_tested", WEBHOOK_TEST, "post", 200),
     ("webhook_unreachable", WEBHOOK_TEST, "post", 200),
     ("dead_letters", DEAD_LETTERS, "get", 200),
-    ("action_accepted", ACTIONS, "post", 202),
+    ("action_accepted", BY_UDP, "post", 202),
+    ("action_accepted", BY_COAP, "post", 202),
+    ("action_accepted", BY_LWM2M, "post", 202),
     ("action_followed", REQUEST, "get", 200),
     ("action_page", REQUESTS, "get", 200),
     ("action_page", ACTIVE, "get", 200),
     ("action_page", ARCHIVED, "get", 200),
-    ("actions_accepted", ACTIONS_OF_MANY, "post", 202),
+    ("actions_accepted", MANY_BY_UDP, "post", 202),
+    ("actions_accepted", MANY_BY_COAP, "post", 202),
+    ("actions_accepted", MANY_BY_LWM2M, "post", 202),
     ("device", DEVICES, "post", 201),
     ("device", DEVICE, "patch", 200),
     ("device_inspector_asleep", DEVICE, "get", 200),
+    ("device_inspector_plain", DEVICE, "get", 200),
     ("device_inspector_unheard", DEVICE, "get", 200),
     ("failure", DEVICES, "post", 400),
     ("object_definition", OBJECTS, "put", 200),
@@ -46,6 +51,9 @@ const GOLDEN: &[(&str, &str, &str, u16)] = &[
 /// The golden parts of bodies, and the schemas they go by.
 const GOLDEN_PARTS: &[(&str, &str)] = &[
     ("action_failed", "ActionRequest"),
+    ("action_over_coap", "ActionRequest"),
+    ("action_over_coap_bare", "ActionRequest"),
+    ("action_over_udp", "ActionRequest"),
     ("action_scheduled", "ActionRequest"),
     ("action_succeeded", "ActionRequest"),
     ("log_entry", "LogEntry"),
@@ -61,8 +69,12 @@ const OBJECT: &str = "/management-api/v1/lwm2m/objects/{object}/{version}";
 const REQUESTS: &str = "/management-api/v1/integrate/devices/actions/requests";
 const ACTIVE: &str = "/management-api/v1/integrate/devices/actions/requests/active";
 const ARCHIVED: &str = "/management-api/v1/integrate/devices/actions/requests/archived";
-const ACTIONS: &str = "/management-api/v1/integrate/devices/{device}/actions/{protocol}";
-const ACTIONS_OF_MANY: &str = "/management-api/v1/integrate/devices/actions/{protocol}";
+const BY_UDP: &str = "/management-api/v1/integrate/devices/{device}/actions/UDP";
+const BY_COAP: &str = "/management-api/v1/integrate/devices/{device}/actions/COAP";
+const BY_LWM2M: &str = "/management-api/v1/integrate/devices/{device}/actions/LWM2M";
+const MANY_BY_UDP: &str = "/management-api/v1/integrate/devices/actions/UDP";
+const MANY_BY_COAP: &str = "/management-api/v1/integrate/devices/actions/COAP";
+const MANY_BY_LWM2M: &str = "/management-api/v1/integrate/devices/actions/LWM2M";
 const WEBHOOKS: &str = "/management-api/v1/integrate/clouds/webhooks";
 const WEBHOOK: &str = "/management-api/v1/integrate/clouds/webhooks/{webhook}";
 const WEBHOOK_TEST: &str = "/management-api/v1/integrate/clouds/webhooks/{webhook}/test";

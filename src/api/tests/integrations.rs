@@ -1,5 +1,7 @@
 //! Is what is shown of webhooks, and what is posted to them, as the document says?
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use actors::post::Tested;
@@ -10,7 +12,7 @@ use engine::delivery::destination::{
 };
 use engine::delivery::letter::{Backlog, DeadLetter, Sequence, Waiting};
 use engine::event::{
-    Cause, Conclusion, Event, EventType, Failure, Happening, Lifecycle, PayloadKept, Speaker,
+    Cause, Conclusion, Data, Event, EventType, Failure, Happening, Lifecycle, PayloadKept, Speaker,
     Telemetry,
 };
 use engine::ids::{
@@ -18,6 +20,7 @@ use engine::ids::{
 };
 use engine::moment::Timestamp;
 use engine::sealed::Sealed;
+use engine::topic::Topic;
 
 use super::document::judge::faults;
 use super::document::shown;
@@ -107,16 +110,27 @@ fn every_event_is_as_described_and_no_more() {
         status: Status::Succeeded,
         outcome: Some(outcome),
     };
+    let as_text = |event: &Event| render(event, JsonPayload::AsText);
+    let parsed = |event: &Event| render(event, JsonPayload::Parsed);
+    let datagram = Data {
+        topic: None,
+        source: Protocol::Udp,
+        ..posted()
+    };
     let told = [
-        ("telemetryData", render(&event(telemetry()))),
-        ("lifecycle", render(&registered())),
+        ("telemetryData", as_text(&event(telemetry()))),
+        ("telemetryData", as_text(&event(data(posted())))),
+        ("telemetryData", parsed(&event(data(posted())))),
+        ("telemetryData", as_text(&event(data(datagram.clone())))),
+        ("telemetryData", parsed(&event(data(datagram)))),
+        ("lifecycle", as_text(&registered())),
         (
             "error",
-            render(&event(Happening::Failure(Box::new(failed)))),
+            as_text(&event(Happening::Failure(Box::new(failed)))),
         ),
         (
             "actionResult",
-            render(&event(Happening::Concluded(Box::new(concluded)))),
+            as_text(&event(Happening::Concluded(Box::new(concluded)))),
         ),
         (
             "testMessage",
@@ -124,7 +138,8 @@ fn every_event_is_as_described_and_no_more() {
         ),
     ];
     let described = document["webhooks"].as_object().unwrap();
-    assert_eq!(described.len(), told.len());
+    let names: BTreeSet<_> = told.iter().map(|(name, _)| *name).collect();
+    assert!(described.keys().map(String::as_str).eq(names));
     for (name, body) in told {
         let body: Value = serde_json::from_slice(&body).unwrap();
         let content = &described[name]["post"]["requestBody"]["content"];
@@ -138,7 +153,7 @@ fn every_event_is_as_described_and_no_more() {
 fn an_event_of_another_type_is_not_as_described() {
     let document = shown();
     let schema = json!({ "$ref": "#/components/schemas/WebhookTelemetryData" });
-    let body: Value = serde_json::from_slice(&render(&registered())).unwrap();
+    let body: Value = serde_json::from_slice(&render(&registered(), JsonPayload::AsText)).unwrap();
     assert!(!faults(&document, &schema, &body).is_empty());
 }
 
@@ -177,6 +192,19 @@ fn telemetry() -> Happening {
         measured_at: Some(NOON.plus_s(-60)),
         values: [(path, engine::Value::Float(21.5))].into(),
     })
+}
+
+fn data(data: Data) -> Happening {
+    Happening::Data(Box::new(data))
+}
+
+/// Data that is JSON, and no object.
+fn posted() -> Data {
+    Data {
+        source: Protocol::Coap,
+        topic: Some(Topic::parse("meters/temperature").unwrap()),
+        bytes: b"[21.5, null]".as_slice().into(),
+    }
 }
 
 fn registered() -> Event {

@@ -174,7 +174,6 @@ fn named(path: &str) -> String {
         "{platform}" => "signalbox",
         "{object}" => "33000",
         "{version}" => "1.0",
-        "{protocol}" => "LWM2M",
         "{setting}" => "LWM2M_PASSIVE_REPORTING",
         "{request}" | "{entry}" | "{event}" | "{webhook}" => "01935c5a-0000-7000-8000-000000000001",
         segment if segment.starts_with('{') => "some",

@@ -2,6 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actors::clock::Clock;
+use engine::action::Protocol;
 use engine::admin_log::entry::{Entry, Seen};
 use engine::change::{Batch, Change};
 use engine::device::identity::Identity;
@@ -335,7 +336,7 @@ fn undecodable(device: &Profile, at: Timestamp, bytes: &[u8]) -> Entry {
 fn first_contact(device: &Profile, at: Timestamp) -> Entry {
     let identity = Identity::of(device);
     let mut moment = Moment::new(at, Clock::new().moment().next_u64().into());
-    Entry::first_registered(&mut moment, seen(device, &identity))
+    Entry::first_heard(&mut moment, seen(device, &identity), Protocol::Lwm2m)
 }
 
 fn seen<'a>(device: &Profile, identity: &'a Identity) -> Seen<'a> {

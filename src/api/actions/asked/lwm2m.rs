@@ -1,0 +1,44 @@
+//! What does a body say that asks for a device management operation? (seed 4.2)
+
+use engine::action::parse::lwm2m::{Draft, Lwm2mFault, Part};
+use engine::action::{Lwm2mRequest, Operation};
+
+use super::{given, text};
+use crate::api::fields::{Fields, Wrong};
+use crate::api::words::Word;
+
+/// An operation, unless something is wrong with it.
+pub(super) fn request(fields: &mut Fields) -> Option<Lwm2mRequest> {
+    let operation = fields.required("action", Operation::read);
+    let address = text(fields, "resourceAddress");
+    let data = given(fields, "data", |text| Ok(text.to_owned()));
+    let draft = Draft {
+        operation,
+        address: address.as_deref(),
+        data: data.as_deref(),
+    };
+    draft.read().unwrap_or_else(|faults| {
+        for fault in faults {
+            fields.fault(field_of(fault), wrong(fault));
+        }
+        None
+    })
+}
+
+fn field_of(fault: Lwm2mFault) -> &'static str {
+    match fault.part() {
+        Part::Address => "resourceAddress",
+        Part::Data => "data",
+    }
+}
+
+fn wrong(fault: Lwm2mFault) -> Wrong {
+    match fault {
+        Lwm2mFault::DataMissing => Wrong::required(fault),
+        Lwm2mFault::Address(_)
+        | Lwm2mFault::NoResource
+        | Lwm2mFault::ResourceInstance
+        | Lwm2mFault::DataUnwanted
+        | Lwm2mFault::DataTooLong { .. } => fault.into(),
+    }
+}

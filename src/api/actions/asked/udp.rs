@@ -1,0 +1,23 @@
+//! What does a body say that asks for a datagram? (seed 4.2)
+
+use engine::action::parse::udp::Draft;
+use engine::action::{ContentForm, UdpRequest};
+
+use super::{port, text};
+use crate::api::fields::Fields;
+use crate::api::words::Word;
+
+/// A datagram of so many bytes at most, unless something is wrong with it.
+pub(super) fn request(fields: &mut Fields, bytes_max: usize) -> Option<UdpRequest> {
+    const PAYLOAD: &str = "payload";
+    let payload = text(fields, PAYLOAD);
+    let draft = Draft {
+        payload: payload.as_deref(),
+        form: fields.required("payloadType", ContentForm::read),
+        port: port(fields),
+    };
+    draft.read(bytes_max).unwrap_or_else(|fault| {
+        fields.fault(PAYLOAD, fault);
+        None
+    })
+}

@@ -1,0 +1,236 @@
+//! What may not be asked of devices over plain CoAP and UDP? A table of bodies and their faults;
+//! what may be asked is asked of the whole service elsewhere.
+
+use actix_web::http::StatusCode;
+use serde_json::{Value, json};
+
+use engine::limits::ACTION_DATA_BYTES_MAX;
+
+use crate::api::tests::world::{Credentials, World};
+
+const ACTIONS: &str = "/management-api/v1/integrate/devices/meter/actions";
+const ACTIONS_OF_MANY: &str = "/management-api/v1/integrate/devices/actions";
+
+/// Codes of faults and the properties they are about, in the order they are told.
+type Faults = &'static [(&'static str, &'static str)];
+
+#[actix_web::test]
+async fn every_fault_of_a_datagram_is_told_with_its_property() {
+    let base64_of_509_bytes = format!("{}AAA=", "AAAA".repeat(169));
+    let cases: Vec<(Value, Faults)> = vec![
+        (
+            json!({ "payload": null, "payloadType": null, "port": null }),
+            &[
+                ("REQUIRED", "payload"),
+                ("REQUIRED", "payloadType"),
+                ("REQUIRED", "port"),
+            ],
+        ),
+        (json!({ "payload": "" }), &[("INVALID_VALUE", "payload")]),
+        (json!({ "payload": 7 }), &[("WRONG_TYPE", "payload")]),
+        (
+            json!({ "payload": "on!", "payloadType": "BASE64" }),
+            &[("INVALID_VALUE", "payload")],
+        ),
+        (
+            json!({ "payload": "x".repeat(509) }),
+            &[("INVALID_VALUE", "payload")],
+        ),
+        (
+            json!({ "payload": base64_of_509_bytes, "payloadType": "BASE64" }),
+            &[("INVALID_VALUE", "payload")],
+        ),
+        (
+            json!({ "payloadType": "TEXT" }),
+            &[("INVALID_VALUE", "payloadType")],
+        ),
+        (json!({ "port": 0 }), &[("OUT_OF_RANGE", "port")]),
+        (json!({ "port": 65536 }), &[("OUT_OF_RANGE", "port")]),
+        (json!({ "port": -1 }), &[("OUT_OF_RANGE", "port")]),
+        (json!({ "port": "4445" }), &[("WRONG_TYPE", "port")]),
+        (json!({ "port": 4445.5 }), &[("WRONG_TYPE", "port")]),
+        (
+            json!({ "sendAttempts": 1 }),
+            &[("UNKNOWN_PROPERTY", "sendAttempts")],
+        ),
+        (
+            json!({ "path": "/a", "requestType": "GET", "action": "read" }),
+            &[
+                ("UNKNOWN_PROPERTY", "action"),
+                ("UNKNOWN_PROPERTY", "path"),
+                ("UNKNOWN_PROPERTY", "requestType"),
+            ],
+        ),
+        (
+            json!({ "requestMode": "NOW", "expiresIn": 0 }),
+            &[
+                ("INVALID_VALUE", "requestMode"),
+                ("OUT_OF_RANGE", "expiresIn"),
+            ],
+        ),
+        (
+            json!({ "payload": "", "payloadType": "X", "port": 0, "sendAttempts": 9 }),
+            &[
+                ("INVALID_VALUE", "payloadType"),
+                ("OUT_OF_RANGE", "port"),
+                ("INVALID_VALUE", "payload"),
+                ("UNKNOWN_PROPERTY", "sendAttempts"),
+            ],
+        ),
+    ];
+    let whole = json!({ "payload": "on", "payloadType": "STRING", "port": 4445 });
+    check("UDP", &whole, &cases).await;
+}
+
+#[actix_web::test]
+async fn every_fault_of_a_coap_request_is_told_with_its_property() {
+    let cases: Vec<(Value, Faults)> = vec![
+        (
+            json!({ "port": null, "path": null, "requestType": null }),
+            &[
+                ("REQUIRED", "port"),
+                ("REQUIRED", "path"),
+                ("REQUIRED", "requestType"),
+            ],
+        ),
+        (json!({ "path": "led" }), &[("INVALID_VALUE", "path")]),
+        (json!({ "path": "" }), &[("INVALID_VALUE", "path")]),
+        (json!({ "path": "/a b" }), &[("INVALID_VALUE", "path")]),
+        (json!({ "path": "/a#b" }), &[("INVALID_VALUE", "path")]),
+        (json!({ "path": "/%zz" }), &[("INVALID_VALUE", "path")]),
+        (
+            json!({ "path": "coap://10.0.0.7/led" }),
+            &[("INVALID_VALUE", "path")],
+        ),
+        (
+            json!({ "path": format!("/{}", "x".repeat(255)) }),
+            &[("INVALID_VALUE", "path")],
+        ),
+        (json!({ "path": ["led"] }), &[("WRONG_TYPE", "path")]),
+        (
+            json!({ "requestType": "get" }),
+            &[("INVALID_VALUE", "requestType")],
+        ),
+        (
+            json!({ "requestType": "FETCH" }),
+            &[("INVALID_VALUE", "requestType")],
+        ),
+        (json!({ "payload": "on" }), &[("REQUIRED", "payloadType")]),
+        (
+            json!({ "payloadType": "STRING" }),
+            &[("INVALID_VALUE", "payloadType")],
+        ),
+        (
+            json!({ "payload": "on!", "payloadType": "BASE64" }),
+            &[("INVALID_VALUE", "payload")],
+        ),
+        (
+            json!({ "payload": "x".repeat(ACTION_DATA_BYTES_MAX + 1), "payloadType": "STRING" }),
+            &[("INVALID_VALUE", "payload")],
+        ),
+        (json!({ "port": 0 }), &[("OUT_OF_RANGE", "port")]),
+        (
+            json!({ "sendAttempts": 6 }),
+            &[("OUT_OF_RANGE", "sendAttempts")],
+        ),
+        (
+            json!({ "data": "on", "resourceAddress": "/3/0/0" }),
+            &[
+                ("UNKNOWN_PROPERTY", "data"),
+                ("UNKNOWN_PROPERTY", "resourceAddress"),
+            ],
+        ),
+        (
+            json!({
+                "payload": 7, "port": "x", "path": "led", "requestType": "X", "sendAttempts": 0,
+                "colour": "red",
+            }),
+            &[
+                ("WRONG_TYPE", "payload"),
+                ("WRONG_TYPE", "port"),
+                ("INVALID_VALUE", "requestType"),
+                ("INVALID_VALUE", "path"),
+                ("REQUIRED", "payloadType"),
+                ("OUT_OF_RANGE", "sendAttempts"),
+                ("UNKNOWN_PROPERTY", "colour"),
+            ],
+        ),
+    ];
+    let whole = json!({ "port": 5683, "path": "/led", "requestType": "PUT" });
+    check("COAP", &whole, &cases).await;
+}
+
+#[actix_web::test]
+async fn a_call_for_many_must_name_them() {
+    let (world, acme) = world().await;
+    let bodies = [
+        (
+            "UDP",
+            json!({ "payload": "on", "payloadType": "STRING", "port": 4445 }),
+        ),
+        (
+            "COAP",
+            json!({ "port": 5683, "path": "/led", "requestType": "PUT" }),
+        ),
+    ];
+    for (protocol, body) in bodies {
+        let path = format!("{ACTIONS_OF_MANY}/{protocol}");
+        let answer = world.post(&path, &acme.bearer, body.clone()).await;
+        assert_eq!(answer.faults(), told(&[("REQUIRED", "deviceIds")]));
+        let named = with(&body, &json!({ "deviceIds": ["a", "a", "/"] }));
+        let answer = world.post(&path, &acme.bearer, named).await;
+        let expected = [("REPEATED", "deviceIds"), ("INVALID_VALUE", "deviceIds")];
+        assert_eq!(answer.faults(), told(&expected), "{protocol}");
+        let alone = with(&body, &json!({ "deviceIds": ["a"] }));
+        let path = format!("{ACTIONS}/{protocol}");
+        let answer = world.post(&path, &acme.bearer, alone).await;
+        assert_eq!(answer.faults(), told(&[("UNKNOWN_PROPERTY", "deviceIds")]));
+    }
+}
+
+#[actix_web::test]
+async fn a_protocol_nobody_knows_is_not_found() {
+    let (world, acme) = world().await;
+    for protocol in ["SMTP", "udp", "Coap", "LWM2M%20"] {
+        for of in [ACTIONS, ACTIONS_OF_MANY] {
+            let path = format!("{of}/{protocol}");
+            let answer = world.post(&path, &acme.bearer, json!({})).await;
+            assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
+        }
+    }
+}
+
+/// Holds bodies to their faults: each is the whole one with something else in it, asked of one
+/// device and of several.
+async fn check(protocol: &str, whole: &Value, cases: &[(Value, Faults)]) {
+    let (world, acme) = world().await;
+    let one = format!("{ACTIONS}/{protocol}");
+    let many = format!("{ACTIONS_OF_MANY}/{protocol}");
+    for (changes, faults) in cases {
+        let body = with(whole, changes);
+        let of_many = with(&body, &json!({ "deviceIds": ["meter"] }));
+        for (path, body) in [(&one, body), (&many, of_many)] {
+            let answer = world.post(path, &acme.bearer, body).await;
+            assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{path} {faults:?}");
+            assert_eq!(answer.faults(), told(faults), "{path}");
+        }
+    }
+}
+
+async fn world() -> (World, Credentials) {
+    let world = World::new();
+    let acme = world.customer("acme", &["all"]).await;
+    (world, acme)
+}
+
+/// The body with these properties in place of its own.
+fn with(body: &Value, changes: &Value) -> Value {
+    let mut body = body.as_object().unwrap().clone();
+    body.extend(changes.as_object().unwrap().clone());
+    Value::Object(body)
+}
+
+fn told(faults: &[(&str, &str)]) -> Vec<(String, String)> {
+    let owned = |(code, field): &(&str, &str)| ((*code).to_owned(), (*field).to_owned());
+    faults.iter().map(owned).collect()
+}
