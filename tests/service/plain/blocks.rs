@@ -146,7 +146,7 @@ fn blocks_that_do_not_fit_together_are_refused_and_what_came_is_dropped() {
         (&post, block(2, no), &[b'x'; 33], Code::BAD_REQUEST),
         (
             &post,
-            Block::new(1, yes, size(16)),
+            Block::new(5, yes, size(16)),
             &full[..16],
             Code::REQUEST_ENTITY_INCOMPLETE,
         ),

@@ -165,7 +165,7 @@ fn every_fault_of_a_body_is_told_at_once_and_nothing_is_kept() {
         (with(good(), "payload", "x"), &[("REQUIRED", "payloadType")]),
         (
             with(good(), "payloadType", "STRING"),
-            &[("REQUIRED", "payload")],
+            &[("INVALID_VALUE", "payloadType")],
         ),
         (
             with(carrying(good(), "x"), "payloadType", "HEX"),

@@ -54,10 +54,10 @@ fn whichever_way_a_device_says_that_it_sleeps_what_is_for_now_waits() {
 
 #[test]
 fn what_waits_for_a_sleeper_goes_out_in_its_order_over_every_protocol() {
-    let mut sleeper = Sleeper::saying(&[NEVER_AWAKE], &["lwm2m=1.1", "Q"]);
+    let mut sleeper = Sleeper::saying(&IMPATIENT, &["lwm2m=1.1", "Q"]);
     let (coap_port, udp_port) = (sleeper.scene.coap.port(), sleeper.scene.udp.port());
     for turn in 0..2 {
-        sleeper.once("ASLEEP");
+        sleeper.fall_asleep();
         let scene = &sleeper.scene;
         let ids = [
             scene.caller.create_action(ID, &read("/3/0/0")),
@@ -229,6 +229,15 @@ impl Sleeper {
         assert_eq!(path_of(&asked), path);
         let said = text_of(answer(&asked, Code::CONTENT), "value");
         self.lwm2m.say(&said.encode());
+    }
+
+    /// Has the device be silent when it is asked something, so that it is taken to sleep.
+    fn fall_asleep(&self) {
+        let id = self.scene.caller.create_action(ID, &read("/3/0/15"));
+        assert_eq!(self.scene.caller.final_action(&id)["status"], "FAILED");
+        self.once("ASLEEP");
+        let asked = self.lwm2m.heard();
+        assert!(asked.iter().all(|it| path_of(it) == "/3/0/15"), "{asked:?}");
     }
 
     fn state(&self) -> String {

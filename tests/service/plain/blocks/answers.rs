@@ -121,13 +121,13 @@ fn pieces_that_do_not_fit_fail_the_request() {
     let block = |number, more| Block::new(number, more, size(16));
     let (yes, no) = (More::Yes, More::No);
     // The second answer, after a first block of 16 bytes.
-    let second: [(Option<Block>, usize); 6] = [
-        (Some(block(2, yes)), 16),
-        (Some(block(0, yes)), 16),
-        (Some(block(1, yes)), 15),
-        (Some(block(1, no)), 17),
-        (Some(Block::from_value(0b1_1111)), 16),
-        (None, 16),
+    let second: [(Block, usize); 6] = [
+        (block(2, yes), 16),
+        (block(0, yes), 16),
+        (block(1, yes), 15),
+        (block(1, no), 17),
+        (Block::new(0, yes, size(32)), 32),
+        (Block::from_value(0b1_1111), 16),
     ];
     for (wrong, length) in second {
         let id = scene.ask(&coap("GET", "/odd", scene.coap.port()));
@@ -137,11 +137,7 @@ fn pieces_that_do_not_fit_fail_the_request() {
             .say(&block_of(&asked, &[7; 40], None, size(16)).encode());
         let asked = scene.coap.hear_request();
         let said = answer(&asked, Code::CONTENT).with_payload(vec![7; length]);
-        let said = match wrong {
-            Some(wrong) => said.with_block2(wrong),
-            None => said,
-        };
-        scene.coap.say(&said.encode());
+        scene.coap.say(&said.with_block2(wrong).encode());
         check_failed(&scene.caller.final_action(&id));
         assert_eq!(scene.coap.heard(), [], "{wrong:?}");
     }
@@ -230,11 +226,7 @@ fn values_over_lwm2m_may_be_as_long() {
             .with_block2(Block::new(0, More::Yes, size(32)))
             .with_payload(&text.as_bytes()[..32]);
         wire.say(&told.encode());
-        let acknowledged = fetch_rest(&wire, text);
-        assert!(
-            acknowledged.contains(&Message::acknowledgement(own)),
-            "{number}"
-        );
+        serve_until_acknowledged(&wire, own, text);
         let times = usize::try_from(number - 5).unwrap();
         let told = scene.caller.once_notified(ID, "/3/0/1", times);
         assert_eq!(told.last().unwrap()["/3/0/1"], **text);
@@ -248,23 +240,29 @@ fn serve_blocks(wire: &Wire, text: &str) {
     fetch_rest(wire, text);
 }
 
-/// Answers the requests for all but the first block of 32 bytes; gives what else came.
-fn fetch_rest(wire: &Wire, text: &str) -> Vec<Message> {
-    let mut others = Vec::new();
+/// Answers the requests for all but the first block of 32 bytes.
+fn fetch_rest(wire: &Wire, text: &str) {
     let mut number = 1;
     while usize::try_from(number).unwrap() < text.len().div_ceil(32) {
-        let heard = wire.hear();
-        if !heard.code.is_request() {
-            others.push(heard);
-            continue;
-        }
-        assert_eq!(heard.block2(), Some(Block::new(number, More::No, size(32))));
-        assert_eq!(heard.observe(), None, "{heard:?}");
-        wire.say(&block_of(&heard, text.as_bytes(), TEXT, BlockSize::MAX).encode());
+        let asked = wire.hear_request();
+        assert_eq!(asked.block2(), Some(Block::new(number, More::No, size(32))));
+        assert_eq!(asked.observe(), None, "{asked:?}");
+        wire.say(&block_of(&asked, text.as_bytes(), TEXT, BlockSize::MAX).encode());
         number += 1;
     }
-    others.extend(wire.heard_before_ping());
-    others
+}
+
+/// Answers the requests for a value that a notification began, until that is acknowledged.
+fn serve_until_acknowledged(wire: &Wire, own: MessageId, text: &str) {
+    loop {
+        let heard = wire.hear();
+        if heard == Message::acknowledgement(own) {
+            return;
+        }
+        assert_eq!((heard.code, &*path_of(&heard)), (Code::GET, "/3/0/1"));
+        assert_eq!(heard.observe(), None, "{heard:?}");
+        wire.say(&block_of(&heard, text.as_bytes(), TEXT, size(32)).encode());
+    }
 }
 
 fn check_failed(action: &Value) {
