@@ -2,7 +2,7 @@
 //! answered.
 
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message};
+use protocol::coap::message::Kind;
 
 use super::vocabulary::{
     BARE, Bench, HOME, HOUR, Lines, MINUTE, S, all, data_told, heard_first, logged, recorded,

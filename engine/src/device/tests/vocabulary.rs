@@ -164,7 +164,7 @@ impl Bench {
     /// A device that registered for queue mode at the start.
     pub(super) fn registered_for_queue_mode() -> Self {
         let mut bench = Self::new();
-        bench.register_with(&["lwm2m=1.1", "lt=86400", "b=U", "Q"], OBJECTS);
+        bench.register_for_queue_mode();
         bench
     }
 
@@ -178,6 +178,10 @@ impl Bench {
 
     pub(super) fn register(&mut self) -> Lines {
         self.register_with(&["lwm2m=1.1", "lt=86400", "b=U"], OBJECTS)
+    }
+
+    pub(super) fn register_for_queue_mode(&mut self) -> Lines {
+        self.register_with(&["lwm2m=1.1", "lt=86400", "b=U", "Q"], OBJECTS)
     }
 
     pub(super) fn register_with(&mut self, queries: &[&str], objects: &str) -> Lines {

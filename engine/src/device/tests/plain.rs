@@ -1,0 +1,401 @@
+//! What is asked of a device over plain CoAP: what leaves, what its answers mean, and who may
+//! answer.
+
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::{Kind, Message};
+
+use super::vocabulary::{
+    Bench, HOME, Lines, OWN, S, all, coap, created, ended, logged, moved, port, put_off, read,
+    refused_at_once, sent, updated,
+};
+use crate::action::Status::{Failed, InProgress, Scheduled, Succeeded};
+use crate::action::{Method, NewAction, Payload, PayloadType, Request};
+use crate::device::queue::SubmitRefusal;
+use crate::occurrence::{Ending, Purpose, What};
+
+/// Where the device serves.
+const SERVER: &str = "10.0.0.1:5685";
+
+const ELSEWHERE: &str = "10.0.0.1:7777";
+
+#[test]
+fn a_request_to_be_sent_now_leaves_at_once_to_a_device_that_never_registered() {
+    let mut bench = Bench::new();
+    let (_, effects) = bench.submit(coap(Method::Get, "/a", ""));
+    let expected = all([
+        created("#1", InProgress, "0/1"),
+        moved("#1", InProgress, InProgress, "1/1"),
+        open(),
+        asked("CON GET /a m1"),
+    ]);
+    assert_eq!(effects, expected);
+    assert_eq!(bench.occurred()[1..], [What::Begun(Purpose::Action)]);
+}
+
+#[test]
+fn each_method_and_target_becomes_a_request_of_its_own() {
+    let cases = [
+        (Method::Get, "/", "", "CON GET  m1"),
+        (Method::Get, "/a/b", "", "CON GET /a/b m1"),
+        (Method::Get, "/a?x=1&y", "", "CON GET /a ?x=1 ?y m1"),
+        (Method::Get, "/?x=1", "", "CON GET  ?x=1 m1"),
+        (Method::Get, "/a%2Fb/%C3%BC", "", "CON GET /a/b/ü m1"),
+        (Method::Get, "/a//b", "", "CON GET /a//b m1"),
+        (Method::Post, "/a", "on", "CON POST /a \"on\" m1"),
+        (Method::Put, "/a", "on", "CON PUT /a \"on\" m1"),
+        (Method::Patch, "/a", "on", "CON PATCH /a \"on\" m1"),
+        (Method::Delete, "/a", "", "CON DELETE /a m1"),
+    ];
+    for (method, target, payload, line) in cases {
+        let mut bench = Bench::new();
+        let (_, effects) = bench.submit(coap(method, target, payload));
+        assert!(effects.ends_with(&asked(line)), "{target}: {effects:?}");
+    }
+    let mut bench = Bench::new();
+    bench.ask(coap(Method::Get, "/a%2Fb/c", ""));
+    let segments: Vec<&str> = bench.asked().uri_path().collect();
+    assert_eq!(segments, ["a/b", "c"], "an escaped slash parts nothing");
+}
+
+#[test]
+fn an_answer_is_the_result_as_text_where_it_is_text_and_else_in_base64() {
+    let text = Some(ContentFormat::TEXT);
+    let cases: [(Option<ContentFormat>, &[u8], &str, PayloadType); 6] = [
+        (text, b"21.5", "21.5", PayloadType::Text),
+        (Some(ContentFormat::JSON), b"{}", "{}", PayloadType::Text),
+        (text, b"\xff", "/w==", PayloadType::Base64),
+        (None, b"21.5", "MjEuNQ==", PayloadType::Base64),
+        (
+            Some(ContentFormat::OCTET_STREAM),
+            b"on",
+            "b24=",
+            PayloadType::Base64,
+        ),
+        (
+            Some(ContentFormat::CBOR),
+            &[0xf5],
+            "9Q==",
+            PayloadType::Base64,
+        ),
+    ];
+    for (format, payload, shown, payload_type) in cases {
+        let mut bench = Bench::new();
+        let id = bench.ask(coap(Method::Get, "/a", ""));
+        let mut answer = bench.piggybacked(Code::CONTENT).with_payload(payload);
+        if let Some(format) = format {
+            answer = answer.with_content_format(format);
+        }
+        let progress = format!("1/1 \"205\" {shown:?}");
+        let expected = all([closed(), ended("#1", Succeeded, &progress)]);
+        assert_eq!(bench.at(S).hears(SERVER, &answer), expected);
+        let outcome = bench.kept(id).outcome.clone().unwrap();
+        assert_eq!(outcome.payload, Some(Payload::from(shown)));
+        assert_eq!(outcome.payload_type, Some(payload_type), "{shown}");
+    }
+}
+
+#[test]
+fn every_success_is_one_and_an_answer_without_data_has_none() {
+    for code in [Code::CHANGED, Code::CREATED, Code::DELETED, Code::VALID] {
+        let mut bench = Bench::new();
+        let id = bench.ask(coap(Method::Post, "/a", "on"));
+        let digits = code.digits();
+        let progress = format!("1/1 {digits:?}");
+        let expected = all([closed(), ended("#1", Succeeded, &progress)]);
+        let answer = bench.piggybacked(code);
+        assert_eq!(bench.hears(SERVER, &answer), expected);
+        let outcome = bench.kept(id).outcome.clone().unwrap();
+        assert_eq!((outcome.payload, outcome.payload_type), (None, None));
+        assert!(bench.device().is_idle());
+    }
+}
+
+#[test]
+fn a_separate_answer_is_acknowledged_once_it_is_saved() {
+    let mut bench = Bench::new();
+    bench.ask(coap(Method::Get, "/a", ""));
+    let acknowledgement = Message::acknowledgement(bench.asked().message_id);
+    assert_eq!(bench.hears(SERVER, &acknowledgement), Lines::new());
+    let answer = bench.separate(Kind::Confirmable, Code::CHANGED);
+    let expected = all([
+        closed(),
+        ended("#1", Succeeded, "1/1 \"204\""),
+        asked("ACK to 101"),
+    ]);
+    assert_eq!(bench.at(S).hears(SERVER, &answer), expected);
+}
+
+#[test]
+fn a_refusal_that_no_repetition_would_change_is_final() {
+    for code in [
+        Code::NOT_FOUND,
+        Code::UNAUTHORIZED,
+        Code::INTERNAL_SERVER_ERROR,
+    ] {
+        let mut bench = Bench::new();
+        bench.ask(coap(Method::Get, "/a", "").attempts(5));
+        let why = format!("the device answered {code}");
+        let progress = format!("1/5 {:?} {why:?}", code.digits());
+        let answer = bench.piggybacked(code);
+        let expected = all([closed(), failed(&progress, &why)]);
+        assert_eq!(bench.hears(SERVER, &answer), expected);
+    }
+}
+
+#[test]
+fn a_device_that_cannot_now_is_asked_again_when_it_is_next_heard() {
+    for code in [
+        Code::REQUEST_ENTITY_INCOMPLETE,
+        Code::TOO_MANY_REQUESTS,
+        Code::SERVICE_UNAVAILABLE,
+    ] {
+        let mut bench = Bench::new();
+        bench.ask(coap(Method::Get, "/a", "").attempts(2));
+        let answer = bench.piggybacked(code);
+        let expected = all([closed(), put_off("#1", "1/2")]);
+        assert_eq!(bench.at(S).hears(SERVER, &answer), expected, "{code}");
+        assert_eq!(bench.at(2 * S).timeout(), Lines::new(), "{code}");
+        let expected = all([
+            moved("#1", InProgress, InProgress, "2/2"),
+            open(),
+            asked("CON GET /a m2"),
+        ]);
+        let effects = bench.at(3 * S).hears_bare(b"");
+        assert!(effects.ends_with(&expected), "{code}: {effects:?}");
+        let answer = bench.piggybacked(code);
+        let why = format!("the device answered {code}");
+        let progress = format!("2/2 {:?} {why:?}", code.digits());
+        let expected = all([closed(), failed(&progress, &why)]);
+        assert_eq!(bench.hears(SERVER, &answer), expected);
+    }
+}
+
+#[test]
+fn a_rejected_message_is_an_attempt() {
+    let mut bench = Bench::new();
+    bench.ask(coap(Method::Get, "/a", ""));
+    let reset = Message::reset(bench.asked().message_id);
+    let why = "the device rejected the message";
+    let expected = all([closed(), failed(&format!("1/1 {why:?}"), why)]);
+    assert_eq!(bench.hears(SERVER, &reset), expected);
+}
+
+#[test]
+fn one_attempt_is_spent_on_each_sign_of_life() {
+    let mut bench = Bench::new();
+    bench.ask(coap(Method::Get, "/a", "").attempts(2));
+    let silence = all([closed(), put_off("#1", "1/2")]);
+    assert_eq!(unanswered(&mut bench), silence);
+    assert_eq!(bench.at(HOUR_LATER).timeout(), Lines::new());
+    bench.hears_bare(b"");
+    bench.hears_bare(b"");
+    let why = "the device did not acknowledge the message";
+    let expected = all([closed(), failed(&format!("2/2 {why:?}"), why)]);
+    assert_eq!(unanswered(&mut bench), expected);
+}
+
+#[test]
+fn the_next_request_waits_for_a_silent_device_and_is_not_spent() {
+    let mut bench = Bench::new();
+    bench.ask(coap(Method::Get, "/a", ""));
+    let (_, effects) = bench.submit(coap(Method::Get, "/b", ""));
+    assert_eq!(effects, created("#2", InProgress, "0/1"), "one at a time");
+    let effects = unanswered(&mut bench);
+    assert!(
+        effects.iter().all(|line| !line.contains("/b")),
+        "{effects:?}"
+    );
+    let effects = bench.at(HOUR_LATER).hears_bare(b"");
+    assert!(effects.ends_with(&asked("CON GET /b m2")), "{effects:?}");
+}
+
+#[test]
+fn only_the_peer_that_was_asked_may_answer() {
+    let mut bench = Bench::registered();
+    bench.ask(coap(Method::Get, "/a", ""));
+    let answer = bench.piggybacked(Code::CHANGED);
+    assert_eq!(bench.hears(HOME, &answer), Lines::new());
+    assert_eq!(bench.hears(ELSEWHERE, &answer), Lines::new());
+    let expected = all([closed(), ended("#1", Succeeded, "1/1 \"204\"")]);
+    assert_eq!(bench.hears(SERVER, &answer), expected);
+}
+
+#[test]
+fn the_peer_is_let_through_from_the_beginning_to_the_end_of_the_exchange() {
+    let mut bench = Bench::registered();
+    let (_, effects) = bench.submit(coap(Method::Get, "/a", ""));
+    assert!(effects.ends_with(&all([open(), asked("CON GET /a m1")])));
+    let again = all([open(), asked("CON GET /a m1")]);
+    assert_eq!(
+        bench.next_deadline(),
+        again,
+        "somebody else may have come there"
+    );
+    let answer = bench.piggybacked(Code::CHANGED);
+    assert_eq!(bench.hears(SERVER, &answer)[..1], closed());
+}
+
+#[test]
+fn an_exchange_with_the_peer_the_device_is_registered_at_needs_no_way_of_its_own() {
+    let mut bench = Bench::registered();
+    let (_, effects) = bench.submit(to_port(5683, coap(Method::Get, "/a", "")));
+    let expected = all([
+        created("#1", InProgress, "0/1"),
+        moved("#1", InProgress, InProgress, "1/1"),
+        sent("CON GET /a m1"),
+    ]);
+    assert_eq!(effects, expected);
+    assert_eq!(bench.next_deadline(), sent("CON GET /a m1"));
+    let expected = ended("#1", Succeeded, "1/1 \"204\"");
+    assert_eq!(bench.answer(Code::CHANGED, ""), expected);
+}
+
+#[test]
+fn a_registration_that_comes_to_the_peer_of_the_exchange_stays_there() {
+    let mut bench = Bench::new();
+    bench.ask(to_port(5683, coap(Method::Get, "/a", "")));
+    let asked = bench.asked().clone();
+    bench.register();
+    let answer = Message::response_to(&asked, Code::CHANGED, asked.message_id);
+    let expected = ended("#1", Succeeded, "1/1 \"204\"");
+    assert_eq!(
+        bench.at(S).hears(HOME, &answer),
+        expected,
+        "nothing is unbound"
+    );
+}
+
+#[test]
+fn an_exchange_elsewhere_outlives_the_registration() {
+    let mut bench = Bench::registered();
+    bench.ask(coap(Method::Get, "/a", ""));
+    let effects = bench.at(S).deregister();
+    assert_eq!(effects.last().unwrap(), &sent("ACK 2.02 to 102")[0]);
+    let answer = bench.piggybacked(Code::CHANGED);
+    let expected = all([closed(), ended("#1", Succeeded, "1/1 \"204\"")]);
+    assert_eq!(bench.hears(SERVER, &answer), expected);
+}
+
+#[test]
+fn a_retired_device_leaves_no_way_open() {
+    let mut bench = Bench::registered();
+    bench.ask(coap(Method::Get, "/a", ""));
+    let effects = bench.retire();
+    let expected = all([closed(), vec![format!("rebind {HOME} -> nowhere")]]);
+    assert!(effects.ends_with(&expected), "{effects:?}");
+    assert_eq!(bench.occurred()[0], What::Ended(Ending::DeviceGone));
+}
+
+#[test]
+fn a_device_without_an_address_cannot_be_asked_now() {
+    let mut bench = Bench::roaming();
+    let (refused, effects) = bench.submit(coap(Method::Get, "/a", ""));
+    assert_eq!(refused, Err(SubmitRefusal::NoAddress));
+    assert_eq!(effects, Lines::new());
+    bench.ask(coap(Method::Get, "/a", "").when_active());
+    let effects = bench.at(S).register();
+    let expected = all([open(), asked("CON GET /a m1")]);
+    assert!(
+        effects.ends_with(&expected),
+        "where it is registered: {effects:?}"
+    );
+}
+
+#[test]
+fn the_service_does_not_ask_itself() {
+    let own: u16 = OWN.rsplit_once(':').unwrap().1.parse().unwrap();
+    let mut bench = Bench::new();
+    let (_, effects) = bench.submit(to_port(own, coap(Method::Get, "/a", "")));
+    let why = format!("{OWN} is the service itself");
+    let refused = refused_at_once("#1", InProgress, &format!("0/1 {why:?}"));
+    let entry = logged(&format!(
+        "DeviceController[ActionRequestFailed] Error: Action request #1 failed: {why}."
+    ));
+    assert_eq!(effects, all([refused, entry]));
+}
+
+#[test]
+fn a_queue_mode_device_that_sleeps_is_asked_when_it_is_next_heard() {
+    let mut bench = Bench::registered_for_queue_mode();
+    let (_, effects) = bench.at(93 * S).submit(coap(Method::Get, "/a", ""));
+    assert_eq!(effects, created("#1", InProgress, "0/1"));
+    let expected = all([
+        updated(102),
+        moved("#1", InProgress, InProgress, "1/1"),
+        open(),
+        asked("CON GET /a m1"),
+    ]);
+    assert_eq!(bench.at(500 * S).update(), expected);
+}
+
+#[test]
+fn what_is_asked_over_coap_goes_in_turn_with_what_is_asked_over_lwm2m() {
+    let mut bench = Bench::registered();
+    bench.ask(read("/3/0/9").when_active());
+    bench.ask(coap(Method::Get, "/a", "").when_active());
+    let effects = bench.at(S).update();
+    assert!(effects.ends_with(&sent("CON GET /3/0/9 accept 0 m1")));
+    let effects = bench.answer(Code::NOT_FOUND, "");
+    let expected = all([
+        moved("#2", Scheduled, InProgress, "1/1"),
+        open(),
+        asked("CON GET /a m2"),
+    ]);
+    assert!(effects.ends_with(&expected), "{effects:?}");
+}
+
+#[test]
+fn an_attempt_in_flight_at_a_restart_counts_as_made() {
+    let mut bench = Bench::new();
+    bench.ask(coap(Method::Get, "/a", "").attempts(2));
+    bench.restart();
+    assert_eq!(bench.timeout(), Lines::new());
+    let effects = bench.at(S).hears_bare(b"");
+    let expected = all([
+        moved("#1", InProgress, InProgress, "2/2"),
+        open(),
+        asked("CON GET /a m2"),
+    ]);
+    assert!(effects.ends_with(&expected), "{effects:?}");
+}
+
+const HOUR_LATER: i64 = 3_600 * S;
+
+/// The device is silent until the attempt in flight is given up; what happens then.
+fn unanswered(bench: &mut Bench) -> Lines {
+    loop {
+        let effects = bench.next_deadline();
+        if !effects.iter().any(|line| line.starts_with("send")) {
+            return effects;
+        }
+    }
+}
+
+fn to_port(number: u16, mut new: NewAction) -> NewAction {
+    if let Request::Coap(request) = &mut new.request {
+        request.port = port(number);
+    }
+    new
+}
+
+fn open() -> Lines {
+    vec![format!("rebind nowhere -> {SERVER}")]
+}
+
+fn closed() -> Lines {
+    vec![format!("rebind {SERVER} -> nowhere")]
+}
+
+fn asked(line: &str) -> Lines {
+    vec![format!("send {SERVER}: {line}")]
+}
+
+fn failed(progress: &str, why: &str) -> Lines {
+    all([
+        ended("#1", Failed, progress),
+        logged(&format!(
+            "DeviceController[ActionRequestFailed] Error: Action request #1 failed: {why}."
+        )),
+    ])
+}
