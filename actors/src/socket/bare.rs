@@ -4,11 +4,13 @@
 //! They leave from the port that devices send bare datagrams to, so that whatever translates the
 //! addresses on the way knows the answer to them.
 
+use std::os::fd::AsRawFd as _;
 use std::rc::Rc;
 
 use engine::effect::Departure;
 use engine::peer::Peer;
 use engine::registry::form::Form;
+use nix::sys::socket::{MsgFlags, SockaddrStorage, sendto};
 use tracing::debug;
 
 use crate::meters::Meters;
@@ -28,7 +30,10 @@ impl BareMouth {
 
     /// Lets a datagram leave now, and says whether the kernel took it.
     pub(crate) fn say(&self, to: Peer, bytes: &[u8]) -> Departure {
-        match self.socket.socket.try_send_to(bytes, to.address) {
+        let socket = self.socket.socket.as_raw_fd();
+        let address = SockaddrStorage::from(to.address);
+        // Not through the runtime: it refuses in the kernel's name until it has heard from it.
+        match sendto(socket, bytes, &address, MsgFlags::MSG_DONTWAIT) {
             Ok(_) => {
                 self.meters.sent.one(Form::BARE);
                 Departure::Taken

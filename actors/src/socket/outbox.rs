@@ -12,7 +12,6 @@ use std::task::{Poll, Waker};
 use engine::peer::Peer;
 use engine::registry::form::Form;
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, sendmmsg};
-use tokio::io::Interest;
 use tracing::debug;
 
 use crate::meters::Meters;
@@ -110,11 +109,11 @@ impl Waiting {
         let bytes = |index| batch.get(index).map_or(&[][..], Vec::as_slice);
         let slices: [_; BATCH] = array::from_fn(|index| [IoSlice::new(bytes(index))]);
         let slices = slices.iter().take(batch.len());
-        socket.socket.try_io(Interest::WRITABLE, || {
-            let socket = socket.socket.as_raw_fd();
-            let sent = sendmmsg(socket, headers, slices, peers, [], MsgFlags::MSG_DONTWAIT)?;
-            Ok(sent.count())
-        })
+        // Not through the runtime: it refuses in the kernel's name until it has heard from the
+        // kernel, which on an arbiter that has just begun may be after the first answers.
+        let socket = socket.socket.as_raw_fd();
+        let sent = sendmmsg(socket, headers, slices, peers, [], MsgFlags::MSG_DONTWAIT)?;
+        Ok(sent.count())
     }
 
     fn count(&self, first: usize, sent: usize) {
