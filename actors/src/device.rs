@@ -382,8 +382,7 @@ impl DeviceActor {
 impl Actor for DeviceActor {
     type Context = Context<Self>;
 
-    fn started(&mut self, ctx: &mut Context<Self>) {
-        ctx.set_mailbox_capacity(INPUTS_MAX);
+    fn started(&mut self, _: &mut Context<Self>) {
         if let Some(peer) = self.device.bound_peer() {
             let (key, there) = (self.device.key(), Some(peer));
             self.home.rebind(key, there, there, &mut self.said);

@@ -17,7 +17,7 @@ use engine::registry::AfterPanic;
 use store::{RestoredPage, Unavailable};
 use tracing::{Span, error, info, warn};
 
-use crate::device::{DeviceActor, Input};
+use crate::device::{DeviceActor, INPUTS_MAX, Input};
 use crate::devices::Unserved;
 use crate::logging::Record;
 use crate::registry::Registry;
@@ -215,7 +215,12 @@ impl Registry {
         let device = Device::restore(&mut m, contract.terms(), restored);
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
-        let actor = DeviceActor::new(device, contract, Rc::clone(&self.home), generation).start();
+        let home = Rc::clone(&self.home);
+        let actor = DeviceActor::create(|ctx| {
+            // Before it has its first turn: what waited for it is handed to it at once.
+            ctx.set_mailbox_capacity(INPUTS_MAX);
+            DeviceActor::new(device, contract, home, generation)
+        });
         let mut resident = Resident::Live(Live {
             actor,
             generation,
