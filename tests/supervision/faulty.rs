@@ -21,6 +21,8 @@ pub(crate) enum Mood {
     PanicOnceTo(DestinationId),
     /// Every commit of this destination panics.
     PanicAlwaysTo(DestinationId),
+    /// The next commit is taken, and those behind it fail.
+    UnavailableSoon,
     /// Commits fail.
     Unavailable,
     /// It takes in nothing new.
@@ -113,6 +115,10 @@ impl Layer for FaultyStore {
             Mood::PanicAlwaysFor(_) | Mood::PanicOnceTo(_) | Mood::PanicAlwaysTo(_) => {
                 Store::commit(&self.inner, batch)
             }
+            Mood::UnavailableSoon => {
+                self.set(Mood::Unavailable);
+                Store::commit(&self.inner, batch)
+            }
             Mood::Unavailable => self.refuse(CommitError::Unavailable),
             Mood::Full => self.refuse(CommitError::Full),
         }
@@ -128,6 +134,7 @@ impl Layer for FaultyStore {
             | Mood::PanicAlwaysFor(_)
             | Mood::PanicOnceTo(_)
             | Mood::PanicAlwaysTo(_)
+            | Mood::UnavailableSoon
             | Mood::Unavailable => self.below().pressure(),
         }
     }

@@ -8,6 +8,7 @@
 
 mod delivering;
 mod faulty;
+mod plain;
 mod telling;
 #[path = "../support/vocabulary.rs"]
 mod vocabulary;

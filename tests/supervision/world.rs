@@ -1,7 +1,7 @@
 //! The service's inside without its API: a registry on an arbiter, and devices that are sockets.
 
 use std::future::Future;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
@@ -16,6 +16,7 @@ use actors::home::HomeParts;
 use actors::http::{Http, Outbound};
 use actors::logging::{KeptFor, Logging};
 use actors::post::{Post, PostParts};
+use actors::socket::{Open, open_shared};
 use actors::terms::Book;
 use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
 use engine::change::{Batch, Change};
@@ -52,6 +53,8 @@ pub(crate) struct World {
     pub(crate) post: Post,
     devices: Devices,
     coap: SocketAddr,
+    /// Where bare datagrams are taken.
+    pub(crate) udp: SocketAddr,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     _dir: TempDir,
@@ -60,11 +63,20 @@ pub(crate) struct World {
 impl World {
     /// A world with one customer and these devices, none of them registered.
     pub(crate) fn new<const N: usize>(names: [&str; N]) -> Self {
+        Self::with(names, None)
+    }
+
+    /// A world whose devices all have this address.
+    pub(crate) fn at<const N: usize>(address: IpAddr, names: [&str; N]) -> Self {
+        Self::with(names, Some(address))
+    }
+
+    fn with<const N: usize>(names: [&str; N], ip: Option<IpAddr>) -> Self {
         let dir = TempDir::new().unwrap();
         let inner = SledStore::open(Options::at(dir.path().join("store"))).unwrap();
         let store = Arc::new(FaultyStore::new(inner));
         let clock = Clock::new();
-        let devices = names.iter().map(|name| put_device(&clock, name));
+        let devices = names.iter().map(|name| put_device(&clock, name, ip));
         wait_for(store.commit(Batch {
             changes: devices.chain([put_customer(&clock)]).collect(),
             ..Batch::default()
@@ -74,13 +86,14 @@ impl World {
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let parts = (Arc::clone(&store), clock.clone());
         let thread = std::thread::spawn(move || run(parts, &started, stopped));
-        let (devices, post, coap) = starting.recv_timeout(DEADLINE).unwrap();
+        let (devices, post, [coap, udp]) = starting.recv_timeout(DEADLINE).unwrap();
         Self {
             store,
             clock,
             post,
             devices,
             coap,
+            udp,
             stop: Some(stop),
             thread: Some(thread),
             _dir: dir,
@@ -90,6 +103,13 @@ impl World {
     /// A device: a socket that speaks to the registry.
     pub(crate) fn device(&self) -> Socket {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(self.coap).unwrap();
+        Socket(socket)
+    }
+
+    /// A device with an address of its own: a socket that speaks CoAP to the registry.
+    pub(crate) fn device_at(&self, address: IpAddr) -> Socket {
+        let socket = UdpSocket::bind((address, 0)).unwrap();
         socket.connect(self.coap).unwrap();
         Socket(socket)
     }
@@ -138,16 +158,36 @@ impl World {
             path: Path::resource(3, 0, 0),
             data: None,
         });
+        let call = error_span!("call", %trace);
+        call.in_scope(|| self.ask(name, request, Mode::SendWhenActive, trace))
+    }
+
+    /// Submits a request that is sent at once.
+    pub(crate) fn submit_now(
+        &self,
+        name: &str,
+        request: Request,
+    ) -> Result<Result<Accepted, SubmitRefusal>, Unserved> {
+        let trace = TraceId::new(self.clock.moment().uuid());
+        self.ask(name, request, Mode::SendNow, trace)
+    }
+
+    fn ask(
+        &self,
+        name: &str,
+        request: Request,
+        mode: Mode,
+        trace: TraceId,
+    ) -> Result<Result<Accepted, SubmitRefusal>, Unserved> {
         let action = NewAction {
             request,
-            mode: Mode::SendWhenActive,
+            mode,
             attempts_permitted: 1,
             expires_in_s: None,
             trace,
             once: None,
         };
-        let call = error_span!("call", %trace);
-        wait_for(call.in_scope(|| self.devices.submit(self.key(name), action)))
+        wait_for(self.devices.submit(self.key(name), action))
     }
 
     /// Tries until something holds.
@@ -175,7 +215,7 @@ impl Drop for World {
     }
 }
 
-type Started = Sender<(Devices, Post, SocketAddr)>;
+type Started = Sender<(Devices, Post, [SocketAddr; 2])>;
 
 fn run(
     (store, clock): (Arc<FaultyStore>, Clock),
@@ -191,8 +231,11 @@ fn run(
         };
         let logging = Logging::new(clock.clone(), store.clone(), kept_for).start();
         // Two, so that what one hears may be the other's.
-        let sockets = actors::socket::open_shared("127.0.0.1:0".parse().unwrap(), 2).unwrap();
-        let coap = sockets[0].local_addr().unwrap();
+        let two = || open_shared("127.0.0.1:0".parse().unwrap(), 2).unwrap();
+        let open = |(plain, bare)| Open { plain, bare };
+        let sockets: Vec<Open> = two().into_iter().zip(two()).map(open).collect();
+        let listening = [&sockets[0].plain, &sockets[0].bare];
+        let listening = listening.map(|socket| socket.local_addr().unwrap());
         let patience = Patience {
             ack_timeout_ms: 2_000,
             max_retransmit: 4,
@@ -208,7 +251,7 @@ fn run(
             epoch: 1,
         };
         let arbiters = Arbiters::start(parts, sockets, &logging);
-        started.send((arbiters.devices(), post, coap)).unwrap();
+        started.send((arbiters.devices(), post, listening)).unwrap();
         let _ = stopped.await;
         arbiters.stop().await;
     });
@@ -278,6 +321,19 @@ impl Socket {
         }
     }
 
+    /// Where it is.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.0.local_addr().unwrap()
+    }
+
+    /// The next message that arrives.
+    pub(crate) fn next(&mut self) -> Message {
+        let mut buffer = [0; 2_048];
+        self.0.set_read_timeout(Some(DEADLINE)).unwrap();
+        let length = self.0.recv(&mut buffer).expect("a message arrives");
+        Message::decode(&buffer[..length]).unwrap()
+    }
+
     /// Whether nothing arrives for a while.
     pub(crate) fn hears_nothing_for(&mut self, wait: Duration) -> bool {
         self.0.set_read_timeout(Some(wait)).unwrap();
@@ -335,7 +391,7 @@ fn put_customer(clock: &Clock) -> Change {
     })
 }
 
-fn put_device(clock: &Clock, name: &str) -> Change {
+fn put_device(clock: &Clock, name: &str, ip: Option<IpAddr>) -> Change {
     let profile = Profile {
         customer: customer(),
         device: DeviceId::parse(name).unwrap(),
@@ -343,7 +399,7 @@ fn put_device(clock: &Clock, name: &str) -> Change {
         iccid: Iccid::parse(name).unwrap(),
         imsi: None,
         msisdn: None,
-        ip: None,
+        ip,
         endpoint: Endpoint::parse(name).unwrap(),
         name: None,
         psk: None,

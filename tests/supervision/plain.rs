@@ -1,0 +1,263 @@
+//! What do the shells do for devices that speak no LwM2M: whose is what they send, through which
+//! port does it leave what is sent to them, and what if that cannot be saved?
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::num::NonZeroU16;
+use std::time::Duration;
+
+use engine::PathAndQuery;
+use engine::action::{CoapRequest, Content, ContentForm, Method, Request, Status, UdpRequest};
+use engine::event::{Event, Happening};
+use engine::ids::ActionId;
+use protocol::coap::code::Code;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::token::Token;
+use store::Store as _;
+
+use crate::faulty::Mood;
+use crate::world::{Socket, World, wait_for};
+
+const METER: &str = "meter";
+
+/// As many as may wait for a device at once.
+const BURST: u8 = 60;
+
+#[test]
+fn bare_datagrams_are_told_in_the_order_they_came() {
+    let world = World::at(home(), [METER]);
+    let device = bare(home());
+    for number in 0..BURST {
+        device.send_to(&[number], world.udp).unwrap();
+    }
+    world.until(|| world.told(METER).len() == usize::from(BURST));
+    let told = world.told(METER);
+    assert_eq!(told, (0..BURST).map(|it| vec![it]).collect::<Vec<_>>());
+    assert_eq!(world.entries(), ["Lifecycle[DeviceFirstTimeRegistered]"]);
+}
+
+#[test]
+fn a_device_is_one_whether_it_sends_bare_datagrams_or_coap() {
+    let world = World::at(home(), [METER]);
+    bare(home()).send_to(b"on", world.udp).unwrap();
+    world.until(|| world.told(METER) == [b"on"]);
+    let mut device = world.device_at(home());
+    assert_eq!(device.ask(&post(1, "off")).code, Code::CHANGED);
+    assert_eq!(world.told(METER), [&b"on"[..], b"off"]);
+    assert_eq!(world.entries(), ["Lifecycle[DeviceFirstTimeRegistered]"]);
+}
+
+#[test]
+fn a_message_that_is_repeated_is_told_once() {
+    let world = World::at(home(), [METER]);
+    let mut device = world.device_at(home());
+    for _ in 0..3 {
+        assert_eq!(device.ask(&post(1, "off")).code, Code::CHANGED);
+    }
+    assert_eq!(world.told(METER), [b"off"]);
+}
+
+#[test]
+fn data_from_where_nobody_is_known_is_refused() {
+    let world = World::at(home(), [METER]);
+    let mut stranger = world.device_at(elsewhere());
+    bare(elsewhere()).send_to(b"on", world.udp).unwrap();
+    assert_eq!(stranger.ask(&post(1, "off")).code, Code::UNAUTHORIZED);
+    assert_eq!(world.told(METER), [b""; 0]);
+    assert_eq!(world.entries(), [""; 0]);
+}
+
+#[test]
+fn data_from_an_address_of_two_devices_is_neither_s() {
+    let world = World::at(home(), [METER, "lamp"]);
+    let mut device = world.device_at(home());
+    bare(home()).send_to(b"on", world.udp).unwrap();
+    assert_eq!(device.ask(&post(1, "off")).code, Code::UNAUTHORIZED);
+    assert_eq!(device.ask(&post(2, "off")).code, Code::UNAUTHORIZED);
+    assert_eq!((world.told(METER), world.told("lamp")), (vec![], vec![]));
+    assert_eq!(world.entries(), ["CoAP[UnauthorizedDevice]"]);
+}
+
+#[test]
+fn data_is_put_off_while_the_store_is_full() {
+    let world = World::at(home(), [METER]);
+    let mut device = world.device_at(home());
+    world.store.set(Mood::Full);
+    let answer = device.ask(&post(1, "off"));
+    assert_eq!(answer.code, Code::SERVICE_UNAVAILABLE);
+    assert!(answer.max_age_s.is_some_and(|max_age_s| max_age_s > 0));
+    world.store.set(Mood::Well);
+    assert_eq!(device.ask(&post(2, "off")).code, Code::CHANGED);
+    assert_eq!(world.told(METER), [b"off"]);
+}
+
+#[test]
+fn data_that_was_not_saved_is_thanked_for_once_the_store_is_back() {
+    let world = World::at(home(), [METER]);
+    let mut device = world.device_at(home());
+    world.store.set(Mood::Unavailable);
+    device.send(&post(1, "off"));
+    world.until(|| world.store.refused() > 0);
+    assert!(device.hears_nothing_for(Duration::from_millis(200)));
+    world.store.set(Mood::Well);
+    let answer = device.ask_until_answered(&post(1, "off"));
+    assert_eq!(answer.code, Code::CHANGED);
+    assert_eq!(world.told(METER), [b"off"]);
+}
+
+#[test]
+fn bare_bytes_leave_from_the_port_where_they_are_taken() {
+    let world = World::at(home(), [METER]);
+    let device = bare(home());
+    let actions = ["1", "2", "3"].map(|text| world.send_bare(&device, text));
+    for action in actions {
+        world.until(|| world.status(action) != Status::InProgress);
+        assert_eq!(world.status(action), Status::Succeeded);
+    }
+    for text in ["1", "2", "3"] {
+        assert_eq!(received(&device), (text.as_bytes().to_vec(), world.udp));
+    }
+}
+
+#[test]
+fn bytes_that_the_socket_does_not_take_are_a_failure() {
+    // Nobody may broadcast unasked.
+    let world = World::at([255, 255, 255, 255].into(), [METER]);
+    let action = world.submit_now(METER, datagram(4445, "on"));
+    let action = action.unwrap().unwrap().id;
+    world.until(|| world.status(action) == Status::Failed);
+}
+
+#[test]
+fn bytes_that_left_without_its_being_saved_do_not_leave_again() {
+    let world = World::at(home(), [METER]);
+    let device = bare(home());
+    world.store.set(Mood::UnavailableSoon);
+    let action = world.send_bare(&device, "on");
+    assert_eq!(received(&device), (b"on".to_vec(), world.udp));
+    world.until(|| world.store.refused() > 0);
+    assert_eq!(world.status(action), Status::InProgress);
+    world.store.set(Mood::Well);
+    world.until(|| world.status(action) == Status::Failed);
+    let a_while = Some(Duration::from_millis(200));
+    device.set_read_timeout(a_while).unwrap();
+    assert!(device.recv(&mut [0; 8]).is_err());
+}
+
+#[test]
+fn a_request_reaches_a_device_that_never_registered_and_its_answer_counts() {
+    let world = World::at(home(), [METER]);
+    let mut device = world.device_at(home());
+    for (number, method) in (1..).zip([Method::Get, Method::Delete]) {
+        let request = coap(device.address().port(), method);
+        let action = world.submit_now(METER, request).unwrap().unwrap().id;
+        let asked = device.next();
+        assert_eq!(asked.uri_path().collect::<Vec<_>>(), ["state"]);
+        device.send(&Message::response_to(
+            &asked,
+            Code::CONTENT,
+            MessageId(number),
+        ));
+        world.until(|| world.status(action) == Status::Succeeded);
+    }
+}
+
+#[test]
+fn a_device_that_falls_over_in_an_exchange_elsewhere_is_served_there_again() {
+    let world = World::at(home(), [METER]);
+    let mut device = world.device_at(home());
+    let first = coap(device.address().port(), Method::Get);
+    let first = world.submit_now(METER, first).unwrap().unwrap().id;
+    let asked = device.next();
+    world.store.set(Mood::PanicOnce);
+    device.send(&Message::response_to(&asked, Code::CONTENT, MessageId(1)));
+    world.until(|| world.status(first) == Status::Failed);
+    assert_eq!(world.store.mood(), Mood::Well);
+    let second = coap(device.address().port(), Method::Get);
+    let second = world.submit_now(METER, second).unwrap().unwrap().id;
+    let asked = next_after(&mut device, &asked);
+    device.send(&Message::response_to(&asked, Code::CONTENT, MessageId(2)));
+    world.until(|| world.status(second) == Status::Succeeded);
+}
+
+impl World {
+    /// The data a device told, oldest first.
+    fn told(&self, name: &str) -> Vec<Vec<u8>> {
+        let max = u32::from(u8::MAX);
+        let events = wait_for(self.store.events_of(self.key(name), None, max)).unwrap();
+        let data = |event: &Event| {
+            let Happening::Data(data) = &event.happening else {
+                return None;
+            };
+            Some(data.bytes.to_vec())
+        };
+        events.iter().rev().filter_map(data).collect()
+    }
+
+    fn send_bare(&self, to: &UdpSocket, text: &str) -> ActionId {
+        let port = to.local_addr().unwrap().port();
+        let accepted = self.submit_now(METER, datagram(port, text));
+        accepted.unwrap().unwrap().id
+    }
+
+    fn status(&self, action: ActionId) -> Status {
+        wait_for(self.store.action(action)).unwrap().unwrap().status
+    }
+}
+
+/// Where the device is.
+fn home() -> IpAddr {
+    [127, 0, 0, 2].into()
+}
+
+/// Where no device is.
+fn elsewhere() -> IpAddr {
+    [127, 0, 0, 3].into()
+}
+
+/// A device that sends and takes bare datagrams.
+fn bare(at: IpAddr) -> UdpSocket {
+    let socket = UdpSocket::bind((at, 0)).unwrap();
+    let patience = Some(Duration::from_secs(20));
+    socket.set_read_timeout(patience).unwrap();
+    socket
+}
+
+/// What arrives next, and where from.
+fn received(device: &UdpSocket) -> (Vec<u8>, SocketAddr) {
+    let mut buffer = [0; 64];
+    let (length, from) = device.recv_from(&mut buffer).unwrap();
+    (buffer[..length].to_vec(), from)
+}
+
+/// The next message that is another than the one before.
+fn next_after(device: &mut Socket, before: &Message) -> Message {
+    loop {
+        let message = device.next();
+        if message.message_id != before.message_id {
+            return message;
+        }
+    }
+}
+
+fn post(number: u16, data: &str) -> Message {
+    let token = Token::new(&number.to_be_bytes()).unwrap();
+    Message::request(Kind::Confirmable, Code::POST, MessageId(number), token)
+        .with_uri_query(["t=state"])
+        .with_payload(data)
+}
+
+fn datagram(port: u16, text: &str) -> Request {
+    Request::Udp(UdpRequest {
+        content: Content::parse(ContentForm::String, text).unwrap(),
+        port: NonZeroU16::new(port).unwrap(),
+    })
+}
+
+fn coap(port: u16, method: Method) -> Request {
+    Request::Coap(CoapRequest {
+        method,
+        port: NonZeroU16::new(port).unwrap(),
+        target: PathAndQuery::parse("/state").unwrap(),
+        content: None,
+    })
+}
