@@ -6,6 +6,8 @@
 use std::net::UdpSocket;
 use std::process::Command;
 
+use serde_json::json;
+
 use crate::vocabulary::caller::Caller;
 use crate::vocabulary::lwm2m::{outcome, read, write};
 use crate::vocabulary::program::Program;
@@ -33,6 +35,24 @@ fn libcoap_registers_updates_and_leaves() {
         refused["errors"][0]["code"], "DEVICE_NOT_REGISTERED",
         "{refused}"
     );
+}
+
+#[test]
+fn libcoap_registers_in_blocks() {
+    let world = World::new("127.0.9.33");
+    let device = world.port();
+    let path = format!("/rd?lwm2m=1.1&ep={ID}&lt=300&b=U");
+    let links = "</>;rt=\"oma.lwm2m\";ct=110,</1/0>,</3/0>,</3303/0>;ver=1.1";
+    let answer = device.ask("post", &path, &["-t", "40", "-b", "16", "-e", links]);
+    assert_eq!(answer.code, "2.01", "{answer:?}");
+    assert_eq!(device.ask("post", &answer.location(), &[]).code, "2.04");
+    let shown = world.caller.inspect(ID);
+    let objects = json!([
+        { "id": 1, "instances": [0] },
+        { "id": 3, "instances": [0] },
+        { "id": 3303, "version": "1.1", "instances": [0] },
+    ]);
+    assert_eq!(shown["registration"]["objects"], objects, "{shown}");
 }
 
 #[test]
@@ -65,13 +85,7 @@ fn a_lost_answer_of_libcoap_is_asked_for_again() {
         action["sendAttempts"], 1,
         "a repeated datagram is not another attempt"
     );
-    let requests = server
-        .printed()
-        .iter()
-        .filter(|line| line.contains(" c:PUT "));
-    let ids: Vec<&str> = requests
-        .filter_map(|line| line.split(" i:").nth(1)?.get(..4))
-        .collect();
+    let ids = ids_of("PUT", server.printed());
     assert!(ids.len() >= 2, "the first answer was lost: {ids:?}");
     assert!(
         ids.iter().all(|id| *id == ids[0]),
@@ -152,8 +166,17 @@ impl Port {
     }
 }
 
+/// The message ids of all requests by a method that a program of libcoap tells of.
+pub(crate) fn ids_of<'l>(method: &str, lines: &'l [String]) -> Vec<&'l str> {
+    let mark = format!(" c:{method} ");
+    let requests = lines.iter().filter(|line| line.contains(&mark));
+    requests
+        .filter_map(|line| line.split(" i:").nth(1)?.get(..4))
+        .collect()
+}
+
 /// Debian builds each program once per TLS library and names it so; others build one.
-fn libcoap(part: &str) -> String {
+pub(crate) fn libcoap(part: &str) -> String {
     let plain = format!("coap-{part}");
     let names = [format!("{plain}-notls"), plain];
     let folders = std::env::var_os("PATH").unwrap_or_default();
@@ -166,15 +189,16 @@ fn libcoap(part: &str) -> String {
 
 /// What libcoap's client says it received.
 #[derive(Clone, Debug, Eq, PartialEq)]
-struct Answer {
-    code: String,
+pub(crate) struct Answer {
+    pub(crate) code: String,
     options: String,
 }
 
 impl Answer {
-    /// Reads `v:1 t:ACK c:2.01 i:c471 {01} [ Location-Path:rd, Location-Path:x ]`.
-    fn among(lines: &[String]) -> Self {
-        let answer = lines.iter().find_map(|line| {
+    /// Reads `v:1 t:ACK c:2.01 i:c471 {01} [ Location-Path:rd, Location-Path:x ]`; of several, as
+    /// blocks have, the last counts.
+    pub(crate) fn among(lines: &[String]) -> Self {
+        let answer = lines.iter().rev().find_map(|line| {
             let (_, rest) = line.strip_prefix("v:1 ")?.split_once(" c:")?;
             let (code, rest) = rest.split_once(' ')?;
             let is_answer = code.starts_with(['2', '4', '5']);

@@ -13,6 +13,7 @@ mod aiocoap;
 mod guide;
 mod leshan;
 mod libcoap;
+mod plain;
 mod plugtest;
 mod prometheus;
 mod schemathesis;

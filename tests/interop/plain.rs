@@ -1,0 +1,133 @@
+//! Are devices that speak plain CoAP, or no protocol at all, heard and reached, whoever wrote their
+//! stack?
+//!
+//! They have an address and nothing else: no registration, no name that they say.
+
+mod aiocoap;
+mod libcoap;
+
+use std::net::UdpSocket;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::Value;
+
+use crate::vocabulary::caller::{Caller, text};
+use crate::vocabulary::lwm2m::{outcome, when_active};
+use crate::vocabulary::plain::{Told, UdpDevice, carrying, coap, datagram};
+use crate::vocabulary::poll::until;
+use crate::vocabulary::service::Service;
+
+use self::libcoap::Server;
+
+const ID: &str = "8944000000000000003";
+
+/// Several blocks of any size, and no two of them alike.
+const LARGE_BYTES: usize = 20_000;
+
+#[test]
+fn bytes_of_a_udp_device_let_out_what_waits_over_either_protocol() {
+    let world = World::new("127.0.10.1");
+    let device = UdpDevice::from(&world.ip, &world.service);
+    let server = Server::start(&world, &[]);
+    let put = carrying(coap("PUT", "/mode", server.port), "eco");
+    let over_coap = world.create("COAP", &when_active(put));
+    let over_udp = world.create("UDP", &when_active(datagram("wake up", device.port())));
+    for id in [&over_coap, &over_udp] {
+        assert_eq!(world.caller.action(id)["status"], "SCHEDULED");
+    }
+    device.say(b"\x00\x01 I am here");
+    assert_eq!(device.hear(), b"wake up");
+    let action = world.caller.final_action(&over_coap);
+    assert_eq!(outcome(&action), ("SUCCEEDED", "201"), "{action}");
+    let action = world.caller.final_action(&over_udp);
+    assert_eq!(action["status"], "SUCCEEDED", "{action}");
+    let told = world.caller.once_told(ID, 1);
+    assert_eq!(told, [Told::over_udp(*b"\x00\x01 I am here")]);
+    let action = world.perform(&coap("GET", "/mode", server.port));
+    assert_eq!(bytes_of(&action), b"eco", "{action}");
+}
+
+#[test]
+fn a_udp_device_gets_a_datagram_now() {
+    let world = World::new("127.0.10.2");
+    let device = UdpDevice::from(&world.ip, &world.service);
+    for payload in ["on", "grün"] {
+        let id = world.create("UDP", &datagram(payload, device.port()));
+        assert_eq!(device.hear(), payload.as_bytes());
+        let action = world.caller.final_action(&id);
+        assert_eq!(action["status"], "SUCCEEDED", "{action}");
+        assert_eq!(
+            action["resultData"],
+            Value::Null,
+            "nobody answers a datagram"
+        );
+    }
+}
+
+/// A service, a caller of its API and one device, which is known by its address.
+struct World {
+    service: Service,
+    caller: Caller,
+    ip: String,
+}
+
+impl World {
+    fn new(ip: &str) -> Self {
+        Self::with(ip, &[])
+    }
+
+    fn with(ip: &str, settings: &[(&str, &str)]) -> Self {
+        let service = Service::start_with(settings);
+        let caller = Caller::of_new_customer(&service, "Meter Works");
+        caller.create_device(ID, ip);
+        Self {
+            service,
+            caller,
+            ip: ip.to_owned(),
+        }
+    }
+
+    fn create(&self, protocol: &str, body: &Value) -> String {
+        self.caller.create_over(protocol, ID, body)
+    }
+
+    /// Makes a request over CoAP and gives its record once it is final.
+    fn perform(&self, body: &Value) -> Value {
+        self.caller.final_action(&self.create("COAP", body))
+    }
+
+    /// A port at the device's address that nobody holds.
+    fn free_port(&self) -> u16 {
+        let probe = UdpSocket::bind((self.ip.as_str(), 0)).unwrap();
+        probe.local_addr().unwrap().port()
+    }
+
+    /// Waits for what the device said by itself.
+    fn expect_told(&self, expected: &[Told]) {
+        let told = until("what the device said", || {
+            let told = self.caller.told(ID);
+            (told.len() >= expected.len()).then_some(told)
+        });
+        assert_eq!(told, expected);
+    }
+}
+
+/// The text that a device answered with.
+fn told_by(action: &Value) -> String {
+    assert_eq!(action["resultData"]["payloadType"], "TEXT", "{action}");
+    text(&action["resultData"]["payload"])
+}
+
+/// The bytes that a device answered with, and did not call text.
+fn bytes_of(action: &Value) -> Vec<u8> {
+    assert_eq!(action["resultData"]["payloadType"], "BASE64", "{action}");
+    let payload = text(&action["resultData"]["payload"]);
+    BASE64_STANDARD.decode(payload).unwrap()
+}
+
+/// A long text.
+fn large() -> String {
+    let numbers = (0..).map(|number: usize| format!("{number:07}\n"));
+    numbers.take(LARGE_BYTES / 8).collect()
+}

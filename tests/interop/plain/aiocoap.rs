@@ -1,0 +1,177 @@
+//! Is what a device on aiocoap posts kept, and does it get and answer what it is asked?
+//!
+//! The device is `aiocoap_plain_device.py`: it asks and serves from one socket.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::{LARGE_BYTES, World, large, told_by};
+use crate::vocabulary::lwm2m::{outcome, when_active};
+use crate::vocabulary::plain::{Told, carrying, carrying_bytes, coap};
+use crate::vocabulary::program::Program;
+
+#[test]
+fn what_aiocoap_posts_is_kept_whatever_its_length() {
+    let world = World::new("127.0.10.40");
+    let mut device = Device::start(&world);
+    let mut expected = Vec::new();
+    for length in [1, 1_024, 1_025, 5_000, LARGE_BYTES] {
+        device.say(&format!("post meter/{length} {length}"));
+        assert_eq!(device.hear("posted")["code"], "2.04");
+        let topic = format!("meter/{length}");
+        expected.push(Told::over_coap(&topic, &large().as_bytes()[..length]));
+    }
+    world.expect_told(&expected);
+}
+
+#[test]
+fn aiocoap_is_asked_by_every_method() {
+    let world = World::new("127.0.10.41");
+    let mut device = Device::start(&world);
+    for (method, payload, code, answer) in [
+        ("GET", None, "404", None),
+        ("PUT", Some("eco"), "201", None),
+        ("PUT", Some("boost"), "204", None),
+        ("PATCH", Some("ed"), "204", None),
+        ("GET", None, "205", Some("boosted")),
+        ("POST", Some("abc"), "204", Some("cba")),
+        ("DELETE", None, "202", None),
+        ("GET", None, "404", None),
+    ] {
+        let body = device.asked(method, "/kept");
+        let body = match payload {
+            Some(payload) => carrying(body, payload),
+            None => body,
+        };
+        let action = world.perform(&body);
+        let status = if code.starts_with('2') {
+            "SUCCEEDED"
+        } else {
+            "FAILED"
+        };
+        assert_eq!(outcome(&action), (status, code), "{action}");
+        let told = device.hear("received");
+        assert_eq!(told["method"], method, "{told}");
+        assert_eq!(told["payload"], payload.unwrap_or_default(), "{told}");
+        if let Some(answer) = answer {
+            assert_eq!(told_by(&action), answer);
+        }
+    }
+}
+
+#[test]
+fn an_answer_is_text_if_aiocoap_says_so_and_bytes_otherwise() {
+    let world = World::new("127.0.10.42");
+    let device = Device::start(&world);
+    let bytes: Vec<u8> = (0..=255).collect();
+    let bytes = carrying_bytes(json!({}), &bytes)["payload"].clone();
+    for (path, payload, kind) in [
+        ("/name", json!("Meter Works"), "TEXT"),
+        ("/slow", json!("at last"), "TEXT"),
+        ("/bytes", bytes, "BASE64"),
+        ("/bare", json!("YmFyZQ=="), "BASE64"),
+    ] {
+        let action = world.perform(&device.asked("GET", path));
+        let expected = json!({ "code": "205", "payload": payload, "payloadType": kind });
+        assert_eq!(action["resultData"], expected, "{path}");
+    }
+}
+
+#[test]
+fn bytes_reach_aiocoap_as_they_are() {
+    let world = World::new("127.0.10.43");
+    let mut device = Device::start(&world);
+    let put = carrying_bytes(device.asked("PUT", "/kept"), "grün".as_bytes());
+    let action = world.perform(&put);
+    assert_eq!(outcome(&action), ("SUCCEEDED", "201"), "{action}");
+    assert_eq!(device.hear("received")["payload"], "grün");
+}
+
+#[test]
+fn a_large_body_reaches_aiocoap_and_comes_back() {
+    let world = World::new("127.0.10.44");
+    let mut device = Device::start(&world);
+    let put = carrying(device.asked("PUT", "/kept"), &large());
+    let action = world.perform(&put);
+    assert_eq!(outcome(&action), ("SUCCEEDED", "201"), "{action}");
+    assert_eq!(device.hear("received")["payload"], large());
+    let action = world.perform(&device.asked("GET", "/kept"));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+    assert_eq!(told_by(&action), large());
+}
+
+#[test]
+fn one_request_of_aiocoap_goes_in_blocks_both_ways() {
+    let world = World::new("127.0.10.45");
+    let device = Device::start(&world);
+    let action = world.perform(&carrying(device.asked("POST", "/kept"), &large()));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
+    let turned: String = large().chars().rev().collect();
+    assert_eq!(told_by(&action), turned);
+}
+
+#[test]
+fn what_waits_leaves_when_aiocoap_is_heard() {
+    let world = World::new("127.0.10.46");
+    let mut device = Device::start(&world);
+    let modes = ["eco", "boost", "off"];
+    let ids = modes.map(|mode| {
+        let put = carrying(device.asked("PUT", "/kept"), mode);
+        world.create("COAP", &when_active(put))
+    });
+    for id in &ids {
+        assert_eq!(world.caller.action(id)["status"], "SCHEDULED");
+    }
+    device.say("post alive 1");
+    for (id, mode) in ids.iter().zip(modes) {
+        assert_eq!(device.hear("received")["payload"], mode);
+        assert_eq!(world.caller.final_action(id)["status"], "SUCCEEDED");
+    }
+}
+
+/// A running `aiocoap_plain_device.py`.
+struct Device {
+    port: u16,
+    program: Program,
+}
+
+impl Device {
+    fn start(world: &World) -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let python = root.join("target/interop/venv/bin/python");
+        assert!(
+            python.exists(),
+            "`cargo xtask prepare` makes {}",
+            python.display()
+        );
+        let port = world.free_port();
+        let mut command = Command::new(python);
+        command.arg(root.join("tests/interop/aiocoap_plain_device.py"));
+        command.args(["--bind", &world.ip, "--port", &port.to_string()]);
+        command
+            .arg("--server")
+            .arg(format!("coap://{}", world.service.coap));
+        let program = Program::start(&mut command);
+        let mut device = Self { port, program };
+        device.hear("serving");
+        device
+    }
+
+    fn asked(&self, method: &str, path: &str) -> Value {
+        coap(method, path, self.port)
+    }
+
+    fn say(&mut self, command: &str) {
+        self.program.say(command);
+    }
+
+    /// The next event of this name; others are passed over.
+    fn hear(&mut self, event: &str) -> Value {
+        self.program.hear(event, |line| {
+            let told: Value = serde_json::from_str(line).ok()?;
+            (told["event"] == event).then_some(told)
+        })
+    }
+}

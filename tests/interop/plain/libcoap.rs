@@ -1,0 +1,244 @@
+//! Is what libcoap's client posts kept, and does libcoap's server get and answer what it is asked?
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::{World, bytes_of, large, told_by};
+use crate::libcoap::{Answer, ids_of, libcoap};
+use crate::vocabulary::lwm2m::{outcome, when_active};
+use crate::vocabulary::plain::{Told, carrying, coap};
+use crate::vocabulary::program::Program;
+
+#[test]
+fn what_libcoap_posts_is_kept_as_it_came() {
+    let world = World::new("127.0.10.10");
+    let client = Client::of(&world);
+    let bytes: Vec<u8> = (0..=255).collect();
+    assert_eq!(client.post("/?t=meter", b"21.5", &[]).code, "2.04");
+    assert_eq!(client.post("/?t=meter/raw", &bytes, &[]).code, "2.04");
+    assert_eq!(client.post("/?t=meter", b"22", &["-N"]).code, "2.04");
+    world.expect_told(&[
+        Told::over_coap("meter", *b"21.5"),
+        Told::over_coap("meter/raw", bytes),
+        Told::over_coap("meter", *b"22"),
+    ]);
+}
+
+#[test]
+fn what_libcoap_posts_in_blocks_is_one_event() {
+    let world = World::new("127.0.10.11");
+    let client = Client::of(&world);
+    let body = large();
+    let mut expected = Vec::new();
+    for size in [1_024, 256, 64] {
+        let arguments = ["-b", &size.to_string()];
+        let said = client.converse("/?t=log", body.as_bytes(), &arguments);
+        assert_eq!(Answer::among(&said).code, "2.04", "{size}");
+        let goes_on = said.iter().filter(|line| line.contains(" c:2.31 "));
+        assert_eq!(goes_on.count(), body.len().div_ceil(size) - 1, "{size}");
+        expected.push(Told::over_coap("log", body.as_bytes()));
+    }
+    world.expect_told(&expected);
+}
+
+#[test]
+fn what_libcoap_loses_on_the_way_is_kept_once() {
+    let world = World::new("127.0.10.12");
+    let client = Client::of(&world);
+    let body = large();
+    let arguments = ["-b", "1024", "-l", "1,4,5,9"];
+    let said = client.converse("/?t=log", body.as_bytes(), &arguments);
+    assert_eq!(Answer::among(&said).code, "2.04");
+    assert!(repeated(&said, "POST") >= 4, "{said:?}");
+    world.expect_told(&[Told::over_coap("log", body)]);
+}
+
+#[test]
+fn libcoap_is_told_what_is_wrong() {
+    let world = World::with("127.0.10.13", &[("SIGNALBOX_DATA_BYTES_MAX", "1000")]);
+    let client = Client::of(&world);
+    let body = large();
+    for (path, payload, arguments, code) in [
+        ("/", "x", [].as_slice(), "4.00"),
+        ("/?t=a%2B", "x", &[], "4.00"),
+        ("/?t=a", "", &[], "4.00"),
+        ("/?t=a", "x", &["-O", "65003,x"], "4.02"),
+        ("/elsewhere?t=a", "x", &[], "4.04"),
+        ("/?t=a", &body, &["-b", "64"], "4.13"),
+    ] {
+        let answer = client.post(path, payload.as_bytes(), arguments);
+        assert_eq!(answer.code, code, "{path} {arguments:?}");
+    }
+    let stranger = Client {
+        ip: "127.0.10.14".to_owned(),
+        ..Client::of(&world)
+    };
+    assert_eq!(stranger.post("/?t=a", b"x", &[]).code, "4.01");
+    world.expect_told(&[]);
+}
+
+#[test]
+fn libcoap_is_asked_by_every_method() {
+    let world = World::new("127.0.10.15");
+    let server = Server::start(&world, &[]);
+    for (body, code) in [
+        (server.asked("GET", "/mode"), "404"),
+        (carrying(server.asked("PUT", "/mode"), "eco"), "201"),
+        (carrying(server.asked("PUT", "/mode"), "boost"), "204"),
+        (server.asked("GET", "/mode"), "205"),
+        (carrying(server.asked("PATCH", "/mode"), "x"), "405"),
+        (server.asked("DELETE", "/mode"), "202"),
+        (server.asked("GET", "/mode"), "404"),
+    ] {
+        let action = world.perform(&body);
+        let status = if code.starts_with('2') {
+            "SUCCEEDED"
+        } else {
+            "FAILED"
+        };
+        assert_eq!(outcome(&action), (status, code), "{action}");
+    }
+}
+
+#[test]
+fn libcoap_answers_with_bytes_unless_it_says_that_they_are_text() {
+    let world = World::new("127.0.10.16");
+    let server = Server::start(&world, &[]);
+    let action = world.perform(&server.asked("GET", "/.well-known/core"));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+    assert!(told_by(&action).contains("</async>"), "{action}");
+    let action = world.perform(&server.asked("GET", "/"));
+    let greeting = String::from_utf8(bytes_of(&action)).unwrap();
+    assert!(greeting.contains("libcoap"), "{greeting}");
+}
+
+#[test]
+fn libcoap_may_answer_later() {
+    let world = World::new("127.0.10.17");
+    let server = Server::start(&world, &[]);
+    let action = world.perform(&server.asked("GET", "/async?1"));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+    assert_eq!(bytes_of(&action), b"done");
+}
+
+#[test]
+fn a_large_body_reaches_libcoap_and_comes_back() {
+    let world = World::new("127.0.10.18");
+    let server = Server::start(&world, &[]);
+    let put = carrying(server.asked("PUT", "/page"), &large());
+    let action = world.perform(&put);
+    assert_eq!(outcome(&action), ("SUCCEEDED", "201"), "{action}");
+    let action = world.perform(&server.asked("GET", "/page"));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
+    assert_eq!(bytes_of(&action), large().as_bytes());
+}
+
+#[test]
+fn a_large_body_reaches_libcoap_through_losses_within_one_attempt() {
+    let world = World::with("127.0.10.19", &[("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "200")]);
+    let mut server = Server::start(&world, &["-l", "1,3,4,10,20,21"]);
+    let action = world.perform(&carrying(server.asked("PUT", "/page"), &large()));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "201"), "{action}");
+    assert_eq!(action["sendAttempts"], 1, "{action}");
+    assert!(repeated(server.program.printed(), "PUT") >= 6);
+    let action = world.perform(&server.asked("GET", "/page"));
+    assert_eq!(bytes_of(&action), large().as_bytes());
+}
+
+#[test]
+fn what_waits_leaves_when_libcoap_is_heard() {
+    let world = World::new("127.0.10.20");
+    let server = Server::start(&world, &[]);
+    let client = Client::of(&world);
+    let modes = ["eco", "boost", "off"];
+    let ids = modes.map(|mode| {
+        let put = carrying(server.asked("PUT", "/mode"), mode);
+        world.create("COAP", &when_active(put))
+    });
+    for id in &ids {
+        assert_eq!(world.caller.action(id)["status"], "SCHEDULED");
+    }
+    assert_eq!(client.post("/?t=alive", b"1", &[]).code, "2.04");
+    for (id, code) in ids.iter().zip(["201", "204", "204"]) {
+        let action = world.caller.final_action(id);
+        assert_eq!(outcome(&action), ("SUCCEEDED", code), "{action}");
+    }
+    let action = world.perform(&server.asked("GET", "/mode"));
+    assert_eq!(bytes_of(&action), b"off", "the oldest goes first");
+}
+
+/// How many messages of a method were said again.
+fn repeated(said: &[String], method: &str) -> usize {
+    let ids = ids_of(method, said);
+    let distinct: BTreeSet<&str> = ids.iter().copied().collect();
+    ids.len() - distinct.len()
+}
+
+/// A device that asks through libcoap's client.
+struct Client {
+    ip: String,
+    service: String,
+    folder: TempDir,
+}
+
+impl Client {
+    fn of(world: &World) -> Self {
+        Self {
+            ip: world.ip.clone(),
+            service: world.service.coap.to_string(),
+            folder: TempDir::new().unwrap(),
+        }
+    }
+
+    /// Posts bytes and gives the last answer.
+    fn post(&self, path: &str, payload: &[u8], arguments: &[&str]) -> Answer {
+        Answer::among(&self.converse(path, payload, arguments))
+    }
+
+    /// Posts bytes and gives what the client says of it.
+    fn converse(&self, path: &str, payload: &[u8], arguments: &[&str]) -> Vec<String> {
+        let mut command = Command::new(libcoap("client"));
+        command.args(["-v", "7", "-B", "30", "-m", "post"]);
+        command.args(["-a", &self.ip]).args(arguments);
+        if !payload.is_empty() {
+            command.arg("-f").arg(self.written(payload));
+        }
+        command.arg(format!("coap://{}{path}", self.service));
+        Program::start(&mut command).finish()
+    }
+
+    fn written(&self, payload: &[u8]) -> PathBuf {
+        let path = self.folder.path().join("payload");
+        fs::write(&path, payload).unwrap();
+        path
+    }
+}
+
+/// A device that is libcoap's server, which keeps what is put to it.
+pub(super) struct Server {
+    pub(super) port: u16,
+    program: Program,
+}
+
+impl Server {
+    pub(super) fn start(world: &World, arguments: &[&str]) -> Self {
+        let port = world.free_port();
+        let mut command = Command::new(libcoap("server"));
+        command.args(["-v", "7", "-d", "10", "-A", &world.ip]);
+        command.args(["-p", &port.to_string()]).args(arguments);
+        let mut program = Program::start(&mut command);
+        program.hear("that it listens", |line| {
+            line.contains("created UDP").then_some(())
+        });
+        Self { port, program }
+    }
+
+    fn asked(&self, method: &str, path: &str) -> Value {
+        coap(method, path, self.port)
+    }
+}
