@@ -81,6 +81,7 @@ fn registered() -> Registered {
         limits: Limits::default(),
         transmission: Transmission::STANDARD,
         names: NameTrust::AddressRequired,
+        own: Box::default(),
     };
     let restored = Restored {
         profile: fleet::profile(1),
@@ -128,7 +129,7 @@ fn message_of(effect: &Effect) -> Option<Message> {
         | Effect::Expect(_)
         | Effect::Count(_)
         | Effect::Log(_)
-        | Effect::Say(Speech::Rebind { .. }) => None,
+        | Effect::Say(Speech::SendBare { .. } | Speech::Rebind { .. }) => None,
     }
 }
 

@@ -11,12 +11,13 @@ use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput};
 use criterion::{criterion_group, criterion_main};
 use engine::action::timeline::Timeline;
 use engine::action::{Action, Addressee, Lwm2mRequest, Mode, Operation, Protocol, Request, Status};
-use engine::change::{Add, Batch, Change, Counter};
-use engine::device::record::{DeviceRecord, Registration};
+use engine::change::{Add, Batch, Change, Counter, Name};
+use engine::device::record::{DeviceRecord, HeardOver, Registration};
 use engine::ids::{ActionId, DeviceKey, TraceId};
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::query::{ActionFilter, PageWanted};
+use engine::registry::Behind;
 use store::{Options, SledStore, Store};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
@@ -41,7 +42,7 @@ const NOW: Timestamp = Timestamp::from_ms(1_795_219_200_000);
 criterion_group! {
     name = store;
     config = Criterion::default().sample_size(10).measurement_time(Duration::from_secs(3));
-    targets = commit, restored, restored_pages, page
+    targets = commit, found, restored, restored_pages, page
 }
 criterion_main!(store);
 
@@ -70,6 +71,29 @@ fn commit_with(
             shelf.write(next, commits, writers);
             next += commits;
             begun_at.elapsed()
+        });
+    });
+}
+
+fn found(criterion: &mut Criterion) {
+    let shelf = Shelf::with_devices(100_000);
+    let mut group = criterion.benchmark_group("whose a datagram is, of 100,000 devices");
+    let mut number = 0;
+    group.bench_function("by endpoint name", |bench| {
+        bench.iter(|| {
+            number = (number + 7_919) % 100_000;
+            let profile = fleet::profile(number);
+            let bearer = shelf.store.bearer(Name::Endpoint(profile.endpoint));
+            let bearer = shelf.runtime.block_on(bearer).expect("the store answers");
+            bearer.expect("a device bears it")
+        });
+    });
+    group.bench_function("by address", |bench| {
+        bench.iter(|| {
+            number = (number + 7_919) % 100_000;
+            let behind = shelf.store.at_address(fleet::address(number).into());
+            let behind = shelf.runtime.block_on(behind).expect("the store answers");
+            assert!(matches!(behind, Behind::One(_)), "each has its own");
         });
     });
 }
@@ -235,8 +259,9 @@ fn record(number: u64) -> Batch {
     // Spread over the tree, as digests are.
     key[..8].copy_from_slice(&number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
     let record = DeviceRecord {
-        first_registered_at: Some(NOW),
+        first_heard_at: Some(NOW),
         last_seen_at: Some(NOW),
+        heard_over: HeardOver::restored([Protocol::Lwm2m], Some(Protocol::Lwm2m)),
         ..DeviceRecord::default()
     };
     Batch {
@@ -261,8 +286,9 @@ fn registered() -> DeviceRecord {
         links: Registration::parse_links(LINKS).expect("links"),
     };
     DeviceRecord {
-        first_registered_at: Some(NOW),
+        first_heard_at: Some(NOW),
         last_seen_at: Some(NOW),
+        heard_over: HeardOver::restored([Protocol::Lwm2m], Some(Protocol::Lwm2m)),
         peer: Some(Peer::plain(([127, 1, 0, 1], 5_683).into())),
         registration: Some(registration),
         ..DeviceRecord::default()

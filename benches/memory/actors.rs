@@ -10,7 +10,7 @@ use actors::arbiters::Arbiters;
 use actors::clock::Clock;
 use actors::home::HomeParts;
 use actors::logging::{KeptFor, Logging};
-use actors::socket;
+use actors::socket::{self, Open};
 use actors::terms::Book;
 use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS};
 use store::Store;
@@ -42,9 +42,10 @@ pub(crate) async fn run(devices: u32) {
         terms: Book::of(&Arc::new(kept::rules()), &[]),
         epoch: 1,
     };
-    let socket = socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
+    let open = || socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
+    let (plain, bare) = (open(), open());
     let before = resident();
-    let arbiters = Arbiters::start(parts, vec![socket], &logging);
+    let arbiters = Arbiters::start(parts, vec![Open { plain, bare }], &logging);
     settle(&made).await;
     show("actor, restored", before, devices);
     arbiters.stop().await;

@@ -3,7 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use engine::device::record::{DeviceRecord, Registration, Restored};
+use engine::action::Protocol;
+use engine::device::record::{DeviceRecord, HeardOver, Registration, Restored};
 use engine::device::{NameTrust, Patience, Rules};
 use engine::limits::Limits;
 use engine::moment::Timestamp;
@@ -39,8 +40,9 @@ pub(crate) fn restored(number: u32, now: Timestamp) -> Restored {
     Restored {
         profile: fleet::profile(number),
         record: DeviceRecord {
-            first_registered_at: Some(now),
+            first_heard_at: Some(now),
             last_seen_at: Some(now),
+            heard_over: HeardOver::restored([Protocol::Lwm2m], Some(Protocol::Lwm2m)),
             peer: Some(Peer::plain(address)),
             registration: Some(registration),
             ..DeviceRecord::default()

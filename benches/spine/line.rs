@@ -9,7 +9,7 @@ use actors::arbiters::Arbiters;
 use actors::devices::Devices;
 use actors::home::HomeParts;
 use actors::logging::{KeptFor, Logging};
-use actors::socket;
+use actors::socket::{self, Open};
 use actors::terms::Book;
 use engine::device::{NameTrust, Patience, Rules};
 use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS, Limits};
@@ -50,9 +50,10 @@ impl Line {
             terms: Book::of(&Arc::new(rules()), &[]),
             epoch: shelf.epoch,
         };
-        let socket = socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
-        let coap = socket.local_addr().expect("a bound socket has an address");
-        let arbiters = Arbiters::start(parts, vec![socket], &logging);
+        let open = || socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
+        let (plain, bare) = (open(), open());
+        let coap = plain.local_addr().expect("a bound socket has an address");
+        let arbiters = Arbiters::start(parts, vec![Open { plain, bare }], &logging);
         let thread = arbiters.handles().map(thread_of).next();
         Self {
             coap,

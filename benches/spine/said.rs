@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use engine::action::Protocol;
 use engine::change::{Batch, Change, Owner};
 use engine::datagram::Datagram;
 use engine::device::Device;
-use engine::device::record::{DeviceRecord, Registration, Restored};
+use engine::device::record::{DeviceRecord, HeardOver, Registration, Restored};
 use engine::effect::Effects;
 use engine::moment::Timestamp;
 use engine::peer::Peer;
@@ -41,8 +42,9 @@ impl Said {
         Self {
             terms: Arc::new(Terms::of_rules(Arc::new(line::rules()))),
             record: DeviceRecord {
-                first_registered_at: Some(now),
+                first_heard_at: Some(now),
                 last_seen_at: Some(now),
+                heard_over: HeardOver::restored([Protocol::Lwm2m], Some(Protocol::Lwm2m)),
                 registration: Some(registration),
                 ..DeviceRecord::default()
             },
