@@ -180,14 +180,19 @@ fn how_many_devices_one_call_may_ask_is_set_by_the_operator() {
 #[test]
 fn many_devices_are_asked_over_the_protocols_one_is() {
     let (_service, caller) = start(&[]);
-    let body = with(read("/3/0/0"), "deviceIds", json!([ID]));
-    for protocol in ["UDP", "COAP"] {
+    let body = json!({ "deviceIds": [ID], "port": 4_445 });
+    let required: [(&str, &[&str]); 3] = [
+        ("UDP", &["payload", "payloadType"]),
+        ("COAP", &["path", "requestType"]),
+        ("LWM2M", &["action", "resourceAddress"]),
+    ];
+    for (protocol, fields) in required {
         let path = format!("{API}/integrate/devices/actions/{protocol}");
-        check(
-            &caller.post(&path, &body),
-            400,
-            &[("NOT_SUPPORTED_YET", "")],
-        );
+        let mut faults: Vec<_> = fields.iter().map(|field| ("REQUIRED", *field)).collect();
+        if protocol == "LWM2M" {
+            faults.push(("UNKNOWN_PROPERTY", "port"));
+        }
+        check(&caller.post(&path, &body), 400, &faults);
     }
     let smtp = format!("{API}/integrate/devices/actions/SMTP");
     check(&caller.post(&smtp, &body), 404, &[("NOT_FOUND", "")]);

@@ -204,15 +204,20 @@ fn nothing_a_caller_says_breaks_the_service() {
 }
 
 #[test]
-fn a_protocol_that_is_not_built_is_told_from_one_nobody_knows() {
+fn a_protocol_is_called_as_the_document_calls_it() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
-    let body = json!({ "payload": "on", "payloadType": "STRING", "port": 5683 });
-    let ask = |protocol: &str| caller.post(&ACTIONS.replace("LWM2M", protocol), &body);
-    for protocol in ["UDP", "COAP"] {
-        check(&ask(protocol), 400, &[("NOT_SUPPORTED_YET", "")]);
+    let ask = |protocol: &str| caller.post(&ACTIONS.replace("LWM2M", protocol), &json!({}));
+    let required: [(&str, &[&str]); 3] = [
+        ("UDP", &["payload", "payloadType", "port"]),
+        ("COAP", &["path", "port", "requestType"]),
+        ("LWM2M", &["action", "resourceAddress"]),
+    ];
+    for (protocol, fields) in required {
+        let faults: Vec<_> = fields.iter().map(|field| ("REQUIRED", *field)).collect();
+        check(&ask(protocol), 400, &faults);
     }
-    for protocol in ["SMTP", "lwm2m", "LWM2M%20"] {
+    for protocol in ["SMTP", "lwm2m", "udp", "CoAP", "LWM2M%20"] {
         check(&ask(protocol), 404, &[("NOT_FOUND", "")]);
     }
     let listed = caller.request("GET", REQUESTS).expect(200);
