@@ -1,7 +1,7 @@
 //! CoAP: what does a datagram say, was it said before, and is it the answer we wait for?
 //!
-//! RFC 7252 and RFC 7959 without sockets and clocks: bytes come in, messages and verdicts go out, and time is a
-//! parameter. Only `message` knows the codec underneath.
+//! RFC 7252 and RFC 7959 without sockets and clocks: bytes come in, messages and verdicts go out,
+//! and time is a parameter. Only `message` knows the codec underneath.
 
 pub mod assembly;
 pub mod block;

@@ -159,9 +159,10 @@ impl Gathering {
     }
 }
 
-// Two requests are about the same body if they match as RFC 9175 section 3.1 has it: in all
-// options but Block1, Block2 and the elective ones outside of the cache key (RFC 7252 section
-// 5.4.2), such as Size1 and Echo. Request-Tag tells bodies apart.
+// Two requests are about the same body if they are matchable (RFC 9175 section 1.1), that is equal
+// in all options but Block1, Block2 and the elective ones outside of the cache key (RFC 7252
+// section 5.4.2), such as Size1 and Echo; and if their Request-Tag, which tells bodies apart, is
+// the same (section 3.2).
 fn is_same_operation(one: &Message, other: &Message) -> bool {
     let counts = |(number, _): &(u16, &[u8])| {
         let is_of_blocks = matches!(*number, option::BLOCK1 | option::BLOCK2);
