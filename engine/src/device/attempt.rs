@@ -323,6 +323,16 @@ impl Device {
         self.busy.as_ref()?.attempt.as_ref()?.observation()
     }
 
+    /// Whether the answer to the attempt in flight, of which a part is there, may begin an
+    /// observation under a token.
+    pub(super) fn is_about_to_observe(&self, token: Token) -> bool {
+        let attempt = self.busy.as_ref().and_then(|busy| busy.attempt.as_ref());
+        attempt.is_some_and(|attempt| match &attempt.way {
+            Way::Transfer(transfer) => transfer.is_under_way() && transfer.token() == token,
+            Way::Departure { .. } => false,
+        })
+    }
+
     /// Notes what happened to the request in flight.
     pub(super) fn note_in_flight(&mut self, now: Timestamp, what: Stage) {
         let in_flight = self.action_in_flight();

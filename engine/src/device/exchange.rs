@@ -66,7 +66,11 @@ impl Device {
         let meaning = Meaning::of(&datagram.message);
         if datagram.message.block1().is_some() && self.may_say(&meaning, datagram.peer, m.now()) {
             return match self.gather(m, datagram, out) {
-                Some(whole) => self.hear_whole(m, &whole, meaning, out),
+                Some(whole) => {
+                    let heard = self.hear_whole(m, &whole, meaning, out);
+                    self.remember_alike(m, datagram, &whole);
+                    heard
+                }
                 None => Heard::Part,
             };
         }
@@ -169,6 +173,15 @@ impl Device {
     pub(super) fn remember(&mut self, m: &Moment, datagram: &Datagram, what: Remembered) {
         if let Some(recent) = self.recent_of(datagram.peer) {
             recent.remember(m.now().as_ms(), &datagram.message, what);
+        }
+    }
+
+    /// Remembers the last part of a whole as the whole is: it is the part that is repeated.
+    pub(super) fn remember_alike(&mut self, m: &Moment, part: &Datagram, whole: &Datagram) {
+        let recent = self.recent_of(whole.peer);
+        let remembered = recent.and_then(|it| it.find(m.now().as_ms(), &whole.message));
+        if let Some(remembered) = remembered {
+            self.remember(m, part, remembered);
         }
     }
 

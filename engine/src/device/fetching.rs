@@ -54,13 +54,16 @@ impl Device {
         answer: &Message,
         out: &mut Effects,
     ) {
-        if let Some(Datagram { peer, message }) = self.take_notified(token) {
+        if let Some(part) = self.take_notified(token) {
+            let message = part.message.clone();
             let message = message
                 .without_option(option::BLOCK2)
                 .without_option(option::SIZE2)
                 .with_payload(answer.payload.as_slice());
-            let datagram = Datagram { peer, message };
-            self.take_notification(m, &datagram, out);
+            let peer = part.peer;
+            let whole = Datagram { peer, message };
+            self.take_notification(m, &whole, out);
+            self.remember_alike(m, &part, &whole);
         }
     }
 

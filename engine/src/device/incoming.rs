@@ -60,21 +60,21 @@ impl Device {
         };
         match gathered {
             Gathered::Whole(message) => {
-                self.end_incoming();
                 let peer = *peer;
+                self.end_incoming(peer);
                 return Some(Datagram { peer, message });
             }
             Gathered::Continue => self.answer(m, datagram, Code::CONTINUE, out),
             Gathered::Incomplete => {
-                self.end_incoming();
+                self.end_incoming(*peer);
                 self.answer(m, datagram, Code::REQUEST_ENTITY_INCOMPLETE, out);
             }
             Gathered::TooLarge { .. } => {
-                self.end_incoming();
+                self.end_incoming(*peer);
                 self.refuse_length(m, datagram, out);
             }
             Gathered::Malformed => {
-                self.end_incoming();
+                self.end_incoming(*peer);
                 self.answer(m, datagram, Code::BAD_REQUEST, out);
             }
         }
@@ -114,9 +114,9 @@ impl Device {
             .filter(|it| it.peer == datagram.peer)
     }
 
-    fn end_incoming(&mut self) {
+    fn end_incoming(&mut self, peer: Peer) {
         if let Some(busy) = &mut self.busy {
-            busy.incoming = None;
+            busy.incoming.take_if(|it| it.peer == peer);
         }
     }
 }

@@ -47,7 +47,10 @@ impl Device {
         let observed = self.path_observed_as(message.token);
         let registered = self.record.registration.as_ref();
         let Some(path) = registered.and(observed) else {
-            self.reject(m, datagram, out);
+            // A confirmable one comes again, and what it tells is observed by then.
+            if !self.is_about_to_observe(message.token) {
+                self.reject(m, datagram, out);
+            }
             return Heard::Unasked;
         };
         if message
@@ -69,7 +72,7 @@ impl Device {
             out.note(None, What::Notified(News::Excessive));
             return Heard::Notification;
         }
-        if message.block2().is_some_and(|block| block.has_more()) {
+        if self.is_to_be_fetched(path, message, m.now()) {
             self.note_awake(m.now());
             self.put_by(datagram);
             return Heard::Part;
@@ -323,17 +326,27 @@ impl Device {
 
     /// Whether a notification is newer than those before it, which it is from now on.
     fn is_news(&mut self, path: Path, sequence: u32, now: Timestamp) -> bool {
-        let Some(observation) = self.observation_mut(path) else {
-            return false;
-        };
-        let heard = Newest::new(sequence, now.as_ms());
-        let is_news = observation
-            .newest
-            .is_none_or(|newest| newest.is_outdated_by(&heard));
-        if is_news {
-            observation.newest = Some(heard);
+        let is_news = self.would_be_news(path, sequence, now);
+        if is_news && let Some(observation) = self.observation_mut(path) {
+            observation.newest = Some(Newest::new(sequence, now.as_ms()));
         }
         is_news
+    }
+
+    fn would_be_news(&self, path: Path, sequence: u32, now: Timestamp) -> bool {
+        let heard = Newest::new(sequence, now.as_ms());
+        self.observation(path).is_some_and(|observation| {
+            let newest = observation.newest;
+            newest.is_none_or(|newest| newest.is_outdated_by(&heard))
+        })
+    }
+
+    /// Whether a notification goes on in further blocks and is worth asking for them: it is not
+    /// outdated, and does not just say at length that there will be no other.
+    fn is_to_be_fetched(&self, path: Path, message: &Message, now: Timestamp) -> bool {
+        let goes_on = message.block2().is_some_and(|block| block.has_more());
+        let is_outdated = |sequence| !self.would_be_news(path, sequence, now);
+        goes_on && message.code.is_success() && !message.observe().is_some_and(is_outdated)
     }
 
     pub(super) fn path_observed_as(&self, token: Token) -> Option<Path> {

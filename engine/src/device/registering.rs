@@ -60,13 +60,14 @@ impl Registration {
 impl Device {
     pub(super) fn register(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) {
         let message = &datagram.message;
+        // First, because of somebody who may not, a part is not put together with the others.
+        if let Err(why) = self.admit(datagram.peer) {
+            return self.forbid(m, datagram, why, out);
+        }
         let register = match Register::decode(message.uri_query(), &message.payload) {
             Ok(register) => register,
             Err(refusal) => return self.answer(m, datagram, refusal.code(), out),
         };
-        if let Err(why) = self.admit(datagram.peer) {
-            return self.forbid(m, datagram, why, out);
-        }
         let now = m.now();
         if !self.pace.take(now, REGISTRATION_PACE) {
             return self.put_off(datagram, out);

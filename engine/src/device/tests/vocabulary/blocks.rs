@@ -44,7 +44,7 @@ impl Bench {
         &self,
         number: u32,
         more: More,
-        payload: &str,
+        payload: impl Into<Vec<u8>>,
     ) -> Message {
         self.piggybacked(Code::CONTENT)
             .with_block2(block(number, more))
