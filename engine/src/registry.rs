@@ -188,12 +188,12 @@ pub fn unknown_address(arrival: &Arrival) -> Sorted {
 
 /// What becomes of data from an address that several devices have: a message is answered by one of
 /// them, whose customer is told; bare bytes are dropped.
-pub fn ambiguous(arrival: Arrival) -> Result<Arrival, Sorted> {
+pub fn ambiguous(arrival: Arrival) -> Result<Arrival, Fate> {
     match arrival {
         Arrival::Message(datagram) | Arrival::Ambiguous(datagram) => {
             Ok(Arrival::Ambiguous(datagram))
         }
-        Arrival::Bare(_) => Err(Sorted::Ignored(Fate::UnknownAddress)),
+        Arrival::Bare(_) => Err(Fate::UnknownAddress),
     }
 }
 

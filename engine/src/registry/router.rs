@@ -33,10 +33,10 @@ pub struct Parcel {
 /// A datagram, and whose it is, as far as that is known.
 #[derive(Clone, Debug)]
 enum Addressed {
-    ToDevice(DeviceKey, Arrival),
-    ToLocation(Location, Datagram),
-    /// To the device behind the peer; so many arbiters were not asked yet.
-    ToPeer {
+    Device(DeviceKey, Arrival),
+    Location(Location, Datagram),
+    /// The device behind the peer; so many arbiters were not asked yet.
+    Peer {
         datagram: Datagram,
         unasked: u16,
     },
@@ -84,7 +84,7 @@ impl Router {
         if home == self.here {
             return Route::Device(key, arrival);
         }
-        self.parcel(home, Addressed::ToDevice(key, arrival))
+        self.parcel(home, Addressed::Device(key, arrival))
     }
 
     /// Routes a datagram that names a registration.
@@ -95,7 +95,7 @@ impl Router {
         if home == self.here {
             return Route::At(location, datagram);
         }
-        self.parcel(home, Addressed::ToLocation(location, datagram))
+        self.parcel(home, Addressed::Location(location, datagram))
     }
 
     /// Routes a datagram that names nobody.
@@ -104,7 +104,7 @@ impl Router {
         let unasked = self.homes.count();
         match remembered {
             Some(home) if home != self.here => {
-                self.parcel(home, Addressed::ToPeer { datagram, unasked })
+                self.parcel(home, Addressed::Peer { datagram, unasked })
             }
             Some(_) | None => self.ask_here(datagram, unasked, self.here).0,
         }
@@ -114,9 +114,9 @@ impl Router {
     pub fn take_in(&mut self, parcel: Parcel) -> (Route, Option<Hint>) {
         let Parcel { what, heard_by } = parcel;
         match what {
-            Addressed::ToDevice(key, arrival) => (Route::Device(key, arrival), None),
-            Addressed::ToLocation(location, datagram) => (Route::At(location, datagram), None),
-            Addressed::ToPeer { datagram, unasked } => self.ask_here(datagram, unasked, heard_by),
+            Addressed::Device(key, arrival) => (Route::Device(key, arrival), None),
+            Addressed::Location(location, datagram) => (Route::At(location, datagram), None),
+            Addressed::Peer { datagram, unasked } => self.ask_here(datagram, unasked, heard_by),
         }
     }
 
@@ -163,7 +163,7 @@ impl Router {
             return (Route::Nobody(datagram), None);
         }
         let next = self.homes.next(self.here);
-        let what = Addressed::ToPeer { datagram, unasked };
+        let what = Addressed::Peer { datagram, unasked };
         let parcel = Parcel { what, heard_by };
         (Route::Elsewhere(next, parcel), None)
     }
