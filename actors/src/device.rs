@@ -20,13 +20,13 @@ use engine::ids::ActionId;
 use engine::moment::Timestamp;
 use engine::registry::peers::Said;
 use store::{CommitError, Unavailable};
-use tokio::sync::oneshot;
 use tracing::{Span, debug, warn};
 
 use crate::devices::Unserved;
 use crate::home::Home;
 use crate::meters::census::Counted;
 use crate::registry::{Ended, Ending};
+use crate::reply::{Afterwards, Reply, reply_with};
 use crate::terms::Contract;
 use crate::told::{self, Told};
 
@@ -85,9 +85,6 @@ impl Renamed {
     }
 }
 
-/// Where an answer goes; a question whose answer nobody awaits any more is done all the same.
-pub(crate) type Reply<T> = oneshot::Sender<Result<T, Unserved>>;
-
 /// What may be asked of a device.
 #[derive(Debug)]
 pub(crate) enum Question {
@@ -111,9 +108,6 @@ impl Question {
         };
     }
 }
-
-/// What is left to do once a step is durable, or is known not to be.
-type Afterwards = Box<dyn FnOnce(Result<(), Unserved>)>;
 
 /// One device.
 pub(crate) struct DeviceActor {
@@ -437,13 +431,6 @@ impl Drop for DeviceActor {
         };
         self.home.registry.do_send(ended);
     }
-}
-
-fn reply_with<T: 'static>(answer: T, reply: Reply<T>) -> Afterwards {
-    Box::new(move |saved| {
-        // A caller who went away reads back what became of it.
-        let _ = reply.send(saved.map(|()| answer)).is_ok();
-    })
 }
 
 /// What reaches a device that was removed meanwhile.

@@ -16,10 +16,11 @@ use store::{Pressure, Store, Unavailable};
 use tokio::sync::{Mutex, oneshot};
 use tracing::Span;
 
-use crate::device::{Asked, Question, Renamed, Reply};
+use crate::device::{Asked, Question, Renamed};
 use crate::meters::waiting::{Waiting, questions_for};
 use crate::registry::renaming::Rename;
 use crate::registry::{Ask, Registry};
+use crate::reply::Reply;
 use crate::terms::{NewTerms, terms_of};
 
 /// How often a busy device is told who it is by now: what is durable has to reach it, so that it

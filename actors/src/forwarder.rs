@@ -26,7 +26,6 @@ use engine::delivery::letter::{Sequence, Waiting};
 use engine::ids::{DestinationId, EventId, Shard};
 use engine::moment::Timestamp;
 use store::{Board, CommitError};
-use tokio::sync::oneshot;
 use tracing::{Span, debug, info, warn};
 
 use crate::devices::Unserved;
@@ -34,6 +33,7 @@ use crate::http::Posted;
 use crate::post::meters::Meters;
 use crate::post::office::{Ended, PostOffice, Why};
 use crate::post::{Amended, PostParts};
+use crate::reply::{Afterwards, Reply, reply_with};
 
 use courier::Courier;
 use under_way::{Came, Comings, UnderWay, answered};
@@ -46,12 +46,6 @@ const BACKLOG_EVERY: Duration = Duration::from_secs(10);
 
 /// How soon a failing store is asked again.
 const STORE_RETRY: Duration = Duration::from_secs(1);
-
-/// Where an answer goes; a question whose answer nobody awaits any more is done all the same.
-type Reply<T> = oneshot::Sender<Result<T, Unserved>>;
-
-/// What is left to do once a step is durable, or is known not to be.
-type Afterwards = Box<dyn FnOnce(Result<(), Unserved>)>;
 
 /// One destination.
 pub(crate) struct Forwarder {
@@ -480,11 +474,4 @@ fn courier_of(parts: &PostParts, destination: &Destination) -> Courier {
         (&parts.master_key, parts.policy),
         destination,
     )
-}
-
-fn reply_with<T: 'static>(answer: T, reply: Reply<T>) -> Afterwards {
-    Box::new(move |saved| {
-        // A caller who went away reads back what became of it.
-        let _ = reply.send(saved.map(|()| answer)).is_ok();
-    })
 }

@@ -17,6 +17,7 @@ mod meters;
 mod neighbours;
 pub mod post;
 pub mod registry;
+mod reply;
 mod residents;
 pub mod socket;
 mod tally;
