@@ -117,7 +117,7 @@ impl Registry {
             Ok(Behind::One(key)) => (key, arrival),
             Ok(Behind::Several(key)) => match registry::ambiguous(arrival) {
                 Ok(arrival) => (key, arrival),
-                Err(sorted) => return self.dispatch(peer, sorted, ctx),
+                Err(fate) => return self.dispatch(peer, Sorted::Ignored(fate), ctx),
             },
             Ok(Behind::Nobody) => {
                 return self.dispatch(peer, registry::unknown_address(&arrival), ctx);
