@@ -43,7 +43,7 @@ final class Beyond {
         Response answer = peer.ask(request);
         Expect.code(ResponseCode.REQUEST_ENTITY_TOO_LARGE, answer);
         Expect.same(16 * 1024, answer.getOptions().getSize1(), "largest size");
-        Expect.same(1, peer.heard().size(), "number of answers");
+        Expect.same(1, peer.heardOnce().size(), "number of answers");
     }
 
     /** A notification has the first block; the others are asked for. */

@@ -3,7 +3,6 @@ import java.util.List;
 import org.eclipse.californium.core.coap.CoAP.Code;
 import org.eclipse.californium.core.coap.CoAP.ResponseCode;
 import org.eclipse.californium.core.coap.CoAP.Type;
-import org.eclipse.californium.core.coap.Message;
 import org.eclipse.californium.core.coap.Request;
 import org.eclipse.californium.core.coap.Response;
 import org.eclipse.californium.core.coap.option.BlockOption;
@@ -32,7 +31,7 @@ final class Blocks {
         Response answer = peer.ask(request);
         Expect.code(ResponseCode.CONTENT, answer);
         Expect.same(BODY_BYTES, answer.getPayloadSize(), "bytes of the body");
-        List<BlockOption> blocks = blocks2(peer.heard());
+        List<BlockOption> blocks = blocks2(peer);
         Expect.same(BODY_BYTES / size, blocks.size(), "number of blocks");
         for (int number = 0; number < blocks.size(); number++) {
             boolean hasMore = number + 1 < blocks.size();
@@ -49,7 +48,7 @@ final class Blocks {
         Expect.code(ResponseCode.CONTENT, whole);
         Expect.same(BODY_BYTES, whole.getPayloadSize(), "bytes of the body");
         Expect.same(lines(), whole.getPayloadString(), "body");
-        List<BlockOption> blocks = blocks2(peer.heard());
+        List<BlockOption> blocks = blocks2(peer);
         Expect.same(1024, blocks.get(0).getSize(), "bytes of the first block");
         Expect.same(1024, blocks.get(1).getOffset(), "offset of the second block");
         Expect.that(blocks.size() > 2, "smaller blocks, not " + blocks);
@@ -91,13 +90,13 @@ final class Blocks {
         Expect.code(ResponseCode.CHANGED, answer);
         Expect.same(body("posted").toUpperCase(), answer.getPayloadString(), "body");
         continued(peer);
-        Expect.that(blocks2(peer.heard()).size() > 1, "several blocks of the answer");
+        Expect.that(blocks2(peer).size() > 1, "several blocks of the answer");
     }
 
     /** Every block but the last was answered with 2.31 and its own number. */
     private static void continued(Peer peer) {
         List<Response> blocks =
-                peer.heard().stream()
+                peer.heardOnce().stream()
                         .filter(it -> it.getOptions().hasBlock1())
                         .map(it -> (Response) it)
                         .toList();
@@ -113,8 +112,8 @@ final class Blocks {
         }
     }
 
-    private static List<BlockOption> blocks2(List<Message> heard) {
-        return heard.stream()
+    private static List<BlockOption> blocks2(Peer peer) {
+        return peer.heardOnce().stream()
                 .filter(it -> it.getOptions().hasBlock2())
                 .map(it -> it.getOptions().getBlock2())
                 .toList();

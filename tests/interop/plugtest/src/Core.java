@@ -1,4 +1,7 @@
+import java.util.HexFormat;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 import org.eclipse.californium.core.coap.CoAP.Code;
 import org.eclipse.californium.core.coap.CoAP.ResponseCode;
@@ -91,14 +94,18 @@ final class Core {
         String before = created(peer).getOptions().getLocationPathString();
         peer.loseNext(message -> message instanceof Response);
         Response answer = created(peer);
-        List<Message> answers =
-                peer.heard().stream().filter(it -> it.getMID() == answer.getMID()).toList();
-        Expect.same(2, answers.size(), "number of answers");
-        Expect.same(hex(answers.get(0)), hex(answers.get(1)), "the repeated answer");
-        long requests = peer.sent().stream().filter(it -> it.getMID() == answer.getMID()).count();
-        Expect.same(2L, requests, "number of requests");
+        List<Message> answers = of(answer.getMID(), peer.heard());
+        Expect.that(answers.size() >= 2, "a second answer, not only " + answers);
+        Set<String> different = answers.stream().map(Core::hex).collect(Collectors.toSet());
+        Expect.same(1, different.size(), "number of different answers");
+        List<Message> requests = of(answer.getMID(), peer.sent());
+        Expect.that(requests.size() >= 2, "a second request, not only " + requests);
         String location = answer.getOptions().getLocationPathString();
         Expect.same(number(before) + 1, number(location), "location behind " + before);
+    }
+
+    private static List<Message> of(int id, List<Message> messages) {
+        return messages.stream().filter(it -> it.getMID() == id).toList();
     }
 
     private static Response created(Peer peer) throws Exception {
@@ -114,7 +121,7 @@ final class Core {
     }
 
     private static String hex(Message message) {
-        return java.util.HexFormat.of().formatHex(message.getBytes());
+        return HexFormat.of().formatHex(message.getBytes());
     }
 
     private static void severalSegmentsOfALocation(Peer peer) throws Exception {

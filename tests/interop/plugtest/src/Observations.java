@@ -1,3 +1,7 @@
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+
 import org.eclipse.californium.core.coap.CoAP.Code;
 import org.eclipse.californium.core.coap.CoAP.ResponseCode;
 import org.eclipse.californium.core.coap.CoAP.Type;
@@ -14,6 +18,9 @@ final class Observations {
 
     /** Several times as long as it takes what is observed to change. */
     private static final long SILENCE_MS = 2_000;
+
+    /** As long as what left may take to be noted. */
+    private static final long SETTLED_MS = 200;
 
     /** Longer than the server repeats a notification that nobody acknowledges. */
     private static final long GIVEN_UP_MS = 6_000;
@@ -37,14 +44,20 @@ final class Observations {
     private static void observe(Peer peer, String path, Type type) throws Exception {
         Token token = begin(peer, path, type);
         int last = -1;
+        int id = -1;
         int from = 0;
-        for (int told = 0; told < 4; told++) {
+        for (int told = 0; told < 4; ) {
             Response notification = next(peer, from, token);
+            from = peer.heard().indexOf(notification) + 1;
+            if (notification.getMID() == id) {
+                continue;
+            }
+            id = notification.getMID();
             Expect.same(type, notification.getType(), "type");
             int sequence = notification.getOptions().getObserve();
             Expect.that(sequence > last, "a number above " + last + ", not " + sequence);
             last = sequence;
-            from = peer.heard().indexOf(notification) + 1;
+            told++;
         }
         if (type == Type.CON) {
             long acknowledged = peer.sentEmpty(Type.ACK);
@@ -93,11 +106,11 @@ final class Observations {
     private static void aReset(Peer peer) throws Exception {
         Token token = begin(peer, PATH, Type.CON);
         next(peer, 0, token);
-        Expect.same(1L, peer.sentEmpty(Type.ACK), "number of acknowledgements");
+        Expect.that(peer.sentEmpty(Type.ACK) > 0, "an acknowledgement");
         int from = peer.heard().size();
         peer.forget(token);
         Response unwanted = next(peer, from, token);
-        Expect.same(1L, peer.sentEmpty(Type.RST), "number of resets of " + unwanted);
+        Expect.that(peer.sentEmpty(Type.RST) > 0, "a reset of " + unwanted);
         silent(peer, token);
     }
 
@@ -197,9 +210,16 @@ final class Observations {
         Expect.that(!heard.getOptions().hasObserve(), "no Observe in " + heard);
     }
 
+    /** Nothing is told that was not told before; what was under way may still come. */
     private static void silent(Peer peer, Token token) throws Exception {
-        int from = peer.heard().size();
-        Message heard = peer.hearWithin(SILENCE_MS, from, it -> isNotification(it, token));
+        peer.hearWithin(SETTLED_MS, 0, it -> false);
+        List<Message> before = peer.heard();
+        Set<Integer> ids = before.stream().map(Message::getMID).collect(Collectors.toSet());
+        Message heard =
+                peer.hearWithin(
+                        SILENCE_MS,
+                        before.size(),
+                        it -> isNotification(it, token) && !ids.contains(it.getMID()));
         Expect.that(heard == null, "no notification, not " + heard);
     }
 

@@ -2,7 +2,9 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -109,6 +111,12 @@ final class Peer implements AutoCloseable, MessageInterceptor {
 
     synchronized List<Message> heard() {
         return List.copyOf(heard);
+    }
+
+    /** Each message once, however often it was repeated. */
+    List<Message> heardOnce() {
+        Set<Integer> ids = new HashSet<>();
+        return heard().stream().filter(it -> ids.add(it.getMID())).toList();
     }
 
     synchronized List<String> told() {

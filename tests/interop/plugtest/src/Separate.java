@@ -31,7 +31,7 @@ final class Separate {
         Message first = peer.heard().get(0);
         Expect.that(isEmpty(first, Type.ACK), "an empty acknowledgement first, not " + first);
         Expect.same(request.getMID(), first.getMID(), "message id of the acknowledgement");
-        Expect.same(1L, acknowledgements(peer, answer.getMID()), "our acknowledgements");
+        Expect.that(acknowledges(peer, answer.getMID()), "our acknowledgement of " + answer);
     }
 
     /** The acknowledgement and the answer are lost once each. */
@@ -43,7 +43,7 @@ final class Separate {
         check(request, answer);
         List<Message> answers =
                 peer.heard().stream().filter(it -> it instanceof Response).toList();
-        Expect.same(2, answers.size(), "number of answers");
+        Expect.that(answers.size() >= 2, "a second answer, not only " + answers);
         boolean isSame = answers.stream().allMatch(it -> it.getMID() == answer.getMID());
         Expect.that(isSame, "the repeated answer to be the same message: " + answers);
     }
@@ -63,10 +63,8 @@ final class Separate {
         Expect.content(answer);
     }
 
-    private static long acknowledgements(Peer peer, int id) {
-        return peer.sent().stream()
-                .filter(it -> isEmpty(it, Type.ACK) && it.getMID() == id)
-                .count();
+    private static boolean acknowledges(Peer peer, int id) {
+        return peer.sent().stream().anyMatch(it -> isEmpty(it, Type.ACK) && it.getMID() == id);
     }
 
     private static boolean isEmpty(Message message, Type type) {
