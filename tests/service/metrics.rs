@@ -3,6 +3,7 @@
 mod calls;
 mod devices;
 mod exposition;
+mod plain;
 mod table;
 
 use std::collections::BTreeSet;
@@ -51,6 +52,10 @@ fn a_figure_is_there_before_it_counts() {
     for (name, label, value) in [
         ("signalbox_datagrams_turned_away_total", "fate", "no_place"),
         ("signalbox_datagrams_heard_total", "meaning", "notification"),
+        ("signalbox_datagrams_sent_total", "code", "bare"),
+        ("signalbox_data_total", "protocol", "udp"),
+        ("signalbox_actions_created_total", "operation", "datagram"),
+        ("signalbox_actions_created_total", "operation", "PATCH"),
         ("signalbox_exchanges_ended_total", "ending", "reset"),
         ("signalbox_actions_concluded_total", "status", "cancelled"),
         ("signalbox_actions_concluded_total", "status", "removed"),

@@ -34,7 +34,7 @@ const KNOWN: &str = "signalbox_devices_known";
 const NOTIFIED: &str = "signalbox_notifications_total";
 
 /// A name, the labels of the samples meant, and their sum.
-type Figure<'a> = (&'a str, &'a [(&'a str, &'a str)], f64);
+pub(super) type Figure<'a> = (&'a str, &'a [(&'a str, &'a str)], f64);
 
 #[test]
 fn each_datagram_is_counted_by_its_form_and_by_what_it_means() {
@@ -219,7 +219,7 @@ fn notifications_are_counted_by_what_they_are_worth() {
 }
 
 /// Waits until all figures are as they should be: an arbiter publishes once a second.
-fn are(service: &Service, expected: &[Figure<'_>]) {
+pub(super) fn are(service: &Service, expected: &[Figure<'_>]) {
     let others = RefCell::new(Vec::new());
     until("the figures", || {
         let told = scrape(service);

@@ -1,0 +1,87 @@
+//! Is what devices without LwM2M say, and what is asked of them, counted for what it is?
+
+use protocol::coap::code::Code;
+
+use super::devices::are;
+use crate::scene::{ID, start};
+use crate::vocabulary::device::DEVICE_IP;
+use crate::vocabulary::plain::{UdpDevice, answer, coap, data, datagram};
+use crate::vocabulary::wire::Wire;
+
+const RECEIVED: &str = "signalbox_datagrams_received_total";
+const SENT: &str = "signalbox_datagrams_sent_total";
+const HEARD: &str = "signalbox_datagrams_heard_total";
+const TURNED_AWAY: &str = "signalbox_datagrams_turned_away_total";
+const DATA: &str = "signalbox_data_total";
+const CREATED: &str = "signalbox_actions_created_total";
+const CONCLUDED: &str = "signalbox_actions_concluded_total";
+const BEGUN: &str = "signalbox_exchanges_begun_total";
+const LOOKUPS: &str = "signalbox_registry_lookups";
+
+/// An address that no device of these tests has.
+const NOBODYS: &str = "127.0.0.66";
+
+#[test]
+fn data_is_counted_by_its_protocol_and_by_what_it_was_worth() {
+    let (service, caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let udp = UdpDevice::from(DEVICE_IP, &service);
+    for bytes in [&b"one"[..], b"two", b""] {
+        udp.say(bytes);
+    }
+    UdpDevice::from(NOBODYS, &service).say(b"whose?");
+    let wire = Wire::from(DEVICE_IP, &service);
+    assert_eq!(wire.ask(&data("state", "on", 1)).code, Code::CHANGED);
+    assert_eq!(wire.ask(&data("+", "on", 2)).code, Code::BAD_REQUEST);
+    let stranger = Wire::from(NOBODYS, &service);
+    let refused = stranger.ask(&data("state", "on", 3));
+    assert_eq!(refused.code, Code::UNAUTHORIZED);
+    are(
+        &service,
+        &[
+            (RECEIVED, &[("type", "none"), ("code", "bare")], 4.0),
+            (RECEIVED, &[("code", "malformed")], 0.0),
+            (RECEIVED, &[], 7.0),
+            (HEARD, &[("meaning", "udp_data")], 3.0),
+            (HEARD, &[("meaning", "coap_data")], 2.0),
+            (DATA, &[("protocol", "udp"), ("fate", "told")], 2.0),
+            (DATA, &[("protocol", "udp"), ("fate", "empty")], 1.0),
+            (DATA, &[("protocol", "coap"), ("fate", "told")], 1.0),
+            (DATA, &[("protocol", "coap"), ("fate", "unusable")], 1.0),
+            (DATA, &[], 5.0),
+            (TURNED_AWAY, &[("fate", "unknown_address")], 2.0),
+            (TURNED_AWAY, &[], 2.0),
+            (LOOKUPS, &[], 0.0),
+        ],
+    );
+}
+
+#[test]
+fn requests_over_coap_and_udp_are_counted_by_what_they_do() {
+    let (service, caller) = start(&[]);
+    caller.create_device(ID, DEVICE_IP);
+    let udp = UdpDevice::from(DEVICE_IP, &service);
+    caller.create_over("UDP", ID, &datagram("on", udp.port()));
+    assert_eq!(udp.hear(), b"on");
+    let wire = Wire::from(DEVICE_IP, &service);
+    let port = wire.port();
+    caller.create_over("COAP", ID, &coap("PATCH", "/state", port));
+    let asked = wire.hear();
+    wire.say(&answer(&asked, Code::CHANGED).encode());
+    let sent = [("protocol", "udp"), ("operation", "datagram")];
+    let patched = [("protocol", "coap"), ("operation", "PATCH")];
+    let well = ("status", "succeeded");
+    are(
+        &service,
+        &[
+            (CREATED, &sent, 1.0),
+            (CREATED, &patched, 1.0),
+            (CREATED, &[], 2.0),
+            (CONCLUDED, &[sent[0], sent[1], well], 1.0),
+            (CONCLUDED, &[patched[0], patched[1], well], 1.0),
+            (CONCLUDED, &[], 2.0),
+            (BEGUN, &[("purpose", "action")], 1.0),
+            (SENT, &[("type", "none"), ("code", "bare")], 1.0),
+        ],
+    );
+}
