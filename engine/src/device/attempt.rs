@@ -11,7 +11,7 @@ use protocol::coap::transfer::Transfer;
 use protocol::lwm2m::path::Path;
 
 use crate::action::timeline::Stage;
-use crate::action::{Action, Outcome, Status};
+use crate::action::{Action, Outcome, Protocol, Status};
 use crate::device::Device;
 use crate::device::asking::Leaving;
 use crate::device::formats::{FormatSet, format_in};
@@ -29,7 +29,7 @@ use crate::peer::Peer;
 pub(super) struct Attempt {
     pub(super) way: Way,
     /// The one place an answer may come from; where the device is registered, if it is none.
-    to: Option<Peer>,
+    pub(super) to: Option<Peer>,
     target: Target,
     /// The format its message asks for or carries.
     format: Option<ContentFormat>,
@@ -213,6 +213,8 @@ impl Device {
             Leaving::Message(message) => {
                 pending.action.timeline.note(m.now(), Stage::DatagramSent);
                 out.save_action(Some(was), &pending.action);
+                let elsewhere = pending.action.protocol() != Protocol::Lwm2m;
+                let to = elsewhere.then_some(to);
                 self.begin_exchange(m, (target, trace), (to, message), out);
             }
             Leaving::Bytes(bytes) => {
@@ -225,47 +227,39 @@ impl Device {
     }
 
     fn begin_observation(&mut self, m: &mut Moment, path: Path, out: &mut Effects) {
-        if let Some(to) = self.bound_peer()
-            && let Some(message) = self.observe_again(m, path, FormatSet::default())
-        {
-            self.begin_exchange(m, (Target::Observation(path), None), (to, message), out);
+        if let Some(message) = self.observe_again(m, path, FormatSet::default()) {
+            self.begin_exchange(m, (Target::Observation(path), None), (None, message), out);
         }
     }
 
     fn begin_part(&mut self, m: &mut Moment, part: Part, out: &mut Effects) {
-        if let Some(to) = self.bound_peer()
-            && let Some(message) = self.message_of_part(m, part, FormatSet::default())
-        {
-            self.begin_exchange(m, (Target::Report(part), None), (to, message), out);
+        if let Some(message) = self.message_of_part(m, part, FormatSet::default()) {
+            self.begin_exchange(m, (Target::Report(part), None), (None, message), out);
         }
     }
 
-    /// Begins an exchange with the device at a peer. Where that is not where it is registered, its
+    /// Begins an exchange with the device, at a peer or else where it is registered. From a peer its
     /// answers are let through for as long as the exchange lasts.
     pub(super) fn begin_exchange(
         &mut self,
         m: &mut Moment,
         (target, trace): (Target, Option<TraceId>),
-        (to, message): (Peer, Message),
+        (to, message): (Option<Peer>, Message),
         out: &mut Effects,
     ) {
         let format = format_in(&message);
         let rules = self.terms.rules.transfers();
         let transfer = Transfer::begin(m.now().as_ms(), &rules, message, m.next_u32());
-        let fixed = Some(to).filter(|to| self.bound_peer() != Some(*to));
-        if fixed.is_some() {
-            out.rebind(None, fixed);
-        }
-        out.send(to, transfer.datagram().to_vec());
         self.busy.get_or_insert_default().attempt = Some(Box::new(Attempt {
             way: Way::Transfer(transfer),
-            to: fixed,
+            to,
             target,
             format,
             refused: FormatSet::default(),
             begun_at: m.now(),
             trace,
         }));
+        self.send_in_flight(out);
         out.note(trace, What::Begun(target.purpose()));
     }
 
@@ -296,10 +290,16 @@ impl Device {
         attempt.is_some_and(|attempt| attempt.to.is_none())
     }
 
-    /// Where an answer to the attempt in flight comes from.
-    pub(super) fn awaited_from(&self) -> Option<Peer> {
-        let attempt = self.busy.as_ref()?.attempt.as_ref()?;
-        attempt.to.or(self.bound_peer())
+    /// Has the answers to the attempt in flight let through, if it is with a peer of its own.
+    pub(super) fn await_elsewhere(&self, out: &mut Effects) {
+        let attempt = self.busy.as_ref().and_then(|busy| busy.attempt.as_ref());
+        if let Some(attempt) = attempt
+            && attempt.to.is_some()
+            && attempt.to != self.bound_peer()
+            && !attempt.is_departing()
+        {
+            out.rebind(None, attempt.to);
+        }
     }
 
     /// Remarks how the exchange in flight ends, if there is one.

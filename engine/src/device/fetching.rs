@@ -33,8 +33,7 @@ impl Device {
         let format = self
             .notified_as(token)
             .and_then(|datagram| datagram.message.content_format());
-        let path = self.path_observed_as(token);
-        let Some((path, to)) = path.zip(self.bound_peer()) else {
+        let Some(path) = self.path_observed_as(token) else {
             self.take_notified(token);
             return;
         };
@@ -43,7 +42,7 @@ impl Device {
             token: self.draw_token(m),
         };
         let message = operation::read(label, self.root(), path, format);
-        self.begin_exchange(m, (Target::Notification(token), None), (to, message), out);
+        self.begin_exchange(m, (Target::Notification(token), None), (None, message), out);
     }
 
     /// Takes the notification as if it had come whole.

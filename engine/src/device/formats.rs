@@ -74,7 +74,7 @@ impl Device {
         let Some(format) = attempt.format() else {
             return false;
         };
-        let target = attempt.target();
+        let (target, to) = (attempt.target(), attempt.to);
         attempt.refused.add(format);
         let refused = attempt.refused;
         self.refused.add(format);
@@ -84,9 +84,7 @@ impl Device {
         self.note_in_flight(m.now(), Stage::Answered(code));
         self.note_in_flight(m.now(), Stage::DatagramSent);
         let trace = self.trace_in_flight();
-        if let Some(to) = self.awaited_from() {
-            self.begin_exchange(m, (target, trace), (to, message), out);
-        }
+        self.begin_exchange(m, (target, trace), (to, message), out);
         if let Some(attempt) = self.attempt_mut() {
             attempt.refused = refused;
         }

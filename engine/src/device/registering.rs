@@ -254,6 +254,9 @@ impl Device {
     /// there before, brought back meanwhile, may be taken for it.
     fn rebind(&self, from: Option<Peer>, out: &mut Effects) {
         out.rebind(from, self.bound_peer());
+        if from != self.bound_peer() {
+            self.await_elsewhere(out);
+        }
     }
 
     pub(super) fn record_is_stale(&self, now: Timestamp) -> bool {

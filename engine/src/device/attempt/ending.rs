@@ -59,8 +59,8 @@ impl Device {
             self.part_unanswered(m, (part, attempt.begun_at), why, out);
             return self.note_silence(&attempt);
         }
-        self.note_silence(&attempt);
         self.end_attempt(m, &attempt, Stage::GaveUp, &refusal(None, why), out);
+        self.note_silence(&attempt);
     }
 
     /// Ends the attempt in flight because the device rejects its message: the next is due when the

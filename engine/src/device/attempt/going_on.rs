@@ -73,19 +73,18 @@ impl Device {
         self.send_in_flight(out);
     }
 
-    /// Sends the datagram in flight. The device may have moved since it was sent before: the
-    /// exchange is with the device, not with the address it had.
-    fn send_in_flight(&mut self, out: &mut Effects) {
-        let Some(to) = self.awaited_from() else {
-            return;
-        };
+    /// Sends the datagram in flight. The device may have moved since it was sent before: what it is
+    /// asked where it is registered goes to where that is by now.
+    pub(in crate::device) fn send_in_flight(&mut self, out: &mut Effects) {
+        self.await_elsewhere(out);
+        let registered_at = self.bound_peer();
         let Some(attempt) = self.attempt_mut() else {
             return;
         };
-        if attempt.to.is_some() {
-            out.rebind(None, attempt.to);
-        }
-        if let Some(transfer) = attempt.transfer_mut() {
+        let to = attempt.to.or(registered_at);
+        if let Some(transfer) = attempt.transfer_mut()
+            && let Some(to) = to
+        {
             out.send(to, transfer.datagram().to_vec());
         }
     }
