@@ -6,6 +6,7 @@ use crate::scene::{ID, Scene};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::http::Request;
 use crate::vocabulary::lwm2m::{read, when_active};
+use crate::vocabulary::plain::{coap, datagram};
 use crate::vocabulary::service::Service;
 
 #[test]
@@ -23,7 +24,6 @@ fn what_is_anothers_is_not_found_whatever_is_asked_of_it() {
             .replace("{request}", &request)
             .replace("{entry}", &entry)
             .replace("{webhook}", &webhook)
-            .replace("{protocol}", "LWM2M")
     };
     let mut asked = 0;
     for (method, path, operation) in operations(&scene.service) {
@@ -39,7 +39,7 @@ fn what_is_anothers_is_not_found_whatever_is_asked_of_it() {
         assert_eq!(answer.status, 404, "{method} {path}: {}", answer.text());
         asked += 1;
     }
-    assert!(asked >= 16, "only {asked} operations name something");
+    assert!(asked >= 18, "only {asked} operations name something");
     assert_eq!(scene.caller.action(&request)["status"], "SCHEDULED");
     let kept = scene
         .caller
@@ -86,7 +86,11 @@ fn operations(service: &Service) -> Vec<(String, String, Value)> {
 fn body_of(operation: &Value) -> Option<Value> {
     operation.get("requestBody")?;
     let body = match text(&operation["operationId"]).as_str() {
-        "createAction" => when_active(read("/3/0/0")),
+        "createLwm2mAction" => when_active(read("/3/0/0")),
+        "createUdpAction" => json!({ "payload": "x", "payloadType": "STRING", "port": 4_445 }),
+        "createCoapAction" => json!({ "port": 5_683, "path": "/a", "requestType": "GET" }),
+        "createCoapAction" => when_active(coap("GET", "/", 5_683)),
+        "createUdpAction" => when_active(datagram("mine", 4_445)),
         "amendDevice" | "amendWebhook" => json!({ "name": "Mine now" }),
         "setDeviceKey" => json!({ "format": "STRING", "secretKey": "correct horse" }),
         other => panic!("no body for {other}"),

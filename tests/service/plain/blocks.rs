@@ -1,4 +1,4 @@
-//! Is what a device says in blocks put together, and what does not fit refused (RFC 7959 section 2)?
+//! Is what a device says in blocks put together, and what does not fit refused (RFC 7959)?
 
 mod answers;
 mod large;

@@ -1,4 +1,4 @@
-//! Whose is what comes without a registration? Only the address says, and only if it is one device's.
+//! Whose is what comes without a registration? The address says, if it is one device's alone.
 
 use protocol::coap::code::Code;
 use serde_json::json;

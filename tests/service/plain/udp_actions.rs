@@ -1,4 +1,4 @@
-//! Does a datagram leave as it was asked, from the service's own port, and is that what is promised?
+//! Does a datagram leave as it was asked, from the service's own port, and once?
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Is a long answer of a device fetched block by block, and is nothing made of pieces that do not fit?
+//! Is a long answer of a device fetched block by block, and nothing made of pieces that do not fit?
 
 use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
