@@ -24,7 +24,7 @@ pub struct Arbiters {
 }
 
 impl Arbiters {
-    /// Starts an arbiter for each pair of sockets; from then on devices are served and brought back.
+    /// Starts an arbiter for each pair of sockets; from then on devices are served and come back.
     pub fn start(parts: HomeParts, sockets: Vec<Open>, logging: &Addr<Logging>) -> Self {
         let homes = Homes::among(sockets.len());
         let arbiters: Vec<Arbiter> = sockets.iter().map(|_| Arbiter::new()).collect();
