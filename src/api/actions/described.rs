@@ -151,11 +151,11 @@ const NO_ADDRESS: (&str, &str) = (
     "Nobody knows where the device is and the request was to be sent now",
 );
 
-const QUEUED: &str = "The request is queued and the call answered at once; the answer promises that \
-                      the request survives a crash of the service. What came of it stands in the \
-                      request later: follow it by its `id`. With `SEND_WHEN_ACTIVE` it waits for \
-                      the device's next sign of life over any protocol. Requests of a device \
-                      leave one at a time, oldest first.";
+const QUEUED: &str = "The request is queued and the call answered at once; the answer promises \
+                      that the request survives a crash of the service. What came of it stands \
+                      in the request later: follow it by its `id`. With `SEND_WHEN_ACTIVE` it \
+                      waits for the device's next sign of life over any protocol. Requests of a \
+                      device leave one at a time, oldest first.";
 
 /// Devices of one call where the operator says nothing.
 const BULK_DEVICES: u64 = 100;

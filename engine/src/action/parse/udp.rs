@@ -12,8 +12,8 @@ pub enum UdpFault {
     #[error(transparent)]
     NotBase64(#[from] NotBase64),
     /// It has no bytes.
-    // Unspecified (seed 4.2): whether a payload may be empty. Most devices cannot tell that an empty
-    // datagram came, and the request would be called a success all the same.
+    // Unspecified (seed 4.2): whether a payload may be empty. Most devices cannot tell that an
+    // empty datagram came, and the request would be called a success all the same.
     #[error("must not be empty")]
     Empty,
     /// It has more bytes than are sent in one datagram.

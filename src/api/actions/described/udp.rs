@@ -51,7 +51,8 @@ fn cases() -> [Schema; 2] {
         );
     let characters = PAYLOAD_BYTES.div_ceil(3) * 4;
     let sent = format!(
-        "What is sent, in base64: 1 to {PAYLOAD_BYTES} bytes. The operator may allow another number."
+        "What is sent, in base64: 1 to {PAYLOAD_BYTES} bytes. The operator may allow another \
+         number."
     );
     let bytes = Schema::closed()
         .must("payload", base64().of_characters(4..=characters), &sent)

@@ -16,8 +16,39 @@ type Faults = &'static [(&'static str, &'static str)];
 
 #[actix_web::test]
 async fn every_fault_of_a_datagram_is_told_with_its_property() {
+    let whole = json!({ "payload": "on", "payloadType": "STRING", "port": 4445 });
     let base64_of_509_bytes = format!("{}AAA=", "AAAA".repeat(169));
-    let cases: Vec<(Value, Faults)> = vec![
+    let long_text = json!({ "payload": "x".repeat(509) });
+    let long_bytes = json!({ "payload": base64_of_509_bytes, "payloadType": "BASE64" });
+    let not_base64 = json!({ "payload": "on!", "payloadType": "BASE64" });
+    let payload = &[("INVALID_VALUE", "payload")];
+    let form = &[("INVALID_VALUE", "payloadType")];
+    let port = &[("OUT_OF_RANGE", "port")];
+    let no_port = &[("WRONG_TYPE", "port")];
+    let attempts = &[("UNKNOWN_PROPERTY", "sendAttempts")];
+    let cases: [(Value, Faults); 14] = [
+        (json!({ "payload": "" }), payload),
+        (json!({ "payload": 7 }), &[("WRONG_TYPE", "payload")]),
+        (not_base64, payload),
+        (long_text, payload),
+        (long_bytes, payload),
+        (json!({ "payloadType": "TEXT" }), form),
+        (json!({ "payloadType": "string" }), form),
+        (json!({ "port": 0 }), port),
+        (json!({ "port": 65536 }), port),
+        (json!({ "port": -1 }), port),
+        (json!({ "port": "4445" }), no_port),
+        (json!({ "port": 4445.5 }), no_port),
+        (json!({ "sendAttempts": 1 }), attempts),
+        (json!({ "sendAttempts": "no" }), attempts),
+    ];
+    check("UDP", &whole, &cases).await;
+}
+
+#[actix_web::test]
+async fn every_fault_of_a_datagram_is_told_at_once() {
+    let whole = json!({ "payload": "on", "payloadType": "STRING", "port": 4445 });
+    let cases: [(Value, Faults); 4] = [
         (
             json!({ "payload": null, "payloadType": null, "port": null }),
             &[
@@ -25,33 +56,6 @@ async fn every_fault_of_a_datagram_is_told_with_its_property() {
                 ("REQUIRED", "payloadType"),
                 ("REQUIRED", "port"),
             ],
-        ),
-        (json!({ "payload": "" }), &[("INVALID_VALUE", "payload")]),
-        (json!({ "payload": 7 }), &[("WRONG_TYPE", "payload")]),
-        (
-            json!({ "payload": "on!", "payloadType": "BASE64" }),
-            &[("INVALID_VALUE", "payload")],
-        ),
-        (
-            json!({ "payload": "x".repeat(509) }),
-            &[("INVALID_VALUE", "payload")],
-        ),
-        (
-            json!({ "payload": base64_of_509_bytes, "payloadType": "BASE64" }),
-            &[("INVALID_VALUE", "payload")],
-        ),
-        (
-            json!({ "payloadType": "TEXT" }),
-            &[("INVALID_VALUE", "payloadType")],
-        ),
-        (json!({ "port": 0 }), &[("OUT_OF_RANGE", "port")]),
-        (json!({ "port": 65536 }), &[("OUT_OF_RANGE", "port")]),
-        (json!({ "port": -1 }), &[("OUT_OF_RANGE", "port")]),
-        (json!({ "port": "4445" }), &[("WRONG_TYPE", "port")]),
-        (json!({ "port": 4445.5 }), &[("WRONG_TYPE", "port")]),
-        (
-            json!({ "sendAttempts": 1 }),
-            &[("UNKNOWN_PROPERTY", "sendAttempts")],
         ),
         (
             json!({ "path": "/a", "requestType": "GET", "action": "read" }),
@@ -78,13 +82,48 @@ async fn every_fault_of_a_datagram_is_told_with_its_property() {
             ],
         ),
     ];
-    let whole = json!({ "payload": "on", "payloadType": "STRING", "port": 4445 });
     check("UDP", &whole, &cases).await;
 }
 
 #[actix_web::test]
 async fn every_fault_of_a_coap_request_is_told_with_its_property() {
-    let cases: Vec<(Value, Faults)> = vec![
+    let whole = json!({ "port": 5683, "path": "/led", "requestType": "PUT" });
+    let long_path = json!({ "path": format!("/{}", "x".repeat(255)) });
+    let long = "x".repeat(ACTION_DATA_BYTES_MAX + 1);
+    let long_payload = json!({ "payload": long, "payloadType": "STRING" });
+    let not_base64 = json!({ "payload": "on!", "payloadType": "BASE64" });
+    let path = &[("INVALID_VALUE", "path")];
+    let payload = &[("INVALID_VALUE", "payload")];
+    let form = &[("INVALID_VALUE", "payloadType")];
+    let method = &[("INVALID_VALUE", "requestType")];
+    let attempts = &[("OUT_OF_RANGE", "sendAttempts")];
+    let cases: [(Value, Faults); 18] = [
+        (json!({ "path": "led" }), path),
+        (json!({ "path": "" }), path),
+        (json!({ "path": "/a b" }), path),
+        (json!({ "path": "/a#b" }), path),
+        (json!({ "path": "/%zz" }), path),
+        (json!({ "path": "coap://10.0.0.7/led" }), path),
+        (long_path, path),
+        (json!({ "path": ["led"] }), &[("WRONG_TYPE", "path")]),
+        (json!({ "requestType": "get" }), method),
+        (json!({ "requestType": "FETCH" }), method),
+        (json!({ "payload": "on" }), &[("REQUIRED", "payloadType")]),
+        (json!({ "payloadType": "STRING" }), form),
+        (not_base64, payload),
+        (long_payload, payload),
+        (json!({ "port": 0 }), &[("OUT_OF_RANGE", "port")]),
+        (json!({ "port": 65536 }), &[("OUT_OF_RANGE", "port")]),
+        (json!({ "sendAttempts": 6 }), attempts),
+        (json!({ "sendAttempts": 0 }), attempts),
+    ];
+    check("COAP", &whole, &cases).await;
+}
+
+#[actix_web::test]
+async fn every_fault_of_a_coap_request_is_told_at_once() {
+    let whole = json!({ "port": 5683, "path": "/led", "requestType": "PUT" });
+    let cases: [(Value, Faults); 3] = [
         (
             json!({ "port": null, "path": null, "requestType": null }),
             &[
@@ -92,46 +131,6 @@ async fn every_fault_of_a_coap_request_is_told_with_its_property() {
                 ("REQUIRED", "path"),
                 ("REQUIRED", "requestType"),
             ],
-        ),
-        (json!({ "path": "led" }), &[("INVALID_VALUE", "path")]),
-        (json!({ "path": "" }), &[("INVALID_VALUE", "path")]),
-        (json!({ "path": "/a b" }), &[("INVALID_VALUE", "path")]),
-        (json!({ "path": "/a#b" }), &[("INVALID_VALUE", "path")]),
-        (json!({ "path": "/%zz" }), &[("INVALID_VALUE", "path")]),
-        (
-            json!({ "path": "coap://10.0.0.7/led" }),
-            &[("INVALID_VALUE", "path")],
-        ),
-        (
-            json!({ "path": format!("/{}", "x".repeat(255)) }),
-            &[("INVALID_VALUE", "path")],
-        ),
-        (json!({ "path": ["led"] }), &[("WRONG_TYPE", "path")]),
-        (
-            json!({ "requestType": "get" }),
-            &[("INVALID_VALUE", "requestType")],
-        ),
-        (
-            json!({ "requestType": "FETCH" }),
-            &[("INVALID_VALUE", "requestType")],
-        ),
-        (json!({ "payload": "on" }), &[("REQUIRED", "payloadType")]),
-        (
-            json!({ "payloadType": "STRING" }),
-            &[("INVALID_VALUE", "payloadType")],
-        ),
-        (
-            json!({ "payload": "on!", "payloadType": "BASE64" }),
-            &[("INVALID_VALUE", "payload")],
-        ),
-        (
-            json!({ "payload": "x".repeat(ACTION_DATA_BYTES_MAX + 1), "payloadType": "STRING" }),
-            &[("INVALID_VALUE", "payload")],
-        ),
-        (json!({ "port": 0 }), &[("OUT_OF_RANGE", "port")]),
-        (
-            json!({ "sendAttempts": 6 }),
-            &[("OUT_OF_RANGE", "sendAttempts")],
         ),
         (
             json!({ "data": "on", "resourceAddress": "/3/0/0" }),
@@ -156,7 +155,6 @@ async fn every_fault_of_a_coap_request_is_told_with_its_property() {
             ],
         ),
     ];
-    let whole = json!({ "port": 5683, "path": "/led", "requestType": "PUT" });
     check("COAP", &whole, &cases).await;
 }
 

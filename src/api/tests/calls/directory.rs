@@ -269,3 +269,48 @@ async fn a_setting_nobody_knows_is_not_found_and_a_state_nobody_knows_refused() 
         [("INVALID_VALUE".to_owned(), "state".to_owned())]
     );
 }
+
+#[actix_web::test]
+async fn the_address_of_a_device_is_that_of_one_host() {
+    let world = World::new();
+    let acme = world.customer("acme", &["all"]).await;
+    let made = world
+        .post(DEVICES, &acme.bearer, json!({"deviceId": "meter"}))
+        .await;
+    assert_eq!(made.status, StatusCode::CREATED);
+    let meter = format!("{DEVICES}/meter");
+    let expected = [("INVALID_VALUE".to_owned(), "ip".to_owned())];
+    for ip in [
+        "0.0.0.0",
+        "224.0.0.1",
+        "239.255.255.255",
+        "255.255.255.255",
+        "::",
+        "ff02::1",
+        "::ffff:224.0.0.1",
+        "::ffff:0.0.0.0",
+        "10.0.0.256",
+        "10.0.0.7:5683",
+        "host",
+        "",
+    ] {
+        let body = json!({"deviceId": "other", "ip": ip});
+        let refused = world.post(DEVICES, &acme.bearer, body).await;
+        assert_eq!(refused.faults(), expected, "{ip}");
+        let refused = world.patch(&meter, &acme.bearer, json!({"ip": ip})).await;
+        assert_eq!(refused.faults(), expected, "{ip}");
+    }
+    let good = [
+        ("10.0.0.7", "10.0.0.7"),
+        ("223.255.255.255", "223.255.255.255"),
+        ("127.0.0.1", "127.0.0.1"),
+        ("::ffff:10.0.0.7", "10.0.0.7"),
+        ("2001:DB8::7", "2001:db8::7"),
+        ("fe80::1", "fe80::1"),
+    ];
+    for ((ip, shown), number) in good.into_iter().zip(1..) {
+        let body = json!({"deviceId": format!("device-{number}"), "ip": ip});
+        let made = world.post(DEVICES, &acme.bearer, body).await;
+        assert_eq!(made.json()["ip"], shown, "{ip}");
+    }
+}
