@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::net::UdpSocket;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
+use protocol::coap::message::{Message, MessageId};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -12,7 +15,11 @@ use super::{World, bytes_of, large, told_by};
 use crate::libcoap::{Answer, ids_of, libcoap};
 use crate::vocabulary::lwm2m::{outcome, when_active};
 use crate::vocabulary::plain::{Told, carrying, coap};
+use crate::vocabulary::poll::until;
 use crate::vocabulary::program::Program;
+
+/// How often it is looked whether a long transfer is over.
+const LOOK: Duration = Duration::from_millis(200);
 
 #[test]
 fn what_libcoap_posts_is_kept_as_it_came() {
@@ -151,6 +158,25 @@ fn a_large_body_reaches_libcoap_through_losses_within_one_attempt() {
 }
 
 #[test]
+fn a_mebibyte_reaches_libcoap_and_comes_back_over_a_link_that_loses() {
+    let world = World::with("127.0.10.21", &[("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "30")]);
+    let server = Server::start_quietly(&world, &["-l", "10%"]);
+    let whole = large().repeat(53);
+    assert!(whole.len() > 1_024 * 1_024);
+    let put = carrying(server.asked("PUT", "/firmware"), &whole);
+    let action = patiently_final(&world, &world.create("COAP", &put));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "201"));
+    assert_eq!(action["sendAttempts"], 1);
+    let get = server.asked("GET", "/firmware");
+    let action = patiently_final(&world, &world.create("COAP", &get));
+    assert_eq!(outcome(&action), ("SUCCEEDED", "205"));
+    assert!(
+        bytes_of(&action) == whole.as_bytes(),
+        "what came back is what was sent"
+    );
+}
+
+#[test]
 fn what_waits_leaves_when_libcoap_is_heard() {
     let world = World::new("127.0.10.20");
     let server = Server::start(&world, &[]);
@@ -170,6 +196,21 @@ fn what_waits_leaves_when_libcoap_is_heard() {
     }
     let action = world.perform(&server.asked("GET", "/mode"));
     assert_eq!(bytes_of(&action), b"off", "the oldest goes first");
+}
+
+/// A request once it is final, which takes its time; as long as blocks get across, it goes on.
+fn patiently_final(world: &World, id: &str) -> Value {
+    const PATIENCE: Duration = Duration::from_secs(180);
+    let begun = Instant::now();
+    loop {
+        let looked = Instant::now();
+        let action = world.caller.action(id);
+        if action["status"] != "IN_PROGRESS" {
+            return action;
+        }
+        assert!(begun.elapsed() < PATIENCE, "not within {PATIENCE:?}");
+        until("another look", || (looked.elapsed() > LOOK).then_some(()));
+    }
 }
 
 /// How many messages of a method were said again.
@@ -234,6 +275,24 @@ impl Server {
         let mut program = Program::start(&mut command);
         program.hear("that it listens", |line| {
             line.contains("created UDP").then_some(())
+        });
+        Self { port, program }
+    }
+
+    /// Starts one that does not tell of each message.
+    fn start_quietly(world: &World, arguments: &[&str]) -> Self {
+        let port = world.free_port();
+        let mut command = Command::new(libcoap("server"));
+        command.args(["-d", "10", "-A", &world.ip]);
+        command.args(["-p", &port.to_string()]).args(arguments);
+        let program = Program::start(&mut command);
+        let asking = UdpSocket::bind((world.ip.as_str(), 0)).unwrap();
+        asking.connect((world.ip.as_str(), port)).unwrap();
+        asking.set_nonblocking(true).unwrap();
+        let ping = Message::ping(MessageId(1)).encode();
+        until("that it listens", || {
+            asking.send(&ping).ok();
+            asking.recv(&mut [0; 16]).ok()
         });
         Self { port, program }
     }
