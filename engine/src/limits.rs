@@ -193,8 +193,8 @@ pub struct Limits {
     /// The bytes of a UDP request: what every network carries in one piece (RFC 791 section 3.1). A
     /// longer one is refused with 400.
     pub udp_payload_bytes_max: usize,
-    /// The size of the blocks in which a longer body goes to a device (RFC 7959 section 2.2), unless
-    /// the device asks for smaller ones.
+    /// The size of the blocks in which a longer body goes to a device (RFC 7959 section 2.2),
+    /// unless the device asks for smaller ones.
     pub block: BlockSize,
 }
 

@@ -238,8 +238,8 @@ impl Device {
         }
     }
 
-    /// Begins an exchange with the device, at a peer or else where it is registered. From a peer its
-    /// answers are let through for as long as the exchange lasts.
+    /// Begins an exchange with the device, at a peer or else where it is registered. From a peer
+    /// its answers are let through for as long as the exchange lasts.
     pub(super) fn begin_exchange(
         &mut self,
         m: &mut Moment,

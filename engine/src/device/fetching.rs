@@ -1,5 +1,5 @@
-//! A notification that goes on in further blocks: the device is asked for all of the value, which is
-//! told, and the notification acknowledged, once it is there (RFC 7959 section 2.6).
+//! A notification that goes on in further blocks: the device is asked for all of the value, which
+//! is told, and the notification acknowledged, once it is there (RFC 7959 section 2.6).
 
 use protocol::coap::message::Message;
 use protocol::coap::option;

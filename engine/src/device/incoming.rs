@@ -1,5 +1,5 @@
-//! What a device says in several blocks, put together (RFC 7959 section 2.3): one body at a time, no
-//! longer than what it may say in one datagram, and dropped when it does not go on.
+//! What a device says in several blocks, put together (RFC 7959 section 2.3): one body at a time,
+//! no longer than what it may say in one datagram, and dropped when it does not go on.
 
 use protocol::coap::assembly::{Assembly, Gathered};
 use protocol::coap::code::Code;

@@ -1,5 +1,5 @@
-//! Which resource of a peer is meant, and with which arguments? The path and the query of a URI, and
-//! the options they become (RFC 7252 sections 6.1 and 6.4).
+//! Which resource of a peer is meant, and with which arguments? The path and the query of a URI,
+//! and the options they become (RFC 7252 sections 6.1 and 6.4).
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! How an attempt ends: by an answer, a rejection or silence, and what follows from it for what it was
-//! at.
+//! How an attempt ends: by an answer, a rejection or silence, and what follows from it for what it
+//! was at.
 
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
