@@ -19,10 +19,15 @@ use crate::registry::Registry;
 /// goes beyond is told to come later.
 const WAITING_MAX: usize = INPUTS_MAX;
 
+/// Bytes of such data that are held for all addresses together: whoever sends them is not known
+/// yet, and a datagram may be as large as sixty of the usual ones.
+const WAITING_BYTES_MAX: usize = 16 << 20;
+
 /// Data whose device is being looked up, by the address it comes from.
 #[derive(Default)]
 pub(super) struct Lanes {
     lane_by_address: HashMap<IpAddr, Lane>,
+    bytes: usize,
 }
 
 #[derive(Default)]
@@ -44,10 +49,15 @@ enum Joined {
 
 impl Lanes {
     fn join(&mut self, arrival: Arrival) -> Joined {
+        let bytes = self.bytes.saturating_add(bytes_of(&arrival));
+        if bytes > WAITING_BYTES_MAX {
+            return Joined::Crowded(arrival);
+        }
         let lane = self.lane_by_address.entry(arrival.peer().ip()).or_default();
         if lane.waiting.len() >= WAITING_MAX {
             return Joined::Crowded(arrival);
         }
+        self.bytes = bytes;
         lane.waiting.push_back(arrival);
         if lane.asked > 0 {
             return Joined::Behind;
@@ -64,6 +74,7 @@ impl Lanes {
         let later = lane.waiting.split_off(lane.asked.min(lane.waiting.len()));
         lane.asked = later.len();
         let taken = std::mem::replace(&mut lane.waiting, later);
+        self.bytes -= taken.iter().map(bytes_of).sum::<usize>();
         if lane.asked == 0 {
             self.lane_by_address.remove(&address);
         }
@@ -131,6 +142,14 @@ impl Registry {
     }
 }
 
+/// How long the data is.
+fn bytes_of(arrival: &Arrival) -> usize {
+    match arrival {
+        Arrival::Message(datagram) | Arrival::Ambiguous(datagram) => datagram.message.payload.len(),
+        Arrival::Bare(bare) => bare.bytes.len(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::SocketAddr;
@@ -170,6 +189,23 @@ mod tests {
         assert_eq!(taken(&mut lanes).len(), WAITING_MAX - 1);
     }
 
+    #[test]
+    fn no_more_bytes_are_held_than_there_is_room_for() {
+        const LARGEST: usize = 65_507;
+        let mut lanes = Lanes::default();
+        let held = (0..u16::MAX).map_while(|number| match lanes.join(large(number, LARGEST)) {
+            Joined::First | Joined::Behind => Some(number),
+            Joined::Crowded(_) => None,
+        });
+        let held: Vec<u16> = held.collect();
+        assert_eq!(held.len(), WAITING_BYTES_MAX / LARGEST);
+        for number in held {
+            assert_eq!(lanes.take_asked(address_of(number)).len(), 1);
+        }
+        assert_eq!(lanes.bytes, 0);
+        assert!(matches!(lanes.join(bare(1)), Joined::First));
+    }
+
     fn taken(lanes: &mut Lanes) -> Vec<u8> {
         let first = |arrival: Arrival| match arrival {
             Arrival::Bare(bare) => bare.bytes[0],
@@ -182,9 +218,21 @@ mod tests {
         [10, 0, 0, 1].into()
     }
 
+    fn address_of(number: u16) -> IpAddr {
+        let [high, low] = number.to_be_bytes();
+        [10, 1, high, low].into()
+    }
+
     fn bare(number: u8) -> Arrival {
-        let peer = Peer::bare(SocketAddr::new(address(), 4445));
-        let bytes = vec![number];
+        arrival(address(), vec![number])
+    }
+
+    fn large(number: u16, length: usize) -> Arrival {
+        arrival(address_of(number), vec![0; length])
+    }
+
+    fn arrival(from: IpAddr, bytes: Vec<u8>) -> Arrival {
+        let peer = Peer::bare(SocketAddr::new(from, 4445));
         Arrival::Bare(Bare { peer, bytes })
     }
 }
