@@ -87,8 +87,6 @@ fn body_of(operation: &Value) -> Option<Value> {
     operation.get("requestBody")?;
     let body = match text(&operation["operationId"]).as_str() {
         "createLwm2mAction" => when_active(read("/3/0/0")),
-        "createUdpAction" => json!({ "payload": "x", "payloadType": "STRING", "port": 4_445 }),
-        "createCoapAction" => json!({ "port": 5_683, "path": "/a", "requestType": "GET" }),
         "createCoapAction" => when_active(coap("GET", "/", 5_683)),
         "createUdpAction" => when_active(datagram("mine", 4_445)),
         "amendDevice" | "amendWebhook" => json!({ "name": "Mine now" }),
