@@ -1,11 +1,13 @@
 //! Are devices that speak plain CoAP, or no protocol at all, heard and reached like any other?
 
+mod arbiters;
 mod bad_input;
 mod blocks;
 mod coap_actions;
 mod crash;
 mod identity;
 mod ingest;
+mod promises;
 mod queue_mode;
 mod table;
 mod udp_actions;
