@@ -1,11 +1,13 @@
 //! What can happen to a device, drawn by chance: what makes sense, what almost does, and what does
 //! not.
 
-use engine::action::Operation;
+use engine::action::{Method, Mode, Operation};
+use engine::effect::Departure;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::{Index, select};
+use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
 use protocol::coap::message::Kind;
 
@@ -13,19 +15,53 @@ use protocol::coap::message::Kind;
 #[derive(Clone, Debug)]
 pub(crate) enum Input {
     /// Bytes without any sense.
-    Noise(Vec<u8>),
+    Noise(Vec<u8>, From),
     /// A message that makes sense, but for one byte.
     Garbled(Sense, Index, u8),
     /// A message that makes sense.
-    Clear(Sense),
+    Clear(Sense, From),
     /// A response of any kind to anything the device may know of.
     Told(Telling),
-    /// Values nobody asked for, in any format.
-    Sent(Sending),
-    /// Somebody wants the device to do something.
-    Submit(Operation, &'static str),
+    /// What nobody asked for: values, data, or a registration, whole or a block of it.
+    Said(Saying),
+    /// The same, block after block.
+    SaidInBlocks(Saying),
+    /// Bytes of no protocol.
+    Bare(Vec<u8>, From),
+    /// The socket says what became of a bare datagram.
+    Departed(Departure),
+    /// Somebody wants something of the device.
+    Submit(Asking, Mode),
+    /// Somebody takes all back that waits.
+    CancelAll,
     /// The next deadline comes.
     Due,
+}
+
+/// Where a datagram comes from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum From {
+    /// Where the device is at home.
+    Home,
+    /// The same address, another port.
+    Port,
+    /// Another address.
+    Elsewhere,
+    /// Where the device was asked last.
+    Asked,
+    /// An address that several devices have.
+    Shared,
+}
+
+/// What somebody may want of a device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Asking {
+    /// An operation on a path.
+    Operation(Operation, &'static str),
+    /// A CoAP request with so many bytes, to a port.
+    Request(Method, usize, u16),
+    /// A bare datagram.
+    Datagram,
 }
 
 /// What a device may mean to say.
@@ -45,21 +81,36 @@ pub(crate) enum Sense {
 #[derive(Clone, Debug)]
 pub(crate) struct Telling {
     pub(crate) to: To,
+    pub(crate) from: From,
     pub(crate) kind: Kind,
     pub(crate) code: Code,
     pub(crate) observe: Option<u32>,
     pub(crate) format: Option<u16>,
-    pub(crate) block: Option<u32>,
+    pub(crate) block1: Option<Block>,
+    pub(crate) block2: Option<Block>,
     pub(crate) option: Option<u16>,
     pub(crate) payload: Vec<u8>,
 }
 
-/// A Send, in all that makes a difference.
+/// A request of the device with a payload, in all that makes a difference.
 #[derive(Clone, Debug)]
-pub(crate) struct Sending {
+pub(crate) struct Saying {
+    pub(crate) what: What,
+    pub(crate) from: From,
     pub(crate) kind: Kind,
     pub(crate) format: Option<u16>,
+    pub(crate) block: Option<Block>,
     pub(crate) payload: Vec<u8>,
+}
+
+/// What a device says with a payload.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum What {
+    Register,
+    Update,
+    Send,
+    /// Data, with these arguments.
+    Data(&'static [&'static str]),
 }
 
 /// What a response belongs to.
@@ -75,6 +126,52 @@ pub(crate) enum To {
 pub(crate) const PATHS: [&str; 6] = ["/1/0/1", "/3/0", "/3303", "/3/0/6", "/5/0/0", "/32769/0/1"];
 
 pub(crate) fn input() -> impl Strategy<Value = Input> {
+    let departures = [Departure::Taken, Departure::Refused];
+    let modes = [Mode::SendNow, Mode::SendWhenActive];
+    prop_oneof![
+        (vec(any::<u8>(), 0..60), from()).prop_map(|(bytes, from)| Input::Noise(bytes, from)),
+        (sense(), any::<Index>(), any::<u8>())
+            .prop_map(|(sense, at, byte)| Input::Garbled(sense, at, byte)),
+        (sense(), from()).prop_map(|(sense, from)| Input::Clear(sense, from)),
+        telling().prop_map(Input::Told),
+        saying().prop_map(Input::Said),
+        saying().prop_map(Input::SaidInBlocks),
+        (payload(), from()).prop_map(|(bytes, from)| Input::Bare(bytes, from)),
+        select(departures.to_vec()).prop_map(Input::Departed),
+        (asking(), select(modes.to_vec())).prop_map(|(asking, mode)| Input::Submit(asking, mode)),
+        Just(Input::CancelAll),
+        Just(Input::Due),
+    ]
+}
+
+/// What a device answers that is asked a lot: blocks of what is long, and what ends them.
+pub(crate) fn exchanging() -> impl Strategy<Value = Input> {
+    let telling = telling().prop_map(|telling| Telling {
+        to: To::Asked,
+        from: From::Asked,
+        option: None,
+        ..telling
+    });
+    prop_oneof![
+        4 => telling.prop_map(Input::Told),
+        2 => asking().prop_map(|asking| Input::Submit(asking, Mode::SendNow)),
+        1 => Just(Input::Departed(Departure::Taken)),
+        1 => sense().prop_map(|sense| Input::Clear(sense, From::Home)),
+        1 => Just(Input::Due),
+    ]
+}
+
+fn from() -> impl Strategy<Value = From> {
+    prop_oneof![
+        6 => Just(From::Home),
+        2 => Just(From::Port),
+        1 => Just(From::Elsewhere),
+        3 => Just(From::Asked),
+        1 => Just(From::Shared),
+    ]
+}
+
+pub(crate) fn asking() -> impl Strategy<Value = Asking> {
     let operations = [
         Operation::Read,
         Operation::Write,
@@ -82,17 +179,13 @@ pub(crate) fn input() -> impl Strategy<Value = Input> {
         Operation::ObserveStart,
         Operation::ObserveEnd,
     ];
-    prop_oneof![
-        vec(any::<u8>(), 0..60).prop_map(Input::Noise),
-        (sense(), any::<Index>(), any::<u8>())
-            .prop_map(|(sense, at, byte)| Input::Garbled(sense, at, byte)),
-        sense().prop_map(Input::Clear),
-        telling().prop_map(Input::Told),
-        sending().prop_map(Input::Sent),
-        (select(operations.to_vec()), select(PATHS.to_vec()))
-            .prop_map(|(operation, path)| Input::Submit(operation, path)),
-        Just(Input::Due),
-    ]
+    let operation = (select(operations.to_vec()), select(PATHS.to_vec()))
+        .prop_map(|(operation, path)| Asking::Operation(operation, path));
+    let methods = select(Method::ALL.to_vec());
+    let ports = select(vec![5683_u16, 5685, 7777]);
+    let request = (methods, 0..100_usize, ports)
+        .prop_map(|(method, bytes, port)| Asking::Request(method, bytes, port));
+    prop_oneof![operation, request, Just(Asking::Datagram)]
 }
 
 pub(crate) fn telling() -> impl Strategy<Value = Telling> {
@@ -106,41 +199,80 @@ pub(crate) fn telling() -> impl Strategy<Value = Telling> {
         Code::CONTENT,
         Code::CONTENT,
         Code::CHANGED,
+        Code::CONTINUE,
         Code::NOT_FOUND,
+        Code::REQUEST_ENTITY_INCOMPLETE,
+        Code::REQUEST_ENTITY_TOO_LARGE,
         Code::SERVICE_UNAVAILABLE,
     ];
+    let blocks = (
+        option::weighted(0.3, block()),
+        option::weighted(0.4, block()),
+    );
     (
-        to,
-        select(kinds.to_vec()),
-        select(codes.to_vec()),
+        (to, from()),
+        (select(kinds.to_vec()), select(codes.to_vec())),
         option::weighted(0.9, any::<u32>()),
         option::of(select(FORMATS.to_vec())),
-        option::weighted(0.1, any::<u32>()),
+        blocks,
         option::weighted(0.1, any::<u16>()),
         payload(),
     )
         .prop_map(
-            |(to, kind, code, observe, format, block, option, payload)| Telling {
-                to,
-                kind,
-                code,
-                observe,
-                format,
-                block,
-                option,
-                payload,
+            |((to, from), (kind, code), observe, format, (block1, block2), option, payload)| {
+                Telling {
+                    to,
+                    from,
+                    kind,
+                    code,
+                    observe,
+                    format,
+                    block1,
+                    block2,
+                    option,
+                    payload,
+                }
             },
         )
 }
 
-pub(crate) fn sending() -> impl Strategy<Value = Sending> {
+pub(crate) fn saying() -> impl Strategy<Value = Saying> {
     let kinds = [Kind::Confirmable, Kind::NonConfirmable];
+    let topics: [&'static [&'static str]; 4] = [&["t=a"], &["t=b"], &[], &["t=+"]];
+    let what = prop_oneof![
+        1 => Just(What::Register),
+        1 => Just(What::Update),
+        3 => Just(What::Send),
+        3 => select(topics.to_vec()).prop_map(What::Data),
+    ];
     let formats = option::weighted(0.9, select(FORMATS.to_vec()));
-    (select(kinds.to_vec()), formats, payload()).prop_map(|(kind, format, payload)| Sending {
-        kind,
-        format,
-        payload,
-    })
+    (
+        what,
+        from(),
+        select(kinds.to_vec()),
+        formats,
+        option::weighted(0.5, block()),
+        payload(),
+    )
+        .prop_map(|(what, from, kind, format, block, payload)| Saying {
+            what,
+            from,
+            kind,
+            format,
+            block,
+            payload,
+        })
+}
+
+/// Blocks that may fit together, mostly the smallest, and any at all.
+fn block() -> impl Strategy<Value = Block> {
+    let mores = select(vec![More::Yes, More::No]);
+    let sizes = select(vec![16_u16, 16, 16, 32, 1_024]);
+    let likely = (0..4_u32, mores, sizes).prop_map(|(number, more, bytes)| {
+        let size = BlockSize::of_bytes(bytes).expect("it is a size of blocks");
+        Block::new(number, more, size)
+    });
+    prop_oneof![9 => likely, 1 => any::<u32>().prop_map(Block::from_value)]
 }
 
 /// The formats of LwM2M under their numbers, and one of nobody.
@@ -175,7 +307,13 @@ fn payload() -> impl Strategy<Value = Vec<u8>> {
         bytes[at] = byte;
         bytes
     });
-    prop_oneof![vec(any::<u8>(), 0..40), clear(), garbled]
+    // What fits the smallest block exactly may be followed by others.
+    prop_oneof![
+        vec(any::<u8>(), 0..40),
+        vec(any::<u8>(), 16),
+        clear(),
+        garbled
+    ]
 }
 
 fn sense() -> impl Strategy<Value = Sense> {

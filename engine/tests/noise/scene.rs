@@ -1,0 +1,399 @@
+//! A device amid whatever comes, and the laws that hold after each step.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use engine::change::Change;
+use engine::datagram::{Arrival, Bare};
+use engine::device::record::{DeviceRecord, Restored};
+use engine::device::standing::InFlight;
+use engine::device::{Device, NameTrust, Rules};
+use engine::effect::{Effect, Effects, Speech};
+use engine::event::{Cause, Event, Happening};
+use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid};
+use engine::limits::{Limits, OBSERVATIONS_MAX};
+use engine::moment::{Moment, Timestamp};
+use engine::occurrence::{Occurrence, What};
+use engine::peer::{Peer, Via};
+use engine::profile::Profile;
+use engine::registry::peers::{Peers, Said};
+use engine::registry::{self, Sorted};
+use engine::setting::SettingState;
+use engine::terms::Terms;
+use protocol::coap::block::BlockSize;
+use protocol::coap::code::Code;
+use protocol::coap::exchange::Transmission;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::token::Token;
+use protocol::lwm2m::path::Path;
+
+use super::inputs::{From, Input, Saying};
+use super::saying::request;
+
+/// What the device offers: of it, 6, 7, and what nobody knows are data of the customer.
+pub(super) const OBJECTS: &str =
+    "</>;rt=\"oma.lwm2m\";ct=\"110 11542\",</1/0>,</3/0>,</6/0>,</7/0>,</32769/0>";
+
+const HOME: &str = "10.0.0.1:5683";
+
+/// Whether the customer said where the device is at home.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Home {
+    Known,
+    Unknown,
+}
+
+/// Whether a step said something already.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Spoken {
+    Nothing,
+    Something,
+}
+
+/// A device, and what its peer last heard of it.
+pub(crate) struct Scene {
+    pub(super) device: Device,
+    pub(super) now: Timestamp,
+    pub(super) messages: u16,
+    pub(super) location: Vec<String>,
+    pub(super) asked: Message,
+    /// Where the device was asked last.
+    asked_at: Peer,
+    /// Who is let through to the device.
+    peers: Peers,
+    said: Said,
+    /// All that were ever let through.
+    met: BTreeSet<Peer>,
+    /// Exchanges that began and did not end.
+    exchanges: u32,
+    /// Requests that were created and are not final.
+    requests: u32,
+    /// What was told of it so far.
+    told: u32,
+}
+
+impl Scene {
+    pub(crate) fn new(home: Home) -> Self {
+        let rules = Rules {
+            limits: Limits {
+                // Small, so that what comes reaches them.
+                block: BlockSize::MIN,
+                data_bytes_max: 96,
+                answer_bytes_max: 64,
+                ..Limits::default()
+            },
+            transmission: Transmission::STANDARD,
+            names: NameTrust::NameSuffices,
+            own: Box::default(),
+        };
+        let terms = Arc::new(Terms::of_rules(Arc::new(rules)));
+        let restored = Restored {
+            profile: profile(home),
+            record: DeviceRecord::default(),
+            pending: Vec::new(),
+        };
+        let now = Timestamp::from_ms(1_700_000_000_000);
+        Self {
+            device: Device::restore(&mut Moment::new(now, 1), terms, restored),
+            now,
+            messages: 0,
+            location: vec!["rd".to_owned()],
+            asked: Message::request(Kind::Confirmable, Code::GET, MessageId(0), Token::EMPTY),
+            asked_at: peer(HOME),
+            peers: Peers::default(),
+            said: Said::default(),
+            met: BTreeSet::new(),
+            exchanges: 0,
+            requests: 0,
+            told: 0,
+        }
+    }
+
+    /// With a device that is read whenever it registers or updates its registration.
+    pub(crate) fn reporting() -> Self {
+        let mut scene = Self::new(Home::Unknown);
+        let terms = (**scene.device.terms()).clone();
+        scene.device.take_terms(Arc::new(Terms {
+            passive_reporting: SettingState::Enabled,
+            ..terms
+        }));
+        scene
+    }
+
+    pub(crate) fn play(&mut self, input: Input) {
+        self.messages += 1;
+        self.now = self.now.plus_ms(10);
+        match input {
+            Input::Noise(bytes, from) => self.hear(&bytes, from),
+            Input::Clear(sense, from) => self.hear(&self.say(sense).encode(), from),
+            Input::Garbled(sense, at, byte) => {
+                let mut bytes = self.say(sense).encode();
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+                self.hear(&bytes, From::Home);
+            }
+            Input::Told(telling) => {
+                let from = telling.from;
+                self.hear(&self.tell(telling).encode(), from);
+            }
+            Input::Said(saying) => {
+                let from = saying.from;
+                self.hear(&self.said(saying).encode(), from);
+            }
+            Input::SaidInBlocks(saying) => self.hear_in_blocks(saying),
+            Input::Bare(bytes, from) => self.hear_bare(bytes, from),
+            Input::Departed(departure) => {
+                self.step(|device, m, out| device.handle_departure(m, departure, out));
+            }
+            Input::Submit(asking, mode) => {
+                // What a full queue refuses is refused well, too.
+                let new = request(asking, mode);
+                self.step(|device, m, out| {
+                    let submitted = device.submit(m, new, out);
+                    assert_eq!(submitted.is_err(), out.as_slice().is_empty());
+                });
+            }
+            Input::CancelAll => self.step(|device, m, out| {
+                device.cancel_all(m, out);
+            }),
+            Input::Due => self.due(),
+        }
+    }
+
+    /// The last thing that was said comes once more.
+    pub(crate) fn repeat(&mut self, saying: Saying) {
+        let peer = self.peer_of(saying.from);
+        self.repeat_at(saying, peer);
+    }
+
+    /// All of it comes block by block, each of them twice.
+    fn hear_in_blocks(&mut self, saying: Saying) {
+        let peer = self.peer_of(saying.from);
+        for part in saying.in_blocks() {
+            self.messages += 1;
+            self.hear_at(&self.said(part.clone()).encode(), part.from, peer);
+            self.repeat_at(part, peer);
+        }
+    }
+
+    fn repeat_at(&mut self, saying: Saying, peer: Peer) {
+        let before = self.told;
+        let from = saying.from;
+        self.hear_at(&self.said(saying).encode(), from, peer);
+        assert_eq!(self.told, before, "it is told once");
+    }
+
+    fn due(&mut self) {
+        let Some(at) = self.device.next_timeout() else {
+            return;
+        };
+        self.now = self.now.max(at);
+        self.step(Device::handle_timeout);
+        let next = self.device.next_timeout();
+        assert!(next.is_none_or(|next| next > self.now), "time goes on");
+    }
+
+    fn hear(&mut self, bytes: &[u8], from: From) {
+        let peer = self.peer_of(from);
+        self.hear_at(bytes, from, peer);
+    }
+
+    fn hear_at(&mut self, bytes: &[u8], from: From, peer: Peer) {
+        let datagram = match registry::sort(peer, bytes) {
+            Sorted::ToEndpoint(_, datagram)
+            | Sorted::ToLocation(_, datagram)
+            | Sorted::ToPeer(datagram)
+            | Sorted::ToAddress(Arrival::Message(datagram)) => datagram,
+            Sorted::ToAddress(Arrival::Ambiguous(_) | Arrival::Bare(_)) => {
+                panic!("one message alone does not say so")
+            }
+            Sorted::Answered { datagram, .. } => return self.take_note(&datagram),
+            Sorted::Ignored(_) => return,
+        };
+        self.step(|device, m, out| {
+            match from {
+                From::Shared => device.handle_ambiguous(m, &datagram, out),
+                From::Home | From::Port | From::Elsewhere | From::Asked => {
+                    device.handle_datagram(m, &datagram, out)
+                }
+            };
+        });
+    }
+
+    fn hear_bare(&mut self, bytes: Vec<u8>, from: From) {
+        let peer = Peer::bare(self.peer_of(from).address);
+        let bare = Bare { peer, bytes };
+        self.step(|device, m, out| {
+            device.handle_bare(m, &bare, out);
+            let speeches = out
+                .as_slice()
+                .iter()
+                .filter(|effect| is_answer_to(effect, peer));
+            assert_eq!(speeches.count(), 0, "bare bytes are not answered");
+        });
+    }
+
+    fn peer_of(&self, from: From) -> Peer {
+        match from {
+            From::Home | From::Shared => peer(HOME),
+            From::Port => peer("10.0.0.1:7777"),
+            From::Elsewhere => peer("10.0.0.2:5683"),
+            From::Asked => self.asked_at,
+        }
+    }
+
+    fn step(&mut self, input: impl FnOnce(&mut Device, &mut Moment, &mut Effects)) {
+        let entropy = u128::from(self.messages).wrapping_mul(0x2360_ED05_1FC6_5DA4_4385_DF64);
+        let mut m = Moment::new(self.now, entropy);
+        let mut out = Effects::new();
+        input(&mut self.device, &mut m, &mut out);
+        let mut spoken = Spoken::Nothing;
+        for effect in out.as_slice() {
+            match effect {
+                Effect::Say(Speech::Send { to, datagram }) => {
+                    assert_eq!(to.via, Via::Plain);
+                    spoken = Spoken::Something;
+                    self.take_note_to(*to, datagram);
+                }
+                Effect::Say(Speech::SendBare { to, .. }) => {
+                    assert_eq!(to.via, Via::Bare);
+                    spoken = Spoken::Something;
+                }
+                Effect::Say(Speech::Rebind { from, to }) => {
+                    self.met.extend(*to);
+                    let key = self.device.key();
+                    self.peers.rebind(key, *from, *to, &mut self.said);
+                }
+                Effect::Save(Change::AppendEvent(event)) => self.take_note_of(event, spoken),
+                Effect::Save(_) | Effect::Expect(_) | Effect::Count(_) | Effect::Log(_) => {}
+            }
+        }
+        self.assert_observes_well();
+        self.assert_counts_well(&out.take_occurred());
+        self.assert_is_found();
+    }
+
+    fn take_note_of(&mut self, event: &Event, spoken: Spoken) {
+        match event.happening {
+            Happening::Telemetry(_) | Happening::Data(_) | Happening::Lifecycle(_) => {
+                let what = "what is heard is told before the answer";
+                assert_eq!(spoken, Spoken::Nothing, "{what}");
+                self.told += 1;
+            }
+            // A request may fail behind the answer, when its turn comes.
+            Happening::Failure(_) | Happening::Concluded(_) => {}
+        }
+        assert_lies_below(event);
+    }
+
+    /// What begins ends once, and what has not ended is there.
+    fn assert_counts_well(&mut self, occurred: &[Occurrence]) {
+        for occurrence in occurred {
+            match occurrence.what {
+                What::Begun(_) => self.exchanges += 1,
+                What::Ended(_) => self.exchanges -= 1,
+                What::Created(_) => self.requests += 1,
+                What::Concluded(..) | What::Removed(_) => self.requests -= 1,
+                What::Repeated
+                | What::Acknowledged
+                | What::Notified(_)
+                | What::Sent(_)
+                | What::DataSent(..)
+                | What::ObservationLost => {}
+            }
+        }
+        let standing = self.device.standing();
+        let in_flight = u32::from(standing.exchange == InFlight::Yes);
+        assert_eq!(self.exchanges, in_flight);
+        assert_eq!(self.requests, standing.scheduled + standing.in_progress);
+    }
+
+    /// The device is found where it is registered; elsewhere only while it is asked there.
+    fn assert_is_found(&self) {
+        let is_found = |peer: &Peer| self.peers.device_behind(*peer).is_some();
+        let bound = self.device.bound_peer();
+        assert!(bound.is_none_or(|bound| is_found(&bound)), "{bound:?}");
+        if self.exchanges == 0 {
+            let others = self.met.iter().filter(|peer| Some(**peer) != bound);
+            let found: Vec<_> = others.filter(|peer| is_found(peer)).collect();
+            assert!(found.is_empty(), "{found:?} are let through for nothing");
+        }
+    }
+
+    fn assert_observes_well(&self) {
+        let observations = self.device.snapshot(self.now).observations;
+        assert!(observations.len() <= OBSERVATIONS_MAX);
+        let paths: BTreeSet<_> = observations.iter().map(|observed| observed.path).collect();
+        let tokens: BTreeSet<_> = observations.iter().map(|observed| observed.token).collect();
+        let different = (paths.len(), tokens.len());
+        assert_eq!(different, (observations.len(), observations.len()));
+    }
+
+    fn take_note_to(&mut self, to: Peer, datagram: &[u8]) {
+        let is_request = Message::decode(datagram).is_ok_and(|it| it.code.is_request());
+        if is_request {
+            self.asked_at = to;
+            assert!(self.peers.device_behind(to).is_some(), "it may answer");
+        }
+        self.take_note(datagram);
+    }
+
+    fn take_note(&mut self, datagram: &[u8]) {
+        let message = Message::decode(datagram).expect("what is sent is well-formed");
+        if message.code.is_request() {
+            self.asked = message;
+        } else if message.location_path().next().is_some() {
+            self.location = message.location_path().map(str::to_owned).collect();
+        }
+    }
+}
+
+fn is_answer_to(effect: &Effect, peer: Peer) -> bool {
+    match effect {
+        Effect::Say(Speech::Send { to, .. } | Speech::SendBare { to, .. }) => *to == peer,
+        Effect::Say(Speech::Rebind { .. })
+        | Effect::Save(_)
+        | Effect::Expect(_)
+        | Effect::Count(_)
+        | Effect::Log(_) => false,
+    }
+}
+
+/// What a device is taken to say of a path is of that path.
+fn assert_lies_below(event: &Event) {
+    let Happening::Telemetry(told) = &event.happening else {
+        return;
+    };
+    assert!(!told.values.is_empty(), "who says nothing is not told");
+    if let Cause::Observation(observed) = told.cause {
+        let lies_below = |(path, _): &(Path, _)| observed.contains(*path);
+        assert!(told.values.iter().all(lies_below), "{told:?}");
+    }
+    if told.cause == Cause::PassiveReport {
+        let is_reported = |(path, _): &(Path, _)| [6, 7, 32_769].contains(&path.object_id());
+        assert!(told.values.iter().all(is_reported), "{told:?}");
+    }
+}
+
+fn peer(address: &str) -> Peer {
+    Peer::plain(address.parse().unwrap())
+}
+
+fn profile(home: Home) -> Profile {
+    Profile {
+        customer: CustomerId::parse("acme").unwrap(),
+        device: DeviceId::parse("8931").unwrap(),
+        number: 1,
+        iccid: Iccid::parse("8931").unwrap(),
+        imsi: None,
+        msisdn: None,
+        ip: match home {
+            Home::Known => Some("10.0.0.1".parse().unwrap()),
+            Home::Unknown => None,
+        },
+        endpoint: Endpoint::parse("meter").unwrap(),
+        name: None,
+        psk: None,
+        created_at: Timestamp::default(),
+    }
+}
