@@ -9,6 +9,7 @@ mod caller;
 mod cast;
 mod endpoint;
 mod narrator;
+mod role;
 mod stage;
 mod story;
 

@@ -7,8 +7,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::caller::{ACTIONS, Caller, DEVICES, LOG, REQUESTS, TOKENS, WEBHOOKS};
-use super::cast::{BRIGHTNESS, Role, VOLUME};
 use super::narrator::Narrator;
+use super::role::{BRIGHTNESS, Role, VOLUME};
 
 const BEARER: &str = "-H \"authorization: Bearer $TOKEN\"";
 

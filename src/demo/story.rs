@@ -15,9 +15,10 @@ use tokio::time::sleep;
 
 use self::words::{change, registered};
 use super::caller::{CallError, Caller, Request};
-use super::cast::{BRIGHTNESS, Cast, Gone, LATITUDE, Part, Role, TEMPERATURE, VOLUME};
+use super::cast::{Cast, Gone, Part};
 use super::endpoint::Endpoint;
 use super::narrator::{Narrator, Voice};
+use super::role::{BRIGHTNESS, LATITUDE, Role, TEMPERATURE, VOLUME};
 
 /// How long a step may take before it counts as failed; none takes a third of it.
 const PATIENCE: Duration = Duration::from_secs(30);

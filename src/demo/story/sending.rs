@@ -1,8 +1,8 @@
 //! What does a device say by itself, and how does it reach the customer's own systems?
 
-use super::super::cast::Role;
 use super::super::endpoint::Delivered;
 use super::super::narrator::Voice;
+use super::super::role::Role;
 use super::words::event;
 use super::{Deadline, Story, Why};
 

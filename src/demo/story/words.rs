@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::caller::{Registration, Request};
-use super::super::cast::Role;
+use super::super::role::Role;
 
 /// A registration, as the inspector shows it.
 pub(super) fn registered(role: Role, presence: &str, registration: &Registration) -> String {
