@@ -1,6 +1,6 @@
 //! Is every body spelled and ordered as its golden file?
 
-use std::num::NonZeroU16;
+mod plain;
 
 use actix_web::body::to_bytes;
 use serde_json::Value;
@@ -8,8 +8,7 @@ use serde_json::Value;
 use engine::Code;
 use engine::action::timeline::{Stage, Timeline};
 use engine::action::{
-    Action, Addressee, CoapRequest, Content, ContentForm, Lwm2mRequest, Method, Mode, Operation,
-    Outcome, Payload, PayloadType, Protocol, Request, Status, UdpRequest,
+    Action, Addressee, Lwm2mRequest, Mode, Operation, Outcome, Payload, Protocol, Request, Status,
 };
 use engine::admin_log::daily::{Date, DayAmount, Statistics};
 use engine::admin_log::entry::{Entry, Seen};
@@ -18,15 +17,15 @@ use engine::device::record::{Observation, ObservationState, Registration};
 use engine::device::snapshot::{Presence, Snapshot};
 use engine::directory::device::{NewDevice, draft_device};
 use engine::event::{
-    Cause, Conclusion, Data, Event, Happening, Lifecycle, PayloadKept, Speaker, Telemetry,
+    Cause, Conclusion, Event, Happening, Lifecycle, PayloadKept, Speaker, Telemetry,
 };
 use engine::ids::{ActionId, CustomerId, DeviceId, EntryId, EventId, Iccid, Imsi, Msisdn, TraceId};
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::profile::Profile;
 use engine::query::{KnownValue, Page, PageWanted};
-use engine::topic::Topic;
 
+use self::plain::said;
 use super::golden;
 use crate::api::action::{ActionBody, FollowedBody};
 use crate::api::device::{DeviceBody, InspectorBody};
@@ -101,50 +100,6 @@ fn an_action_request_with_all_that_happened_to_it() {
         ..scheduled()
     };
     golden::check("action_followed", &FollowedBody::of(&done));
-}
-
-#[test]
-fn an_action_request_over_udp() {
-    golden::check("action_over_udp", &ActionBody::of(&over_udp()));
-}
-
-#[test]
-fn an_action_request_over_coap_that_was_answered() {
-    let outcome = Outcome {
-        code: Some("204".into()),
-        payload: Some("done".into()),
-        payload_type: Some(PayloadType::Text),
-        ..Outcome::default()
-    };
-    let asked = CoapRequest {
-        method: Method::Put,
-        port: NonZeroU16::new(5_683).unwrap(),
-        target: engine::PathAndQuery::parse("/led?color=r").unwrap(),
-        content: Some(Content::parse(ContentForm::Base64, "AQID").unwrap()),
-    };
-    let answered = Action {
-        request: Request::Coap(asked),
-        status: Status::Succeeded,
-        attempts_made: 1,
-        outcome: Some(outcome),
-        ..scheduled()
-    };
-    golden::check("action_over_coap", &ActionBody::of(&answered));
-}
-
-#[test]
-fn an_action_request_over_coap_without_a_payload() {
-    let asked = CoapRequest {
-        method: Method::Get,
-        port: NonZeroU16::new(5_683).unwrap(),
-        target: engine::PathAndQuery::parse("/").unwrap(),
-        content: None,
-    };
-    let waiting = Action {
-        request: Request::Coap(asked),
-        ..scheduled()
-    };
-    golden::check("action_over_coap_bare", &ActionBody::of(&waiting));
 }
 
 #[test]
@@ -252,23 +207,6 @@ fn a_device_never_heard() {
     };
     let body = InspectorBody::of(&meter(), &snapshot, &[], &[]);
     golden::check("device_inspector_unheard", &body);
-}
-
-#[test]
-fn a_device_that_speaks_plain_coap() {
-    let snapshot = Snapshot {
-        first_heard_at: Some(NOON),
-        last_seen_at: Some(NOON.plus_s(60)),
-        peer: Some(Peer::plain("10.0.0.7:49152".parse().unwrap())),
-        heard_over: Some(Protocol::Coap),
-        presence: Presence::Unregistered,
-        registration: None,
-        pending: vec![over_udp()],
-        observations: vec![],
-    };
-    let recent = [said(Protocol::Coap, Some("meters/temperature"))];
-    let body = InspectorBody::of(&meter(), &snapshot, &[], &recent);
-    golden::check("device_inspector_plain", &body);
 }
 
 #[test]
@@ -391,27 +329,6 @@ fn scheduled() -> Action {
         outcome: None,
         timeline: Timeline::default(),
     }
-}
-
-fn over_udp() -> Action {
-    let asked = UdpRequest {
-        content: Content::parse(ContentForm::String, "on").unwrap(),
-        port: NonZeroU16::new(4_445).unwrap(),
-    };
-    Action {
-        request: Request::Udp(asked),
-        attempts_permitted: 1,
-        expires_in_s: Some(600),
-        ..scheduled()
-    }
-}
-
-fn said(source: Protocol, topic: Option<&str>) -> Event {
-    event(Happening::Data(Box::new(Data {
-        source,
-        topic: topic.map(|topic| Topic::parse(topic).unwrap()),
-        bytes: br#"{"t":21.5}"#.as_slice().into(),
-    })))
 }
 
 fn observation() -> Observation {

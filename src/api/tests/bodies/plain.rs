@@ -1,0 +1,100 @@
+//! Is every body about devices that speak no LwM2M spelled and ordered as its golden file?
+
+use std::num::NonZeroU16;
+
+use engine::action::{
+    Action, CoapRequest, Content, ContentForm, Method, Outcome, PayloadType, Protocol, Request,
+    Status, UdpRequest,
+};
+use engine::device::snapshot::{Presence, Snapshot};
+use engine::event::{Data, Event, Happening};
+use engine::peer::Peer;
+use engine::topic::Topic;
+
+use super::{NOON, event, meter, scheduled};
+use crate::api::action::ActionBody;
+use crate::api::device::InspectorBody;
+use crate::api::tests::golden;
+
+#[test]
+fn an_action_request_over_udp() {
+    golden::check("action_over_udp", &ActionBody::of(&over_udp()));
+}
+
+#[test]
+fn an_action_request_over_coap_that_was_answered() {
+    let outcome = Outcome {
+        code: Some("204".into()),
+        payload: Some("done".into()),
+        payload_type: Some(PayloadType::Text),
+        ..Outcome::default()
+    };
+    let asked = CoapRequest {
+        method: Method::Put,
+        port: NonZeroU16::new(5_683).unwrap(),
+        target: engine::PathAndQuery::parse("/led?color=r").unwrap(),
+        content: Some(Content::parse(ContentForm::Base64, "AQID").unwrap()),
+    };
+    let answered = Action {
+        request: Request::Coap(asked),
+        status: Status::Succeeded,
+        attempts_made: 1,
+        outcome: Some(outcome),
+        ..scheduled()
+    };
+    golden::check("action_over_coap", &ActionBody::of(&answered));
+}
+
+#[test]
+fn an_action_request_over_coap_without_a_payload() {
+    let asked = CoapRequest {
+        method: Method::Get,
+        port: NonZeroU16::new(5_683).unwrap(),
+        target: engine::PathAndQuery::parse("/").unwrap(),
+        content: None,
+    };
+    let waiting = Action {
+        request: Request::Coap(asked),
+        ..scheduled()
+    };
+    golden::check("action_over_coap_bare", &ActionBody::of(&waiting));
+}
+
+#[test]
+fn a_device_that_speaks_plain_coap() {
+    let snapshot = Snapshot {
+        first_heard_at: Some(NOON),
+        last_seen_at: Some(NOON.plus_s(60)),
+        peer: Some(Peer::plain("10.0.0.7:49152".parse().unwrap())),
+        heard_over: Some(Protocol::Coap),
+        presence: Presence::Unregistered,
+        registration: None,
+        pending: vec![over_udp()],
+        observations: vec![],
+    };
+    let recent = [said(Protocol::Coap, Some("meters/temperature"))];
+    let body = InspectorBody::of(&meter(), &snapshot, &[], &recent);
+    golden::check("device_inspector_plain", &body);
+}
+
+/// Data of the device.
+pub(super) fn said(source: Protocol, topic: Option<&str>) -> Event {
+    event(Happening::Data(Box::new(Data {
+        source,
+        topic: topic.map(|topic| Topic::parse(topic).unwrap()),
+        bytes: br#"{"t":21.5}"#.as_slice().into(),
+    })))
+}
+
+fn over_udp() -> Action {
+    let asked = UdpRequest {
+        content: Content::parse(ContentForm::String, "on").unwrap(),
+        port: NonZeroU16::new(4_445).unwrap(),
+    };
+    Action {
+        request: Request::Udp(asked),
+        attempts_permitted: 1,
+        expires_in_s: Some(600),
+        ..scheduled()
+    }
+}
