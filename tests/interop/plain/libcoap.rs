@@ -157,10 +157,15 @@ fn a_large_body_reaches_libcoap_through_losses_within_one_attempt() {
     assert_eq!(bytes_of(&action), large().as_bytes());
 }
 
+/// Five answers in a row are as many as one request has chances. The last block is spared:
+/// libcoap's server takes its repetition for a body of its own.
 #[test]
-fn a_mebibyte_reaches_libcoap_and_comes_back_over_a_link_that_loses() {
+fn a_mebibyte_reaches_libcoap_and_comes_back_through_losses() {
+    const WHILE_PUT: &str = "2,4,100-104,300,500-502";
+    const WHILE_GOT: &str = "1200,1300-1304,1500,1700-1702";
     let world = World::with("127.0.10.21", &[("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "30")]);
-    let server = Server::start_quietly(&world, &["-l", "10%"]);
+    let losses = format!("{WHILE_PUT},{WHILE_GOT}");
+    let server = Server::start_quietly(&world, &["-l", &losses]);
     let whole = large().repeat(53);
     assert!(whole.len() > 1_024 * 1_024);
     let put = carrying(server.asked("PUT", "/firmware"), &whole);
