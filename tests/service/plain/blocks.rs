@@ -2,6 +2,7 @@
 
 mod answers;
 mod large;
+mod mixed;
 mod requests;
 
 use protocol::coap::block::{Block, BlockSize, More};

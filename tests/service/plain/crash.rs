@@ -2,12 +2,15 @@
 
 use protocol::coap::block::{Block, More};
 use protocol::coap::code::Code;
+use protocol::coap::message::Message;
 
 use super::{ID, Scene, standing};
 use crate::scene::with;
 use crate::vocabulary::blockwise::{blocks, body, size};
 use crate::vocabulary::lwm2m::when_active;
-use crate::vocabulary::plain::{Told, answer, carrying, coap, data, datagram, path_of};
+use crate::vocabulary::plain::{
+    Told, answer, carrying, carrying_bytes, coap, data, datagram, path_of,
+};
 use crate::vocabulary::poll::until;
 
 #[test]
@@ -134,6 +137,52 @@ fn a_body_in_blocks_that_a_crash_cut_off_is_said_anew() {
     }
     assert_eq!(last, Some(Code::CHANGED));
     assert_eq!(scene.caller.told(ID), [Told::over_coap("t", whole)]);
+}
+
+#[test]
+fn a_request_in_blocks_that_a_crash_or_a_stop_cut_off_begins_again() {
+    let mut scene = Scene::new();
+    let whole = body(5_000);
+    let put = carrying_bytes(coap("PUT", "/image", scene.coap.port()), &whole);
+    for is_killed in [true, false] {
+        let id = scene.ask(&with(put.clone(), "sendAttempts", 2));
+        for number in 0..2 {
+            let asked = scene.coap.hear_request();
+            assert_eq!(asked.block1().unwrap().number(), number);
+            confirm(&scene, &asked);
+        }
+        if !is_killed {
+            let status = scene.service.stop();
+            assert_eq!(status.code(), Some(0), "{status}");
+        }
+        scene.crash();
+        assert_eq!(standing(&scene.caller.action(&id)), ("IN_PROGRESS", 1));
+        scene.coap.heard();
+        scene.post("awake");
+        for number in 0..5 {
+            let asked = scene.coap.hear_request();
+            assert_eq!(
+                asked.block1().unwrap().number(),
+                number,
+                "from the beginning"
+            );
+            confirm(&scene, &asked);
+        }
+        let action = scene.caller.final_action(&id);
+        assert_eq!(standing(&action), ("SUCCEEDED", 0), "{action}");
+    }
+}
+
+/// Has the device take a block.
+fn confirm(scene: &Scene, asked: &Message) {
+    let block = asked.block1().unwrap();
+    let code = if block.has_more() {
+        Code::CONTINUE
+    } else {
+        Code::CHANGED
+    };
+    let said = answer(asked, code).with_block1(block);
+    scene.coap.say(&said.encode());
 }
 
 #[test]

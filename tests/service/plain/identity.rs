@@ -4,10 +4,10 @@ use protocol::coap::code::Code;
 use serde_json::json;
 
 use super::{ELSEWHERE, ID, IP, Scene};
-use crate::scene::start;
+use crate::scene::{error_codes, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::http::Request;
-use crate::vocabulary::plain::{Told, UdpDevice, data};
+use crate::vocabulary::plain::{Told, UdpDevice, answer, coap, data, datagram};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::wire::{Wire, deregister};
 
@@ -150,6 +150,54 @@ fn devices_that_share_an_address_are_each_known_where_they_registered() {
         neither.ask(&data("t", "whose?", 1)).code,
         Code::UNAUTHORIZED
     );
+}
+
+#[test]
+fn an_address_may_be_written_as_one_of_the_newer_protocol() {
+    let scene = Scene::new();
+    scene.caller.create_device("mapped", "::ffff:127.0.0.14");
+    let wire = Wire::from("127.0.0.14", &scene.service);
+    assert_eq!(wire.ask(&data("t", "here", 1)).code, Code::CHANGED);
+    let udp = UdpDevice::from("127.0.0.14", &scene.service);
+    udp.say(b"here, too");
+    let told = [Told::over_coap("t", "here"), Told::over_udp("here, too")];
+    assert_eq!(scene.caller.once_told("mapped", 2), told);
+    let body = datagram("there", udp.port());
+    scene.caller.create_over("UDP", "mapped", &body);
+    assert_eq!(udp.hear(), b"there");
+    let body = coap("GET", "/there", wire.port());
+    let id = scene.caller.create_over("COAP", "mapped", &body);
+    let asked = wire.hear_request();
+    wire.say(&answer(&asked, Code::CONTENT).encode());
+    assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
+}
+
+#[test]
+fn a_device_without_an_address_of_its_own_is_reached_where_it_is_registered() {
+    let (service, caller) = start(&[("SIGNALBOX_TRUST_ENDPOINT_NAMES", "true")]);
+    let body = json!({ "deviceId": ID });
+    caller.post(&format!("{API}/devices"), &body).expect(201);
+    let (wire, udp) = (Wire::from(IP, &service), UdpDevice::from(IP, &service));
+    let listener = Wire::from(IP, &service);
+    let location = wire.register(ID, 1);
+    let bodies = [
+        ("UDP", datagram("there", udp.port())),
+        ("COAP", coap("GET", "/there", listener.port())),
+    ];
+    let ids = bodies
+        .clone()
+        .map(|(protocol, body)| caller.create_over(protocol, ID, &body));
+    assert_eq!(udp.hear(), b"there");
+    let asked = listener.hear_request();
+    listener.say(&answer(&asked, Code::CONTENT).encode());
+    for id in ids {
+        assert_eq!(caller.final_action(&id)["status"], "SUCCEEDED");
+    }
+    assert_eq!(wire.ask(&deregister(&location, 2)).code, Code::DELETED);
+    for (protocol, body) in bodies {
+        let refused = caller.try_over(protocol, ID, &body).expect(409);
+        assert_eq!(error_codes(&refused), ["DEVICE_HAS_NO_ADDRESS"]);
+    }
 }
 
 #[test]

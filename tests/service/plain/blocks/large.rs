@@ -48,6 +48,10 @@ fn a_mebibyte_is_put_and_got_over_coap() {
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"));
     assert!(payload(&action) == whole, "what came back is what was sent");
     assert_eq!(action["sendAttempts"], 1);
+    let timeline = action["timeline"].as_array().unwrap();
+    assert!(timeline.len() <= 128, "{} steps", timeline.len());
+    let steps = [&timeline[0], timeline.last().unwrap()].map(|it| text(&it["event"]));
+    assert_eq!(steps, ["ATTEMPT_BEGUN", "ANSWERED"]);
 }
 
 #[test]
