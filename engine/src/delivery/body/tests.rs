@@ -79,6 +79,80 @@ fn a_sample_with_a_time_of_its_own_says_it() {
 }
 
 #[test]
+fn data_stands_in_base64_as_it_came() {
+    for (source, topic, word) in [
+        (Protocol::Coap, Some("a/b"), "COAP"),
+        (Protocol::Udp, None, "UDP"),
+    ] {
+        let said = said(&event(data(source, topic, b"\xff{")));
+        assert_eq!(said["type"], "TELEMETRY_DATA");
+        assert_eq!(said["source"], word);
+        let mut payload = json!({"type": "STRING", "value": "/3s=", "encoding": "base64"});
+        if let Some(topic) = topic {
+            payload["topic"] = topic.into();
+        }
+        assert_eq!(said["payload"], payload);
+    }
+}
+
+#[test]
+fn json_stands_as_it_came_letter_by_letter_where_that_is_wanted() {
+    let deep = "[".repeat(50) + &"]".repeat(50);
+    for text in [
+        r#"{"b":1,"a":1,"a":2}"#,
+        r#"{"t" : 21.50, "n":9007199254740993}"#,
+        r#"["\u00fc","ü"]"#,
+        "21.50",
+        "true",
+        "null",
+        r#""on""#,
+        &deep,
+    ] {
+        let event = event(data(Protocol::Udp, None, text.as_bytes()));
+        let as_json = format!(r#""payload":{{"type":"JSON","value":{text}}}}}"#);
+        let written = String::from_utf8(render(&event, JsonPayload::Parsed)).unwrap();
+        assert!(written.ends_with(&as_json), "{written}");
+        let bytes = String::from_utf8(render(&event, JsonPayload::AsText)).unwrap();
+        let in_base64 = format!(r#""value":"{}""#, STANDARD.encode(text));
+        assert!(bytes.contains(&in_base64), "{bytes}");
+    }
+}
+
+#[test]
+fn what_surrounds_json_is_left_out() {
+    let event = event(data(Protocol::Udp, None, b" \r\n\t{\"on\":true}\n "));
+    let written = String::from_utf8(render(&event, JsonPayload::Parsed)).unwrap();
+    assert!(written.ends_with(r#""value":{"on":true}}}"#), "{written}");
+}
+
+#[test]
+fn what_is_no_json_stands_in_base64_whatever_is_wanted() {
+    let too_deep = "[".repeat(200) + &"]".repeat(200);
+    let cases: [&[u8]; 9] = [
+        b"on",
+        b"1e400",
+        b"{",
+        b"{}{}",
+        b"[1,]",
+        b"NaN",
+        b"\"\xff\"",
+        b"\xef\xbb\xbf{}",
+        too_deep.as_bytes(),
+    ];
+    for bytes in cases {
+        let event = event(data(Protocol::Coap, Some("t"), bytes));
+        let body: Json = serde_json::from_slice(&render(&event, JsonPayload::Parsed)).unwrap();
+        let expected = json!({
+            "type": "STRING",
+            "value": STANDARD.encode(bytes),
+            "encoding": "base64",
+            "topic": "t",
+        });
+        assert_eq!(body["payload"], expected);
+    }
+}
+
+#[test]
 fn how_a_device_came_or_went_is_a_word_and_a_sentence() {
     for (what, kind, message) in [
         (
@@ -281,6 +355,14 @@ fn telemetry(values: &[(Path, Value)], measured_at: Option<Timestamp>) -> Teleme
         measured_at,
         values: values.into(),
     }
+}
+
+fn data(source: Protocol, topic: Option<&str>, bytes: &[u8]) -> Happening {
+    Happening::Data(Box::new(Data {
+        source,
+        topic: topic.map(|topic| Topic::parse(topic).unwrap()),
+        bytes: bytes.into(),
+    }))
 }
 
 fn event(happening: Happening) -> Event {
