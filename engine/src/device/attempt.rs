@@ -153,8 +153,8 @@ impl Device {
                 self.begin_attempt_of(m, index, pending, out);
             } else if !self.is_there(m.now()) {
                 break;
-            } else if let Some(token) = self.next_notification() {
-                self.begin_fetch(m, token, out);
+            } else if let Some(datagram) = self.next_notification() {
+                self.begin_fetch(m, datagram, out);
             } else if let Some(path) = self.next_owed() {
                 self.begin_observation(m, path, out);
             } else if let Some(part) = self.next_part() {

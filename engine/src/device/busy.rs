@@ -29,6 +29,8 @@ pub(super) struct Busy {
     pub(super) incoming: Option<Box<Incoming>>,
     /// Notifications that go on in further blocks, of each observation the newest.
     pub(super) notified: Vec<Datagram>,
+    /// The one of them that is being fetched.
+    pub(super) fetched: Option<Box<Datagram>>,
     /// What was heard lately from elsewhere than where the device is.
     pub(super) visitor: Option<Box<Visitor>>,
     pub(super) rejection_logged_at: Option<Timestamp>,

@@ -15,33 +15,40 @@ use crate::occurrence::{News, What};
 
 impl Device {
     /// Keeps a notification until all of its value is there. Of each observation the newest one
-    /// counts, so there are no more than there are observations.
+    /// counts, and the one being fetched: what comes for that may be older than the newest.
     pub(super) fn put_by(&mut self, datagram: &Datagram) {
-        let notified = &mut self.busy.get_or_insert_default().notified;
+        let busy = self.busy.get_or_insert_default();
+        let is_it = |fetched: &Box<Datagram>| {
+            let (it, other) = (&fetched.message, &datagram.message);
+            (it.token, it.message_id) == (other.token, other.message_id)
+        };
+        if busy.fetched.as_ref().is_some_and(is_it) {
+            return;
+        }
+        let notified = &mut busy.notified;
         notified.retain(|other| other.message.token != datagram.message.token);
         notified.push(datagram.clone());
     }
 
     /// Which notification is to be fetched next.
-    pub(super) fn next_notification(&self) -> Option<Token> {
-        let first = self.busy.as_ref()?.notified.first()?;
-        Some(first.message.token)
+    pub(super) fn next_notification(&mut self) -> Option<Datagram> {
+        let notified = &mut self.busy.as_mut()?.notified;
+        (!notified.is_empty()).then(|| notified.remove(0))
     }
 
     /// Asks for the whole of what a notification tells.
-    pub(super) fn begin_fetch(&mut self, m: &mut Moment, token: Token, out: &mut Effects) {
-        let format = self
-            .notified_as(token)
-            .and_then(|datagram| datagram.message.content_format());
+    pub(super) fn begin_fetch(&mut self, m: &mut Moment, datagram: Datagram, out: &mut Effects) {
+        let token = datagram.message.token;
         let Some(path) = self.path_observed_as(token) else {
-            self.take_notified(token);
             return;
         };
         let label = Label {
             message_id: self.take_message_id(),
             token: self.draw_token(m),
         };
+        let format = datagram.message.content_format();
         let message = operation::read(label, self.root(), path, format);
+        self.busy.get_or_insert_default().fetched = Some(Box::new(datagram));
         self.begin_exchange(m, (Target::Notification(token), None), (None, message), out);
     }
 
@@ -53,7 +60,7 @@ impl Device {
         answer: &Message,
         out: &mut Effects,
     ) {
-        if let Some(part) = self.take_notified(token) {
+        if let Some(part) = self.take_fetched(token) {
             let message = part.message.clone();
             let message = message
                 .without_option(option::BLOCK2)
@@ -74,21 +81,15 @@ impl Device {
         why: &str,
         out: &mut Effects,
     ) {
-        if let Some(datagram) = self.take_notified(token) {
+        if let Some(datagram) = self.take_fetched(token) {
             out.note(None, What::Notified(News::Unusable));
             let why = format!("the rest of a notification could not be fetched: {why}");
             self.keep_unreadable(m, &why, &datagram.message.payload, out);
         }
     }
 
-    fn notified_as(&self, token: Token) -> Option<&Datagram> {
-        let notified = &self.busy.as_ref()?.notified;
-        notified.iter().find(|it| it.message.token == token)
-    }
-
-    fn take_notified(&mut self, token: Token) -> Option<Datagram> {
-        let notified = &mut self.busy.as_mut()?.notified;
-        let index = notified.iter().position(|it| it.message.token == token)?;
-        Some(notified.remove(index))
+    fn take_fetched(&mut self, token: Token) -> Option<Box<Datagram>> {
+        let fetched = &mut self.busy.as_mut()?.fetched;
+        fetched.take_if(|fetched| fetched.message.token == token)
     }
 }

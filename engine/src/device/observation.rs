@@ -201,6 +201,7 @@ impl Device {
         if let Some(busy) = &mut self.busy {
             busy.owed.clear();
             busy.notified.clear();
+            busy.fetched = None;
         }
         !self.record.observations.is_empty()
     }

@@ -14,6 +14,7 @@ mod exchanging;
 mod expiring;
 mod failing;
 mod fetching;
+mod going_on;
 mod incoming;
 mod notifying;
 mod observing;

@@ -76,12 +76,15 @@ fn a_notification_that_comes_again_meanwhile_is_fetched_once() {
 }
 
 #[test]
-fn a_newer_notification_takes_the_place_of_the_one_being_fetched() {
+fn of_the_notifications_that_wait_the_newest_is_fetched() {
     let mut bench = observed();
-    let older = begins(&mut bench, Kind::Confirmable, 11);
-    bench.hears(HOME, &older);
-    let newer = begins(&mut bench, Kind::Confirmable, 12);
-    assert_eq!(bench.hears(HOME, &newer), Lines::new());
+    bench.ask(read("/3/0/9"));
+    for sequence in [11, 12] {
+        let notification = begins(&mut bench, Kind::Confirmable, sequence);
+        assert_eq!(bench.hears(HOME, &notification), Lines::new());
+    }
+    let effects = bench.answer(Code::NOT_FOUND, "");
+    assert!(effects.ends_with(&sent("CON GET /3/0/0 m3")), "{effects:?}");
     next_block(&mut bench);
     let expected = all([told(TOLD), sent("ACK to 103")]);
     assert_eq!(last_block(&mut bench), expected, "told once");

@@ -1,0 +1,115 @@
+//! What is in flight while other things happen: the device leaves, notifies again, or takes its
+//! time.
+
+use protocol::coap::block::More::{No, Yes};
+use protocol::coap::code::Code;
+use protocol::coap::message::{Kind, Message};
+
+use super::vocabulary::{Bench, HOME, S, all, block, coap, port, sent, small_blocks, told};
+use crate::action::{Method, Request, Status};
+
+const MAKER: &str = "/3/0/0";
+
+#[test]
+fn a_request_over_coap_is_answered_though_the_device_deregisters_from_there_meanwhile() {
+    let mut bench = asked_at_home();
+    let effects = bench.at(S).deregister();
+    check_still_reached(&effects);
+    let answer = bench.piggybacked(Code::CONTENT);
+    let effects = bench.hears(HOME, &answer);
+    let closed = format!("rebind {HOME} -> nowhere");
+    assert!(effects.contains(&closed), "{effects:?}");
+}
+
+#[test]
+fn a_request_over_coap_is_answered_though_the_registration_there_expires_meanwhile() {
+    let mut bench = asked_at_home();
+    let acknowledgement = Message::acknowledgement(bench.asked().message_id);
+    bench.at(86_399 * S).hears(HOME, &acknowledgement);
+    check_still_reached(&bench.at(86_400 * S).timeout());
+}
+
+#[test]
+fn a_notification_is_acknowledged_with_its_own_value_and_not_with_an_older_one() {
+    let mut bench = observed();
+    let older = begins(&mut bench, 11, "0123456789abcdef");
+    bench.hears(HOME, &older);
+    let first = bench.answer_in_block(0, Yes, "0123456789abcdef");
+    bench.hears(HOME, &first);
+    let newer = begins(&mut bench, 12, "0123456789ABCDEF");
+    bench.hears(HOME, &newer);
+    // The device answered before its value changed, or repeats that answer.
+    let last = bench.answer_in_block(1, No, "!");
+    let expected = all([
+        told("/3/0/0=0123456789abcdef! for observed /3/0/0"),
+        sent("ACK to 102"),
+        sent("CON GET /3/0/0 m4"),
+    ]);
+    assert_eq!(bench.hears(HOME, &last), expected);
+    let first = bench.answer_in_block(0, Yes, "0123456789ABCDEF");
+    bench.hears(HOME, &first);
+    let last = bench.answer_in_block(1, No, "?");
+    let expected = all([
+        told("/3/0/0=0123456789ABCDEF? for observed /3/0/0"),
+        sent("ACK to 103"),
+    ]);
+    assert_eq!(bench.hears(HOME, &last), expected);
+    assert!(bench.device().busy.is_none(), "nothing is left of it");
+}
+
+#[test]
+fn a_request_ends_when_it_expires_however_slowly_its_blocks_come() {
+    let mut bench = Bench::within(small_blocks());
+    let id = bench.ask(coap(Method::Get, "/a", "").expiring_in_s(600));
+    for number in 0..20 {
+        if bench.kept(id).status == Status::Failed {
+            assert!(number >= 6, "not before it expired");
+            return;
+        }
+        bench.at(i64::from(number + 1) * 100 * S);
+        let next = bench.answer_in_block(number, Yes, "0123456789abcdef");
+        bench.hears(SERVER, &next);
+    }
+    panic!("it never ends");
+}
+
+/// Where the device serves.
+const SERVER: &str = "10.0.0.1:5685";
+
+/// A device is asked over CoAP at the very place where it is registered.
+fn asked_at_home() -> Bench {
+    let mut bench = Bench::registered();
+    let new = coap(Method::Get, "/a", "");
+    let Request::Coap(mut request) = new.request.clone() else {
+        unreachable!("it is a request over CoAP")
+    };
+    request.port = port(5683);
+    bench.at(86_390 * S).ask(crate::action::NewAction {
+        request: Request::Coap(request),
+        ..new
+    });
+    bench
+}
+
+fn check_still_reached(effects: &[String]) {
+    let left = format!("rebind {HOME} -> nowhere");
+    let reached = format!("rebind nowhere -> {HOME}");
+    let place = |wanted: &String| effects.iter().position(|line| line == wanted);
+    assert!(place(&left) < place(&reached), "{effects:?}");
+}
+
+/// A device that registered at the start and of which the maker is observed since.
+fn observed() -> Bench {
+    let mut bench = Bench::within(small_blocks());
+    bench.register();
+    bench.begin_observing(MAKER);
+    bench
+}
+
+/// A notification that goes on in further blocks.
+fn begins(bench: &mut Bench, sequence: u32, payload: &str) -> Message {
+    bench
+        .notification_of(MAKER, Kind::Confirmable, sequence)
+        .with_block2(block(0, Yes))
+        .with_payload(payload)
+}
