@@ -188,6 +188,8 @@ impl Device {
             self.attempt_unanswered(m, why, out);
         }
         out.rebind(from, None);
+        // What it was asked over another protocol may have been asked there.
+        self.await_elsewhere(out);
     }
 
     /// The list of objects a device registers with: the one there is, if it says nothing new.
