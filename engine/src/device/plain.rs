@@ -58,6 +58,12 @@ impl Device {
         self.identity.ip().or_else(registered_at)
     }
 
+    /// Whether the device may be at a peer: one that has an address of its own is nowhere else.
+    pub(super) fn may_be_at(&self, peer: Peer) -> bool {
+        let own = self.identity.ip().map(|ip| ip.to_canonical());
+        own.is_none_or(|own| own == peer.ip())
+    }
+
     pub(super) fn request_over_coap(&mut self, m: &mut Moment, request: &CoapRequest) -> Message {
         let (id, token) = (self.take_message_id(), self.draw_token(m));
         let message = Message::request(Kind::Confirmable, code_of(request.method), id, token);

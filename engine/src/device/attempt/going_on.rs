@@ -10,7 +10,7 @@ use super::{Attempt, Way};
 use crate::action::timeline::Stage;
 use crate::device::Device;
 use crate::effect::Effects;
-use crate::moment::Moment;
+use crate::moment::{Moment, Timestamp};
 use crate::occurrence::{Ending, What};
 
 impl Device {
@@ -35,6 +35,7 @@ impl Device {
                 }
                 self.send_again(out);
             }
+            Expiry::Again if self.has_expired_in_flight(m.now()) => self.expire_in_flight(m, out),
             Expiry::Again => {
                 self.proceed(m);
                 self.send_again(out);
@@ -50,10 +51,27 @@ impl Device {
         }
     }
 
-    /// Goes on with the next block.
+    /// Goes on with the next block. A request that expired ends instead: each block renews the
+    /// patience, and a slow device must not keep it open for months.
     pub(in crate::device) fn send_next(&mut self, m: &mut Moment, out: &mut Effects) {
+        if self.has_expired_in_flight(m.now()) {
+            return self.expire_in_flight(m, out);
+        }
         self.proceed(m);
         self.send_in_flight(out);
+    }
+
+    fn has_expired_in_flight(&self, now: Timestamp) -> bool {
+        let in_flight = self.action_in_flight().and_then(|id| self.position_of(id));
+        let pending = in_flight.and_then(|index| self.pending().get(index));
+        pending.is_some_and(|pending| pending.action.expires_at <= now)
+    }
+
+    fn expire_in_flight(&mut self, m: &mut Moment, out: &mut Effects) {
+        self.note_in_flight(m.now(), Stage::GaveUp);
+        self.note_ending(Ending::NotAnswered, out);
+        self.end_exchange(out);
+        self.expire_actions(m, out);
     }
 
     fn proceed(&mut self, m: &mut Moment) {
@@ -74,17 +92,16 @@ impl Device {
     }
 
     /// Sends the datagram in flight. The device may have moved since it was sent before: what it is
-    /// asked where it is registered goes to where that is by now.
+    /// asked where it is registered goes to where that is by now. Nothing goes to an address that its
+    /// customer took away from it: somebody else may have that.
     pub(in crate::device) fn send_in_flight(&mut self, out: &mut Effects) {
         self.await_elsewhere(out);
         let registered_at = self.bound_peer();
-        let Some(attempt) = self.attempt_mut() else {
+        let own = self.attempt_mut().and_then(|attempt| attempt.to);
+        let Some(to) = own.or(registered_at).filter(|to| self.may_be_at(*to)) else {
             return;
         };
-        let to = attempt.to.or(registered_at);
-        if let Some(transfer) = attempt.transfer_mut()
-            && let Some(to) = to
-        {
+        if let Some(transfer) = self.attempt_mut().and_then(Attempt::transfer_mut) {
             out.send(to, transfer.datagram().to_vec());
         }
     }
