@@ -23,7 +23,7 @@ use tokio::task::{JoinHandle, yield_now};
 
 use self::by_hand::Handout;
 use self::caller::{Caller, Operator};
-use self::cast::{Cast, Part};
+use self::cast::{Cast, Part, Servers};
 use self::endpoint::Endpoint;
 use self::narrator::{Ink, Narrator, Voice};
 use self::stage::{Stage, StageError};
@@ -104,21 +104,46 @@ async fn perform(
     narrator: &mut Narrator,
 ) -> Result<Infallible, DemoError> {
     let base = format!("http://{}", reachable(service.http));
-    let coap = reachable(service.coap);
-    step("beginning", async { open(stage, &base, coap, narrator) }).await?;
+    let servers = Servers {
+        coap: reachable(service.coap),
+        udp: reachable(service.udp),
+    };
+    step("beginning", async { open(stage, &base, servers, narrator) }).await?;
     let admission = admit(stage, service, &base, narrator);
     let caller = step("making a customer and a client of its API", admission).await?;
     let chosen = choose(&caller, &stage.config.platform, endpoint, narrator);
     let webhook = step("choosing what the customer is told", chosen).await?;
-    let parts = cast::parts(coap);
+    let parts = cast::parts(servers);
     step(
         "making the devices known",
         create_devices(narrator, &caller, &parts),
     )
     .await?;
-    let cast = step("switching the devices on", switch_on(parts, coap)).await?;
+    let cast = step("switching the devices on", switch_on(parts, servers)).await?;
 
     let mut story = Story::new(narrator, caller, cast, endpoint);
+    let queued = tell(&mut story).await?;
+
+    let handout = async |story: &mut Story<'_>| {
+        let (narrator, caller, sensor) = story.for_handout();
+        let handout = Handout {
+            base: &base,
+            servers,
+            sensor,
+            operator_token: service.operator_token_path.as_deref(),
+            temporary: stage.temporary(),
+            caller,
+            request: &queued,
+            webhook: &webhook,
+        };
+        Ok(handout.tell(narrator)?)
+    };
+    step("telling how to do it by hand", handout(&mut story)).await?;
+    step("living on", story.live_on()).await
+}
+
+/// What happens, chapter by chapter; returns the request that waited for the meter.
+async fn tell(story: &mut Story<'_>) -> Result<String, DemoError> {
     step(
         "waiting for the devices to register",
         story.meet_the_devices(),
@@ -147,22 +172,17 @@ async fn perform(
         story.see_the_meter_wake(&queued),
     )
     .await?;
-
-    let handout = async |story: &mut Story<'_>| {
-        let (narrator, caller) = story.for_handout();
-        let handout = Handout {
-            base: &base,
-            coap,
-            operator_token: service.operator_token_path.as_deref(),
-            temporary: stage.temporary(),
-            caller,
-            request: &queued,
-            webhook: &webhook,
-        };
-        Ok(handout.tell(narrator)?)
-    };
-    step("telling how to do it by hand", handout(&mut story)).await?;
-    step("living on", story.live_on()).await
+    step(
+        "waiting for the sensor to throw a datagram",
+        story.hear_the_sensor(),
+    )
+    .await?;
+    step(
+        "waiting for the sensor to post over CoAP",
+        story.see_the_sensor_post(),
+    )
+    .await?;
+    Ok(queued)
 }
 
 async fn step<T>(
@@ -175,7 +195,7 @@ async fn step<T>(
     })
 }
 
-fn open(stage: &Stage, base: &str, coap: SocketAddr, narrator: &mut Narrator) -> Result<(), Why> {
+fn open(stage: &Stage, base: &str, servers: Servers, narrator: &mut Narrator) -> Result<(), Why> {
     let place = match stage.temporary() {
         Some(_) => "a store of its own".to_owned(),
         None => stage.config.data_dir.display().to_string(),
@@ -187,7 +207,9 @@ fn open(stage: &Stage, base: &str, coap: SocketAddr, narrator: &mut Narrator) ->
     for change in &stage.changes {
         narrator.tell(Voice::Service, change)?;
     }
-    let listens = format!("listens for callers on {base}, for devices on coap://{coap}");
+    let Servers { coap, udp } = servers;
+    let listens =
+        format!("listens for callers on {base}, for devices on coap://{coap}, udp://{udp}");
     Ok(narrator.tell(Voice::Service, listens)?)
 }
 
@@ -245,8 +267,8 @@ fn operator_token(config: &Config, service: &Service) -> Result<String, Why> {
     Ok(token.trim().to_owned())
 }
 
-async fn switch_on(parts: Vec<Part>, server: SocketAddr) -> Result<Cast, Why> {
-    Cast::enter(parts, server).await.map_err(Why::Socket)
+async fn switch_on(parts: Vec<Part>, servers: Servers) -> Result<Cast, Why> {
+    Cast::enter(parts, servers).await.map_err(Why::Socket)
 }
 
 /// Where somebody on this machine reaches what listens there.

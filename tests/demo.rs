@@ -6,8 +6,7 @@
 #[path = "support/vocabulary.rs"]
 mod vocabulary;
 
-use std::net::SocketAddr;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::Path;
 
 use serde_json::Value;
@@ -41,6 +40,13 @@ fn a_stranger_sees_the_main_job_and_can_do_the_same_by_hand() {
         "of tracker, measured 120 s before: /6/0/0 is 53.546, /6/0/1 is 9.9666",
         "of tracker, measured 60 s before: /6/0/0 is 53.5461, /6/0/1 is 9.9668",
         "endpoint        got, well signed: TELEMETRY_DATA",
+        "leak-sensor     heard 5 bare bytes",
+        "SUCCEEDED: datagram \"blink\" to leak-sensor",
+        "leak-sensor     answered /alarm with 2.04",
+        "SUCCEEDED: PUT /alarm 8 at leak-sensor, code 204",
+        "TELEMETRY_DATA of leak-sensor over UDP: d2V0 in base64",
+        "leak-sensor     sent data",
+        "TELEMETRY_DATA of leak-sensor over COAP, about cellar/water: {\"mm\":3}",
     ] {
         assert!(printed.iter().any(|line| line.contains(words)), "{words}");
     }
@@ -52,6 +58,10 @@ fn a_stranger_sees_the_main_job_and_can_do_the_same_by_hand() {
         "water-meter     woke up",
         "water-meter     answered read /3424/0/1 with 2.05",
         "SUCCEEDED: read /3424/0/1 of water-meter, code 205, value ",
+        "SCHEDULED: datagram \"blink\" to leak-sensor, waits until the device is heard",
+        "SCHEDULED: PUT /alarm 8 at leak-sensor, waits until the device is heard",
+        "leak-sensor     threw a bare datagram, \"wet\"",
+        "leak-sensor     posts {\"mm\":3} about cellar/water over CoAP",
     ] {
         assert!(
             lines.any(|line| line.contains(words)),
@@ -142,17 +152,43 @@ fn do_it_by_hand(demo: &mut Program, printed: &[String]) {
     let temperature = told.filter(|message| message["cause"]["type"] == "OBSERVATION");
     assert!(temperature.count() >= 1, "{messages}");
     let devices = handout.perform("List the devices").expect(200);
-    assert_eq!(devices["items"].as_array().unwrap().len(), 3);
+    assert_eq!(devices["items"].as_array().unwrap().len(), 4);
     let requests = handout
         .perform("List all requests, the latest first")
         .expect(200);
-    assert_eq!(requests["items"].as_array().unwrap().len(), 7);
+    assert_eq!(requests["items"].as_array().unwrap().len(), 9);
     handout.perform("List the administration log").expect(200);
     let webhook = handout.perform("Look at the webhook, and what waits for it");
     assert_eq!(webhook.expect(200)["state"], "INTEGRATION_ACTIVE");
     let tested = handout.perform("Have a test message sent to its endpoint");
     assert_eq!(tested.expect(200)["statusCode"], 204);
     hear(demo, "endpoint        got, well signed: TEST_MESSAGE");
+    be_the_sensor_by_hand(demo, &handout);
+}
+
+/// Asks the device without LwM2M something, and then says something in its place.
+fn be_the_sensor_by_hand(demo: &mut Program, handout: &Handout) {
+    handout
+        .perform("Ask the leak sensor over CoAP at how many millimetres it warns")
+        .expect(202);
+    hear(
+        demo,
+        "SUCCEEDED: GET /alarm at leak-sensor, code 205, value 8",
+    );
+    handout
+        .perform("Have a datagram wait until the leak sensor is heard")
+        .expect(202);
+    hear(demo, "SCHEDULED: datagram \"blink\" to leak-sensor");
+    handout.throw("Be the leak sensor: throw a datagram yourself, from its address");
+    let mut awaited = vec![
+        "SUCCEEDED: datagram \"blink\" to leak-sensor",
+        "TELEMETRY_DATA of leak-sensor over UDP: d2V0 in base64",
+    ];
+    while !awaited.is_empty() {
+        let place = |line: &str| awaited.iter().position(|words| line.contains(words));
+        let place = demo.hear(&awaited.join(", "), place);
+        awaited.remove(place);
+    }
 }
 
 /// What the demo prints for a shell.
@@ -194,13 +230,40 @@ impl Handout {
         }
     }
 
+    fn command(&self, purpose: &str) -> &str {
+        let mut commands = self.commands.iter();
+        let (_, command) = commands.find(|(found, _)| found == purpose).unwrap();
+        command
+    }
+
+    /// Throws what the command for a purpose would throw.
+    fn throw(&self, purpose: &str) {
+        let words: Vec<_> = self.command(purpose).split(' ').collect();
+        let [
+            "printf",
+            bytes,
+            "|",
+            "nc",
+            "-u",
+            "-w",
+            "1",
+            "-s",
+            ip,
+            to,
+            port,
+        ] = words[..]
+        else {
+            panic!("{words:?}");
+        };
+        let socket = UdpSocket::bind((ip, 0)).unwrap();
+        socket
+            .send_to(bytes.as_bytes(), format!("{to}:{port}"))
+            .unwrap();
+    }
+
     /// Does what the command for a purpose would do.
     fn perform(&self, purpose: &str) -> Response {
-        let (_, command) = self
-            .commands
-            .iter()
-            .find(|(found, _)| found == purpose)
-            .unwrap();
+        let command = self.command(purpose);
         assert!(command.starts_with("curl "), "{command}");
         assert!(
             command.contains("-H \"authorization: Bearer $TOKEN\""),

@@ -13,6 +13,8 @@ pub mod socket;
 
 /// Names a format of what a device sends.
 pub use protocol::coap::content::ContentFormat;
+/// Says whether a device wants to know that what it posts was taken.
+pub use protocol::coap::message::Kind;
 /// Names a resource of a device; whoever configures devices needs no door to `protocol`.
 pub use protocol::lwm2m::path::Path;
 /// What a device sends by itself, and when it measured that.

@@ -6,9 +6,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::caller::{ACTIONS, Caller, DEVICES, LOG, REQUESTS, TOKENS, WEBHOOKS};
+use super::caller::{Caller, DEVICES, LOG, Over, REQUESTS, TOKENS, WEBHOOKS};
+use super::cast::Servers;
 use super::narrator::Narrator;
-use super::role::{BRIGHTNESS, Role, VOLUME};
+use super::role::{ALARM, BRIGHTNESS, Role, VOLUME};
+use super::story::plain::blink;
 
 const BEARER: &str = "-H \"authorization: Bearer $TOKEN\"";
 
@@ -17,7 +19,9 @@ pub(super) struct Handout<'a> {
     /// Where the API is, like `http://127.0.0.1:8080`.
     pub(super) base: &'a str,
     /// Where devices reach the service.
-    pub(super) coap: SocketAddr,
+    pub(super) servers: Servers,
+    /// Where the device without LwM2M is, if it is there.
+    pub(super) sensor: Option<SocketAddr>,
     /// The file with the operator's token, unless the configuration gave it.
     pub(super) operator_token: Option<&'a Path>,
     /// The directory that is removed at the end.
@@ -39,7 +43,8 @@ impl Handout<'_> {
         }
         narrator.chapter("The same by hand, in another terminal")?;
         narrator.line(format!("export TOKEN={}", self.caller.token()))?;
-        for (what, command) in self.commands() {
+        let commands = self.commands().into_iter();
+        for (what, command) in commands.chain(self.commands_without_lwm2m()) {
             narrator.pause()?;
             narrator.line(format!("  {what}:"))?;
             narrator.line(command)?;
@@ -55,7 +60,8 @@ impl Handout<'_> {
         let mut places = vec![
             ("API", self.base.to_owned()),
             ("documentation", format!("{}/docs", self.base)),
-            ("devices", format!("coap://{}", self.coap)),
+            ("devices", format!("coap://{}", self.servers.coap)),
+            ("bare datagrams", format!("udp://{}", self.servers.udp)),
             ("operator token", operator_token),
         ];
         if let Some(temporary) = self.temporary {
@@ -83,11 +89,11 @@ impl Handout<'_> {
             ("List the devices", self.read(DEVICES)),
             (
                 "Ask the lamp now how bright it is",
-                self.ask(Role::Lamp, &at_once),
+                self.ask(Over::Lwm2m, Role::Lamp, &at_once),
             ),
             (
                 "Ask the meter, which answers when it wakes",
-                self.ask(Role::Meter, &queued),
+                self.ask(Over::Lwm2m, Role::Meter, &queued),
             ),
             (
                 "Inspect the lamp: what is known, observed, and was told lately",
@@ -120,6 +126,36 @@ impl Handout<'_> {
         commands
     }
 
+    fn commands_without_lwm2m(&self) -> Vec<(String, String)> {
+        let Some(sensor) = self.sensor else {
+            return Vec::new();
+        };
+        let (ip, port) = (sensor.ip(), sensor.port());
+        let udp = self.servers.udp;
+        let alarm = json!({ "requestType": "GET", "path": ALARM, "port": port });
+        let commands = [
+            (
+                "Ask the leak sensor over CoAP at how many millimetres it warns",
+                self.ask(Over::Coap, Role::Sensor, &alarm),
+            ),
+            (
+                "Have a datagram wait until the leak sensor is heard",
+                self.ask(Over::Udp, Role::Sensor, &blink(port)),
+            ),
+            (
+                "Be the leak sensor: throw a datagram yourself, from its address",
+                format!(
+                    "printf wet | nc -u -w 1 -s {ip} {} {}",
+                    udp.ip(),
+                    udp.port()
+                ),
+            ),
+        ];
+        commands
+            .map(|(what, line)| (what.to_owned(), line))
+            .to_vec()
+    }
+
     fn read(&self, path: &str) -> String {
         format!("curl -sw '\\n' {BEARER} {}{path}", self.base)
     }
@@ -128,9 +164,8 @@ impl Handout<'_> {
         format!("curl -sw '\\n' -X POST {BEARER} {}{path}", self.base)
     }
 
-    fn ask(&self, role: Role, asked: &Value) -> String {
-        let path = format!("{ACTIONS}/{}/actions/LWM2M", role.id());
-        self.post(BEARER, asked, &path)
+    fn ask(&self, over: Over, role: Role, asked: &Value) -> String {
+        self.post(BEARER, asked, &over.path(role.id()))
     }
 
     fn post(&self, proof: &str, body: &Value, path: &str) -> String {

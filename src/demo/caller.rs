@@ -25,6 +25,14 @@ pub(super) const WEBHOOKS: &str = "/management-api/v1/integrate/clouds/webhooks"
 /// Where the administration log is read.
 pub(super) const LOG: &str = "/management-api/v1/administrationLogs";
 
+/// What carries a request to a device.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Over {
+    Udp,
+    Coap,
+    Lwm2m,
+}
+
 const CUSTOMERS: &str = "/operator-api/v1/customers";
 const SETTINGS: &str = "/management-api/v1/settings";
 
@@ -58,8 +66,7 @@ pub(super) struct Client {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Request {
     pub(super) id: String,
-    pub(super) device: String,
-    /// What was asked, as in `read /3/0/0`.
+    /// What was asked of whom, as in `read /3/0/0 of meter`.
     pub(super) asked: String,
     pub(super) status: String,
     pub(super) attempts: u64,
@@ -168,7 +175,9 @@ impl Caller {
                 self.api.call(&self.token, Method::DELETE, &path).await?;
             }
         }
-        let body = json!({ "name": WEBHOOK_NAME, "url": url, "secret": secret });
+        let body = json!({
+            "name": WEBHOOK_NAME, "url": url, "secret": secret, "jsonPayloadEnabled": true,
+        });
         let made = self.api.post(&self.token, WEBHOOKS, &body).await?;
         made.text("/id")
     }
@@ -204,8 +213,13 @@ impl Caller {
     }
 
     /// Asks a device for something and returns the request's id.
-    pub(super) async fn ask(&self, device: &str, asked: &Value) -> Result<String, CallError> {
-        let path = format!("{ACTIONS}/{device}/actions/LWM2M");
+    pub(super) async fn ask(
+        &self,
+        over: Over,
+        device: &str,
+        asked: &Value,
+    ) -> Result<String, CallError> {
+        let path = over.path(device);
         self.api.post(&self.token, &path, asked).await?.text("/id")
     }
 
@@ -255,19 +269,23 @@ impl Caller {
     }
 }
 
+impl Over {
+    /// Where a device is asked for something.
+    pub(super) fn path(self, device: &str) -> String {
+        let protocol = match self {
+            Self::Udp => "UDP",
+            Self::Coap => "COAP",
+            Self::Lwm2m => "LWM2M",
+        };
+        format!("{ACTIONS}/{device}/actions/{protocol}")
+    }
+}
+
 impl Request {
     fn of(shown: &api::Answer) -> Result<Self, CallError> {
-        let words = [
-            "/requestData/action",
-            "/requestData/resourceAddress",
-            "/requestData/data",
-        ];
-        let words = words.iter().filter_map(|word| shown.maybe_text(word));
-        let asked = words.collect::<Vec<_>>().join(" ");
         Ok(Self {
             id: shown.text("/id")?,
-            device: shown.text("/deviceId")?,
-            asked,
+            asked: asked(shown)?,
             status: shown.text("/status")?,
             attempts: shown.number("/sendAttempts")?,
             attempts_left: shown.number("/sendAttemptsLeft")?,
@@ -291,4 +309,27 @@ impl Entry {
             category: shown.text("/category")?,
         })
     }
+}
+
+/// What a request asks of whom.
+fn asked(shown: &api::Answer) -> Result<String, CallError> {
+    let device = shown.text("/deviceId")?;
+    let words = |names: [&str; 3]| {
+        let words = names.iter().filter_map(|name| {
+            let word = shown.maybe_text(&format!("/requestData/{name}"));
+            word.filter(|word| !word.is_empty())
+        });
+        words.collect::<Vec<_>>().join(" ")
+    };
+    Ok(match shown.text("/protocol")?.as_str() {
+        "UDP" => format!(
+            "datagram {:?} to {device}",
+            shown.text("/requestData/payload")?
+        ),
+        "COAP" => format!("{} at {device}", words(["requestType", "path", "payload"])),
+        _ => format!(
+            "{} of {device}",
+            words(["action", "resourceAddress", "data"])
+        ),
+    })
 }

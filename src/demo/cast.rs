@@ -8,7 +8,7 @@ use std::task::Poll;
 use harness::device::SimulatedDevice;
 use harness::device::event::Event;
 use harness::socket::{self, Link, Loss, RunningDevice, Stopped};
-use harness::{ContentFormat, Measured, Sample, Value};
+use harness::{ContentFormat, Kind, Measured, Sample, Value};
 use tokio::sync::mpsc::Receiver;
 use tokio::sync::mpsc::error::TryRecvError;
 
@@ -16,6 +16,11 @@ use super::role::{LATITUDE, LONGITUDE, METER_SLEEPS_LATER_MS, Role, TEMPERATURE,
 
 /// How long before it speaks the tracker took each place it tells, the earliest first.
 const TRACK_MS: [i64; 2] = [-120_000, -60_000];
+
+/// The sensor says so often that all is well, once the story is over,
+const SENSOR_SPEAKS_EVERY_S: u64 = 45;
+/// and in these bytes.
+const ALL_IS_WELL: &[u8] = b"dry";
 
 /// A device and where it will be.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -42,12 +47,27 @@ struct Member {
 #[error("the device {} has stopped", .0.id())]
 pub(super) struct Gone(Role);
 
-/// Gives every device its place: an address of its own where the system has that many.
-pub(super) fn parts(server: SocketAddr) -> Vec<Part> {
+/// Where the service is for devices.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Servers {
+    /// For those that speak CoAP or LwM2M.
+    pub(super) coap: SocketAddr,
+    /// For those that throw datagrams.
+    pub(super) udp: SocketAddr,
+}
+
+/// Gives every device its place: an address of its own where the system has that many. Whoever does
+/// not register is known by that alone, and stays away without it.
+pub(super) fn parts(servers: Servers) -> Vec<Part> {
     let numbered = (1..).zip(Role::ALL);
-    numbered
-        .map(|(number, role)| Part::near(server, role, number))
-        .collect()
+    let parts = numbered.map(|(number, role)| Part::near(servers.coap, role, number));
+    let parts: Vec<_> = parts.collect();
+    let is_alone = |part: &Part| parts.iter().filter(|other| other.ip == part.ip).count() == 1;
+    let is_known = |part: &Part| {
+        let reaches_both = servers.udp.is_ipv4() == part.local.is_ipv4();
+        part.role.registers() || (part.ip.is_some() && is_alone(part) && reaches_both)
+    };
+    parts.iter().copied().filter(is_known).collect()
 }
 
 impl Part {
@@ -74,14 +94,14 @@ impl Part {
 
 impl Cast {
     /// Switches every device on.
-    pub(super) async fn enter(parts: Vec<Part>, server: SocketAddr) -> io::Result<Self> {
+    pub(super) async fn enter(parts: Vec<Part>, servers: Servers) -> io::Result<Self> {
         let mut members = Vec::new();
         for Part { role, local, .. } in parts {
             let seed = getrandom::u64().map_err(io::Error::other)?;
             let link = Link {
                 local,
-                server,
-                bare: None,
+                server: servers.coap,
+                bare: Some(servers.udp),
                 loss: Loss::default(),
                 seed,
             };
@@ -117,9 +137,15 @@ impl Cast {
         Ok(None)
     }
 
-    /// Tells whether every device knows itself registered.
+    /// Where a device is, if it is there at all.
+    pub(super) fn address(&self, role: Role) -> Option<SocketAddr> {
+        let member = self.member(role).ok()?;
+        Some(member.device.address())
+    }
+
+    /// Tells whether every device that registers knows itself registered.
     pub(super) async fn is_registered(&self) -> Result<bool, Gone> {
-        for member in &self.members {
+        for member in self.members.iter().filter(|member| member.role.registers()) {
             if !member.with(|device| device.location().is_some()).await? {
                 return Ok(false);
             }
@@ -158,11 +184,31 @@ impl Cast {
         Ok(sent.ok().map(|()| TRACK_MS.len()))
     }
 
+    /// Has the sensor throw a datagram; nothing if it cannot.
+    pub(super) async fn throw(&self, bytes: &[u8]) -> Result<Option<()>, Gone> {
+        let sensor = self.member(Role::Sensor)?;
+        let thrown = sensor.device.throw(bytes.to_vec()).await;
+        let thrown = thrown.map_err(|Stopped| Gone(Role::Sensor))?;
+        Ok(thrown.ok())
+    }
+
+    /// Has the sensor post data under a topic; nothing if it has to say something else first.
+    pub(super) async fn post(&self, topic: &str, data: &[u8]) -> Result<Option<()>, Gone> {
+        let sensor = self.member(Role::Sensor)?;
+        let posted = sensor.device.tell(Kind::Confirmable, topic, data.to_vec());
+        let posted = posted.await.map_err(|Stopped| Gone(Role::Sensor))?;
+        Ok(posted.ok())
+    }
+
     /// Lets the world around the devices go on for a second, the given one.
     pub(super) async fn live(&self, second: u64) -> Result<(), Gone> {
         for member in &self.members {
             let role = member.role;
             member.with(move |device| role.live(device, second)).await?;
+        }
+        let is_time = second % SENSOR_SPEAKS_EVERY_S == SENSOR_SPEAKS_EVERY_S - 1;
+        if is_time && self.address(Role::Sensor).is_some() {
+            self.throw(ALL_IS_WELL).await?;
         }
         Ok(())
     }
@@ -207,7 +253,7 @@ mod tests {
 
     #[test]
     fn devices_of_a_service_on_loopback_have_addresses() {
-        let places = parts("127.0.0.1:5683".parse().unwrap());
+        let places = parts(at("127.0.0.1:5683", "127.0.0.1:4445"));
         assert_eq!(places.len(), Role::ALL.len());
         for part in places {
             assert!(part.ip.unwrap().is_loopback());
@@ -217,11 +263,32 @@ mod tests {
 
     #[test]
     fn devices_of_a_distant_service_leave_their_address_to_the_system() {
-        for part in parts("192.0.2.7:5683".parse().unwrap()) {
+        for part in parts(at("192.0.2.7:5683", "192.0.2.7:4445")) {
             assert_eq!((part.ip, part.local), (None, "0.0.0.0:0".parse().unwrap()));
         }
-        for part in parts("[2001:db8::7]:5683".parse().unwrap()) {
+        for part in parts(at("[2001:db8::7]:5683", "[2001:db8::7]:4445")) {
             assert_eq!((part.ip, part.local), (None, "[::]:0".parse().unwrap()));
+        }
+    }
+
+    #[test]
+    fn who_is_known_by_its_address_alone_stays_away_without_one_of_its_own() {
+        for (servers, is_there) in [
+            (at("127.0.0.1:5683", "127.0.0.1:4445"), true),
+            (at("127.0.0.1:5683", "[::1]:4445"), false),
+            (at("[::1]:5683", "[::1]:4445"), false),
+            (at("192.0.2.7:5683", "192.0.2.7:4445"), false),
+        ] {
+            let roles: Vec<_> = parts(servers).iter().map(|part| part.role).collect();
+            assert_eq!(roles.contains(&Role::Sensor), is_there, "{servers:?}");
+            assert!(roles.contains(&Role::Tracker));
+        }
+    }
+
+    fn at(coap: &str, udp: &str) -> Servers {
+        Servers {
+            coap: coap.parse().unwrap(),
+            udp: udp.parse().unwrap(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use harness::device::SimulatedDevice;
 use harness::device::configuration::{Configuration, Reachability};
+use harness::device::plain::PlainPath;
 use harness::device::resource::{self, Answer, Resource};
 use harness::{ContentFormat, Path, Value};
 
@@ -15,6 +16,9 @@ pub(super) const VOLUME: Path = Path::resource(3424, 0, 1);
 pub(super) const LATITUDE: Path = Path::resource(6, 0, 0);
 /// and Longitude.
 pub(super) const LONGITUDE: Path = Path::resource(6, 0, 1);
+/// How high the water has to be for the sensor to warn, in millimetres.
+pub(super) const ALARM: &str = "/alarm";
+
 const LIGHT_IS_ON: Path = Path::resource(3311, 0, 5850);
 const MODEL: Path = Path::resource(3, 0, 1);
 
@@ -50,11 +54,21 @@ pub(super) enum Role {
     Meter,
     /// Sleeps for minutes.
     Tracker,
+    /// Speaks no LwM2M: it throws datagrams, and speaks CoAP.
+    Sensor,
 }
 
 impl Role {
     /// Everyone.
-    pub(super) const ALL: [Self; 3] = [Self::Lamp, Self::Meter, Self::Tracker];
+    pub(super) const ALL: [Self; 4] = [Self::Lamp, Self::Meter, Self::Tracker, Self::Sensor];
+
+    /// Whether it registers, as whoever speaks LwM2M does.
+    pub(super) fn registers(self) -> bool {
+        match self {
+            Self::Lamp | Self::Meter | Self::Tracker => true,
+            Self::Sensor => false,
+        }
+    }
 
     /// Its device id and endpoint name.
     pub(super) fn id(self) -> &'static str {
@@ -62,6 +76,7 @@ impl Role {
             Self::Lamp => "street-lamp",
             Self::Meter => "water-meter",
             Self::Tracker => "tracker",
+            Self::Sensor => "leak-sensor",
         }
     }
 
@@ -71,6 +86,7 @@ impl Role {
             Self::Lamp => "Street lamp, Harbour Road 7",
             Self::Meter => "Water meter, Mill Lane 12",
             Self::Tracker => "Tracker, parcel 4711",
+            Self::Sensor => "Leak sensor, cellar 3",
         }
     }
 
@@ -83,6 +99,10 @@ impl Role {
             Self::Lamp => (Reachability::Always, None),
             Self::Meter => (sleepy, Some(METER_SLEEPS_FIRST_MS)),
             Self::Tracker => (sleepy, Some(TRACKER_SLEEPS_MS)),
+            Self::Sensor => {
+                let alarm = PlainPath::holding(ALARM, "5").in_format(ContentFormat::TEXT);
+                return Configuration::plain(self.id(), vec![alarm]);
+            }
         };
         Configuration {
             reachability,
@@ -109,6 +129,7 @@ impl Role {
                 Resource::holding(LATITUDE, Value::Float(53.5459)),
                 Resource::holding(LONGITUDE, Value::Float(9.9664)),
             ],
+            Self::Sensor => return Vec::new(),
         };
         let model = Resource::holding(MODEL, Value::String(self.name().to_owned()));
         let account_and_device = |resource: &Resource| matches!(resource.path.object_id(), 1 | 3);
@@ -127,6 +148,7 @@ impl Role {
                 grow(device, LATITUDE, 0.0001);
                 grow(device, LONGITUDE, 0.0002);
             }
+            Self::Sensor => {}
         }
     }
 }
@@ -179,5 +201,7 @@ mod tests {
             let device = SimulatedDevice::new(role.configuration(), 1);
             assert!(device.value(path).is_some(), "{path}");
         }
+        let sensor = SimulatedDevice::new(Role::Sensor.configuration(), 1);
+        assert_eq!(sensor.content(ALARM), Some(b"5".as_slice()));
     }
 }

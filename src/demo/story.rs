@@ -2,11 +2,13 @@
 //! telling on the way what the devices say.
 
 mod living;
+pub(super) mod plain;
 mod sending;
 mod words;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -14,7 +16,7 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use self::words::{change, registered};
-use super::caller::{CallError, Caller, Request};
+use super::caller::{CallError, Caller, Over, Request};
 use super::cast::{Cast, Gone, Part};
 use super::endpoint::Endpoint;
 use super::narrator::{Narrator, Voice};
@@ -108,7 +110,7 @@ impl<'a> Story<'a> {
             self.linger().await?;
         }
         self.tell_news()?;
-        for role in Role::ALL {
+        for role in Role::ALL.into_iter().filter(|role| role.registers()) {
             let inspection = self.caller.inspect(role.id()).await?;
             let Some(registration) = &inspection.registration else {
                 let found = format!("{} is {}", role.id(), inspection.presence);
@@ -130,7 +132,7 @@ impl<'a> Story<'a> {
             Voice::Caller,
             "asks the lamp how bright it is, to be sent now",
         )?;
-        let id = self.ask(Role::Lamp, &asked).await?;
+        let id = self.ask(Over::Lwm2m, Role::Lamp, &asked).await?;
         let request = self.follow(&id, |request| !request.is_pending()).await?;
         expect("SUCCEEDED", &request)
     }
@@ -143,7 +145,7 @@ impl<'a> Story<'a> {
         let asked = json!({ "action": "observe-start", "resourceAddress": path });
         let text = "asks the lamp to tell how warm it is, now and whenever that changes";
         self.narrator.tell(Voice::Caller, text)?;
-        let id = self.ask(Role::Lamp, &asked).await?;
+        let id = self.ask(Over::Lwm2m, Role::Lamp, &asked).await?;
         let request = self.follow(&id, |request| !request.is_pending()).await?;
         expect("SUCCEEDED", &request)?;
         let warmer = json!(self.cast.warm_up().await?);
@@ -176,7 +178,7 @@ impl<'a> Story<'a> {
         });
         let text = "asks the sleeping meter for its volume, to be sent when it is heard";
         self.narrator.tell(Voice::Caller, text)?;
-        let id = self.ask(Role::Meter, &asked).await?;
+        let id = self.ask(Over::Lwm2m, Role::Meter, &asked).await?;
         self.follow(&id, |_| true).await?;
         Ok(id)
     }
@@ -192,7 +194,7 @@ impl<'a> Story<'a> {
         });
         let text = format!("tells the lamp to be {NO_NUMBER:?}, where a number belongs");
         self.narrator.tell(Voice::Caller, text)?;
-        let id = self.ask(Role::Lamp, &asked).await?;
+        let id = self.ask(Over::Lwm2m, Role::Lamp, &asked).await?;
         let request = self.follow(&id, |request| !request.is_pending()).await?;
         expect("FAILED", &request)?;
         let iccid = self.caller.inspect(Role::Lamp.id()).await?.iccid;
@@ -224,7 +226,7 @@ impl<'a> Story<'a> {
             Voice::Caller,
             "asks the tracker where it is, when it is heard",
         )?;
-        let id = self.ask(Role::Tracker, &asked).await?;
+        let id = self.ask(Over::Lwm2m, Role::Tracker, &asked).await?;
         self.follow(&id, |_| true).await?;
         self.narrator.tell(
             Voice::Caller,
@@ -244,13 +246,19 @@ impl<'a> Story<'a> {
         expect("SUCCEEDED", &request)
     }
 
-    /// Whoever tells, and whose token is to be told.
-    pub(super) fn for_handout(&mut self) -> (&mut Narrator, &Caller) {
-        (&mut *self.narrator, &self.caller)
+    /// Whoever tells, whose token is to be told, and where the sensor is.
+    pub(super) fn for_handout(&mut self) -> (&mut Narrator, &Caller, Option<SocketAddr>) {
+        let sensor = self.cast.address(Role::Sensor);
+        (&mut *self.narrator, &self.caller, sensor)
     }
 
-    async fn ask(&mut self, role: Role, asked: &serde_json::Value) -> Result<String, Why> {
-        let id = self.caller.ask(role.id(), asked).await?;
+    async fn ask(
+        &mut self,
+        over: Over,
+        role: Role,
+        asked: &serde_json::Value,
+    ) -> Result<String, Why> {
+        let id = self.caller.ask(over, role.id(), asked).await?;
         self.narrator
             .tell(Voice::Service, format!("takes the request: {id}"))?;
         Ok(id)

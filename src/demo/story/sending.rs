@@ -19,15 +19,29 @@ impl Story<'_> {
             deadline.check()?;
             self.linger().await?;
         };
-        let deadline = Deadline::of("the endpoint is told what the tracker sent");
         let iccid = self.caller.inspect(Role::Tracker.id()).await?.iccid;
+        let awaited = "the endpoint is told what the tracker sent";
+        self.hear_of(awaited, expected, |delivered| {
+            is_collected(delivered, &iccid)
+        })
+        .await
+    }
+
+    /// Waits until so many events of a kind have arrived at the customer's endpoint, and tells them.
+    pub(super) async fn hear_of(
+        &mut self,
+        awaited: &'static str,
+        expected: usize,
+        is_meant: impl Fn(&Delivered) -> bool,
+    ) -> Result<(), Why> {
+        let deadline = Deadline::of(awaited);
         let mut told = 0;
         while told < expected {
             deadline.check()?;
             self.linger().await?;
             // What came before is no part of this.
             while let Some(delivered) = self.endpoint.arrived() {
-                if is_collected(&delivered, &iccid) {
+                if is_meant(&delivered) {
                     self.tell_arrival(&delivered)?;
                     told += 1;
                 }

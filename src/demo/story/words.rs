@@ -27,12 +27,7 @@ pub(super) fn registered(role: Role, presence: &str, registration: &Registration
 
 /// A request, with what matters in the state it is in.
 pub(super) fn change(request: &Request) -> String {
-    let Request {
-        device,
-        asked,
-        status,
-        ..
-    } = request;
+    let Request { asked, status, .. } = request;
     let made = request.attempts.saturating_sub(request.attempts_left);
     let more = match status.as_str() {
         "SCHEDULED" => ", waits until the device is heard".to_owned(),
@@ -40,7 +35,7 @@ pub(super) fn change(request: &Request) -> String {
         "IN_PROGRESS" => format!(", attempt {made} of {}", request.attempts),
         _ => outcome(request),
     };
-    format!("{status}: {asked} of {device}{more}")
+    format!("{status}: {asked}{more}")
 }
 
 fn outcome(request: &Request) -> String {
@@ -59,7 +54,7 @@ pub(super) fn event(body: &Value) -> String {
     let kind = text("/type").unwrap_or("an event without a type");
     let device = text("/device/iccid").map(|iccid| format!(" of {iccid}"));
     let more = match kind {
-        "TELEMETRY_DATA" => Some(format!("{}: {}", measured(body), values(body))),
+        "TELEMETRY_DATA" => Some(telemetry(body)),
         "LIFECYCLE" => text("/lifecycle/type").map(|it| format!(": {it}")),
         "ERROR" => text("/error/message").map(|it| format!(": {it}")),
         _ => None,
@@ -68,6 +63,20 @@ pub(super) fn event(body: &Value) -> String {
         .into_iter()
         .flatten()
         .collect()
+}
+
+/// What a device told: data over plain CoAP or UDP, or values of LwM2M.
+fn telemetry(body: &Value) -> String {
+    let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str);
+    let Some(source @ ("COAP" | "UDP")) = text("/source") else {
+        return format!("{}: {}", measured(body), values(body));
+    };
+    let topic = text("/payload/topic").map(|topic| format!(", about {topic}"));
+    let data = match (text("/payload/encoding"), text("/payload/value")) {
+        (Some(encoding), Some(value)) => format!("{value} in {encoding}"),
+        _ => body["payload"]["value"].to_string(),
+    };
+    format!(" over {source}{}: {data}", topic.unwrap_or_default())
 }
 
 /// How long before its arrival something was measured, where the device says so.
@@ -115,6 +124,20 @@ mod tests {
                     "payload": { "value": { "/6/0/0": 53.5 } },
                 }),
                 "TELEMETRY_DATA of tracker: /6/0/0 is 53.5",
+            ),
+            (
+                json!({
+                    "type": "TELEMETRY_DATA", "device": device, "source": "UDP",
+                    "payload": { "type": "STRING", "value": "d2V0", "encoding": "base64" },
+                }),
+                "TELEMETRY_DATA of tracker over UDP: d2V0 in base64",
+            ),
+            (
+                json!({
+                    "type": "TELEMETRY_DATA", "device": device, "source": "COAP",
+                    "payload": { "type": "JSON", "value": { "mm": 3 }, "topic": "cellar" },
+                }),
+                "TELEMETRY_DATA of tracker over COAP, about cellar: {\"mm\":3}",
             ),
             (
                 json!({
@@ -195,8 +218,7 @@ mod tests {
     fn shown(status: &str, attempts_left: u64) -> Request {
         Request {
             id: "1".to_owned(),
-            device: "meter".to_owned(),
-            asked: "read /3/0/9".to_owned(),
+            asked: "read /3/0/9 of meter".to_owned(),
             status: status.to_owned(),
             attempts: 3,
             attempts_left,

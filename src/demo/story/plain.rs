@@ -1,0 +1,96 @@
+//! How is a device heard and asked that speaks no LwM2M? It throws a datagram, which lets go what
+//! waits for it, and posts over CoAP.
+
+use serde_json::{Value, json};
+
+use super::super::caller::Over;
+use super::super::endpoint::Delivered;
+use super::super::narrator::Voice;
+use super::super::role::{ALARM, Role};
+use super::{Deadline, Story, Why, expect};
+
+/// What the sensor throws,
+const WET: &str = "wet";
+/// what it posts, and about what.
+const LEVEL: &str = "{\"mm\":3}";
+const TOPIC: &str = "cellar/water";
+
+impl Story<'_> {
+    /// Has something wait for the sensor over UDP and over CoAP, and sees it go out once the sensor
+    /// is heard.
+    pub(in super::super) async fn hear_the_sensor(&mut self) -> Result<(), Why> {
+        self.narrator
+            .chapter("A device without LwM2M is heard and asked all the same")?;
+        let Some(sensor) = self.cast.address(Role::Sensor) else {
+            let text = "would know such a device by an address of its own; there is none here";
+            return Ok(self.narrator.tell(Voice::Service, text)?);
+        };
+        let queued = self.queue_for_the_sensor(sensor.port()).await?;
+        if self.cast.throw(WET.as_bytes()).await?.is_none() {
+            return Err(silent("a datagram of the sensor"));
+        }
+        let thrown = format!("threw a bare datagram, {WET:?}");
+        self.narrator
+            .tell(Voice::Device(Role::Sensor.id()), thrown)?;
+        for id in &queued {
+            let request = self.follow(id, |request| !request.is_pending()).await?;
+            expect("SUCCEEDED", &request)?;
+        }
+        let awaited = "the endpoint is told what the sensor threw";
+        self.hear_of(awaited, 1, |it| is_over("UDP", it)).await
+    }
+
+    /// Has the sensor post over CoAP, and waits until the customer's endpoint has it.
+    pub(in super::super) async fn see_the_sensor_post(&mut self) -> Result<(), Why> {
+        if self.cast.address(Role::Sensor).is_none() {
+            return Ok(());
+        }
+        let deadline = Deadline::of("the sensor posts");
+        while self.cast.post(TOPIC, LEVEL.as_bytes()).await?.is_none() {
+            deadline.check()?;
+            self.linger().await?;
+        }
+        let posted = format!("posts {LEVEL} about {TOPIC} over CoAP");
+        self.narrator
+            .tell(Voice::Device(Role::Sensor.id()), posted)?;
+        let awaited = "the endpoint is told what the sensor posted";
+        self.hear_of(awaited, 1, |it| is_over("COAP", it)).await
+    }
+
+    async fn queue_for_the_sensor(&mut self, port: u16) -> Result<[String; 2], Why> {
+        let text = "asks the leak sensor over UDP to blink, when it is heard";
+        self.narrator.tell(Voice::Caller, text)?;
+        let blink = self.queue(Over::Udp, &blink(port)).await?;
+        let text = "asks it over CoAP to warn at 8 mm, when it is heard";
+        self.narrator.tell(Voice::Caller, text)?;
+        let warn = json!({
+            "requestType": "PUT", "path": ALARM, "payload": "8", "payloadType": "STRING",
+            "port": port, "requestMode": "SEND_WHEN_ACTIVE",
+        });
+        Ok([blink, self.queue(Over::Coap, &warn).await?])
+    }
+
+    async fn queue(&mut self, over: Over, asked: &Value) -> Result<String, Why> {
+        let id = self.ask(over, Role::Sensor, asked).await?;
+        self.follow(&id, |_| true).await?;
+        Ok(id)
+    }
+}
+
+/// What has the sensor blink once it is heard.
+pub(in super::super) fn blink(port: u16) -> Value {
+    json!({
+        "payload": "blink", "payloadType": "STRING",
+        "port": port, "requestMode": "SEND_WHEN_ACTIVE",
+    })
+}
+
+fn is_over(source: &str, delivered: &Delivered) -> bool {
+    let body = &delivered.body;
+    body["device"]["deviceId"] == Role::Sensor.id() && body["source"] == source
+}
+
+fn silent(expected: &'static str) -> Why {
+    let found = "it is switched off".to_owned();
+    Why::Otherwise { expected, found }
+}
