@@ -4,6 +4,7 @@
 //! device's next input waits with it, other devices do not. If the receipt is not Ok, the actor
 //! says nothing and ends; the registry brings the device back from the store.
 
+use std::iter;
 use std::rc::Rc;
 
 use actix::{
@@ -161,6 +162,10 @@ impl DeviceActor {
             Arrival::Message(datagram) => self.device.handle_datagram(&mut m, datagram, out),
             Arrival::Ambiguous(datagram) => self.device.handle_ambiguous(&mut m, datagram, out),
             Arrival::Bare(bare) => self.device.handle_bare(&mut m, bare, out),
+            Arrival::Burst(first, more) => {
+                let burst = iter::once(first).chain(more);
+                self.device.handle_burst(&mut m, burst, out)
+            }
         };
         self.home.meters.heard(heard);
     }

@@ -31,6 +31,8 @@ pub enum Arrival {
     Ambiguous(Datagram),
     /// Bytes of no protocol.
     Bare(Bare),
+    /// Several such, one behind the other: they are taken in one step.
+    Burst(Bare, Vec<Bare>),
 }
 
 impl Arrival {
@@ -38,7 +40,7 @@ impl Arrival {
     pub fn peer(&self) -> Peer {
         match self {
             Self::Message(datagram) | Self::Ambiguous(datagram) => datagram.peer,
-            Self::Bare(bare) => bare.peer,
+            Self::Bare(bare) | Self::Burst(bare, _) => bare.peer,
         }
     }
 }

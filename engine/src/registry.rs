@@ -68,7 +68,9 @@ impl Sorted {
             | Self::ToAddress(Arrival::Message(datagram) | Arrival::Ambiguous(datagram)) => {
                 overloaded(&datagram)
             }
-            Self::ToAddress(Arrival::Bare(_)) => Self::Ignored(Fate::Overloaded),
+            Self::ToAddress(Arrival::Bare(_) | Arrival::Burst(..)) => {
+                Self::Ignored(Fate::Overloaded)
+            }
             Self::ToPeer(datagram) if datagram.message.code.is_request() => overloaded(&datagram),
             Self::ToPeer(_) | Self::Answered { .. } | Self::Ignored(_) => self,
         }
@@ -181,7 +183,7 @@ pub fn unknown_address(arrival: &Arrival) -> Sorted {
         Arrival::Message(datagram) | Arrival::Ambiguous(datagram) => {
             respond(&datagram.message, Code::UNAUTHORIZED)
         }
-        Arrival::Bare(_) => None,
+        Arrival::Bare(_) | Arrival::Burst(..) => None,
     };
     answered(answer, Fate::UnknownAddress)
 }
@@ -193,7 +195,7 @@ pub fn ambiguous(arrival: Arrival) -> Result<Arrival, Fate> {
         Arrival::Message(datagram) | Arrival::Ambiguous(datagram) => {
             Ok(Arrival::Ambiguous(datagram))
         }
-        Arrival::Bare(_) => Err(Fate::UnknownAddress),
+        Arrival::Bare(_) | Arrival::Burst(..) => Err(Fate::UnknownAddress),
     }
 }
 

@@ -3,21 +3,31 @@
 //! There is one question about an address at a time, and what comes meanwhile waits behind it: so
 //! what a device says keeps its order. An answer is for those that were there when its question was
 //! asked: what came later may be of a device that was given the address in between.
+//!
+//! Bare datagrams that waited together are handed over together. A device that throws many at once
+//! has them kept in few commits, and does not lose those that would find its mailbox full.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
+use std::time::Duration;
 
 use actix::{ActorFutureExt as _, AsyncContext as _, Context, WrapFuture as _};
-use engine::datagram::Arrival;
+use engine::datagram::{Arrival, Bare};
 use engine::registry::{self, Behind, Sorted};
 use store::Unavailable;
 
-use crate::device::INPUTS_MAX;
 use crate::registry::Registry;
 
-/// Data from one address that waits to be told whose it is: as much as may wait for a device. What
-/// goes beyond is told to come later.
-const WAITING_MAX: usize = INPUTS_MAX;
+/// Data from one address that waits to be told whose it is: a device throws its readings of a day at
+/// once, and not more. What goes beyond is told to come later.
+const WAITING_MAX: usize = 2_048;
+
+/// Bare datagrams that are handed over together: as many as a commit takes without being felt.
+const BURST_MAX: usize = 256;
+
+/// How long what came behind a question waits for the next one, so that it is handed over together:
+/// about as long as a commit takes.
+const PAUSE: Duration = Duration::from_millis(4);
 
 /// Bytes of such data that are held for all addresses together: whoever sends them is not known
 /// yet, and a datagram may be as large as sixty of the usual ones.
@@ -33,7 +43,7 @@ pub(super) struct Lanes {
 #[derive(Default)]
 struct Lane {
     waiting: VecDeque<Arrival>,
-    /// How many of them the open question is for.
+    /// How many of them the open question is for; none while it is to be asked after a pause.
     asked: usize,
 }
 
@@ -59,11 +69,17 @@ impl Lanes {
         }
         self.bytes = bytes;
         lane.waiting.push_back(arrival);
-        if lane.asked > 0 {
-            return Joined::Behind;
+        match lane.waiting.len() {
+            1 => Joined::First,
+            _ => Joined::Behind,
         }
-        lane.asked = 1;
-        Joined::First
+    }
+
+    /// Asks for all that are there.
+    fn ask(&mut self, address: IpAddr) {
+        if let Some(lane) = self.lane_by_address.get_mut(&address) {
+            lane.asked = lane.waiting.len();
+        }
     }
 
     /// Takes those that the open question was for.
@@ -72,10 +88,10 @@ impl Lanes {
             return VecDeque::new();
         };
         let later = lane.waiting.split_off(lane.asked.min(lane.waiting.len()));
-        lane.asked = later.len();
+        lane.asked = 0;
         let taken = std::mem::replace(&mut lane.waiting, later);
         self.bytes -= taken.iter().map(bytes_of).sum::<usize>();
-        if lane.asked == 0 {
+        if lane.waiting.is_empty() {
             self.lane_by_address.remove(&address);
         }
         taken
@@ -104,42 +120,75 @@ impl Registry {
     }
 
     fn ask_behind(&mut self, address: IpAddr, ctx: &mut Context<Self>) {
+        self.lanes.ask(address);
         let behind = self.home.store.at_address(address);
         ctx.spawn(behind.into_actor(self).map(move |behind, registry, ctx| {
-            for arrival in registry.lanes.take_asked(address) {
-                registry.lookups -= 1;
-                registry.give(arrival, behind, ctx);
-            }
+            let taken = registry.lanes.take_asked(address);
+            registry.lookups -= taken.len();
+            registry.give_all(taken, behind, ctx);
             if registry.lanes.has(address) {
-                registry.ask_behind(address, ctx);
+                ctx.run_later(PAUSE, move |registry, ctx| {
+                    registry.ask_behind(address, ctx)
+                });
             }
             registry.end_turn();
         }));
     }
 
-    fn give(
+    fn give_all(
         &mut self,
-        arrival: Arrival,
+        taken: VecDeque<Arrival>,
         behind: Result<Behind, Unavailable>,
         ctx: &mut Context<Self>,
     ) {
-        let peer = arrival.peer();
-        let (key, arrival) = match behind {
-            Ok(Behind::One(key)) => (key, arrival),
-            Ok(Behind::Several(key)) => match registry::ambiguous(arrival) {
-                Ok(arrival) => (key, arrival),
-                Err(fate) => return self.dispatch(peer, Sorted::Ignored(fate), ctx),
-            },
+        match behind {
+            Ok(Behind::One(key)) => {
+                for arrival in together(taken) {
+                    let route = self.router().to_device(key, arrival);
+                    self.follow(route, ctx);
+                }
+            }
+            Ok(Behind::Several(key)) => {
+                for arrival in taken {
+                    let peer = arrival.peer();
+                    match registry::ambiguous(arrival) {
+                        Ok(arrival) => {
+                            let route = self.router().to_device(key, arrival);
+                            self.follow(route, ctx);
+                        }
+                        Err(fate) => self.dispatch(peer, Sorted::Ignored(fate), ctx),
+                    }
+                }
+            }
             Ok(Behind::Nobody) => {
-                return self.dispatch(peer, registry::unknown_address(&arrival), ctx);
+                for arrival in taken {
+                    let told = registry::unknown_address(&arrival);
+                    self.dispatch(arrival.peer(), told, ctx);
+                }
             }
             Err(Unavailable) => {
-                return self.dispatch(peer, Sorted::ToAddress(arrival).put_off(), ctx);
+                for arrival in taken {
+                    let peer = arrival.peer();
+                    self.dispatch(peer, Sorted::ToAddress(arrival).put_off(), ctx);
+                }
             }
-        };
-        let route = self.router().to_device(key, arrival);
-        self.follow(route, ctx);
+        }
     }
+}
+
+/// Puts bare datagrams together that came one behind the other; the order stays.
+fn together(arrivals: VecDeque<Arrival>) -> Vec<Arrival> {
+    let mut joined: Vec<Arrival> = Vec::new();
+    for arrival in arrivals {
+        match (joined.last_mut(), arrival) {
+            (Some(Arrival::Burst(_, more)), Arrival::Bare(bare)) if more.len() + 1 < BURST_MAX => {
+                more.push(bare);
+            }
+            (_, Arrival::Bare(bare)) => joined.push(Arrival::Burst(bare, Vec::new())),
+            (_, other) => joined.push(other),
+        }
+    }
+    joined
 }
 
 /// How long the data is.
@@ -147,6 +196,10 @@ fn bytes_of(arrival: &Arrival) -> usize {
     match arrival {
         Arrival::Message(datagram) | Arrival::Ambiguous(datagram) => datagram.message.payload.len(),
         Arrival::Bare(bare) => bare.bytes.len(),
+        Arrival::Burst(first, more) => {
+            let all = std::iter::once(first).chain(more);
+            all.map(|bare: &Bare| bare.bytes.len()).sum()
+        }
     }
 }
 
@@ -154,7 +207,6 @@ fn bytes_of(arrival: &Arrival) -> usize {
 mod tests {
     use std::net::SocketAddr;
 
-    use engine::datagram::Bare;
     use engine::peer::Peer;
 
     use super::*;
@@ -163,19 +215,22 @@ mod tests {
     fn an_answer_is_for_those_that_were_there_when_it_was_asked_for() {
         let mut lanes = Lanes::default();
         assert!(matches!(lanes.join(bare(1)), Joined::First));
+        lanes.ask(address());
         assert!(matches!(lanes.join(bare(2)), Joined::Behind));
         assert!(matches!(lanes.join(bare(3)), Joined::Behind));
         assert_eq!(taken(&mut lanes), [1]);
         assert!(lanes.has(address()));
+        lanes.ask(address());
         assert!(matches!(lanes.join(bare(4)), Joined::Behind));
         assert_eq!(taken(&mut lanes), [2, 3]);
+        lanes.ask(address());
         assert_eq!(taken(&mut lanes), [4]);
         assert!(!lanes.has(address()));
         assert!(matches!(lanes.join(bare(5)), Joined::First));
     }
 
     #[test]
-    fn an_address_has_room_for_as_much_as_may_wait_for_a_device() {
+    fn what_goes_beyond_the_room_of_an_address_is_told_to_come_later() {
         let mut lanes = Lanes::default();
         for number in 0..WAITING_MAX {
             assert!(!matches!(
@@ -184,9 +239,23 @@ mod tests {
             ));
         }
         assert!(matches!(lanes.join(bare(0)), Joined::Crowded(_)));
-        assert_eq!(taken(&mut lanes), [0]);
-        assert!(matches!(lanes.join(bare(0)), Joined::Behind));
-        assert_eq!(taken(&mut lanes).len(), WAITING_MAX - 1);
+        lanes.ask(address());
+        assert_eq!(taken(&mut lanes).len(), WAITING_MAX);
+        assert!(matches!(lanes.join(bare(0)), Joined::First));
+    }
+
+    #[test]
+    fn bare_datagrams_that_waited_together_are_handed_over_together_and_in_order() {
+        let peer = Peer::plain(SocketAddr::new(address(), 5683));
+        let Sorted::ToPeer(message) = registry::sort(peer, &[0x40, 0, 0, 1]) else {
+            panic!("a ping is for the device behind the peer");
+        };
+        let waited = [bare(1), bare(2), Arrival::Message(message), bare(3)];
+        let joined: Vec<Vec<u8>> = together(waited.into()).iter().map(first_bytes).collect();
+        assert_eq!(joined, [vec![1, 2], vec![], vec![3]]);
+        let many = (0..=BURST_MAX).map(|_| bare(0)).collect();
+        let lengths: Vec<usize> = together(many).iter().map(bytes_of).collect();
+        assert_eq!(lengths, [BURST_MAX, 1]);
     }
 
     #[test]
@@ -200,6 +269,7 @@ mod tests {
         let held: Vec<u16> = held.collect();
         assert_eq!(held.len(), WAITING_BYTES_MAX / LARGEST);
         for number in held {
+            lanes.ask(address_of(number));
             assert_eq!(lanes.take_asked(address_of(number)).len(), 1);
         }
         assert_eq!(lanes.bytes, 0);
@@ -207,11 +277,20 @@ mod tests {
     }
 
     fn taken(lanes: &mut Lanes) -> Vec<u8> {
-        let first = |arrival: Arrival| match arrival {
-            Arrival::Bare(bare) => bare.bytes[0],
-            Arrival::Message(_) | Arrival::Ambiguous(_) => unreachable!("only bytes were put in"),
-        };
-        lanes.take_asked(address()).into_iter().map(first).collect()
+        let taken = lanes.take_asked(address());
+        taken.iter().flat_map(first_bytes).collect()
+    }
+
+    /// The first byte of each bare datagram.
+    fn first_bytes(arrival: &Arrival) -> Vec<u8> {
+        match arrival {
+            Arrival::Bare(bare) => vec![bare.bytes[0]],
+            Arrival::Burst(first, more) => {
+                let all = std::iter::once(first).chain(more);
+                all.map(|bare| bare.bytes[0]).collect()
+            }
+            Arrival::Message(_) | Arrival::Ambiguous(_) => Vec::new(),
+        }
     }
 
     fn address() -> IpAddr {

@@ -38,14 +38,27 @@ struct Refused {
 impl Device {
     /// Takes in bytes of no protocol that came from the address of this device.
     pub fn handle_bare(&mut self, m: &mut Moment, bare: &Bare, out: &mut Effects) -> Heard {
-        if !self.is_home(bare.peer) {
-            return Heard::Unasked;
+        self.handle_burst(m, [bare], out)
+    }
+
+    /// Takes in bytes of no protocol of several datagrams that came one behind the other.
+    pub fn handle_burst<'b>(
+        &mut self,
+        m: &mut Moment,
+        burst: impl IntoIterator<Item = &'b Bare>,
+        out: &mut Effects,
+    ) -> Heard {
+        let mut heard = Heard::Unasked;
+        for bare in burst {
+            if self.is_home(bare.peer) {
+                heard = Heard::UdpData;
+                let news = self.take_bare(m, bare, out);
+                out.note(None, What::DataSent(Protocol::Udp, news));
+            }
         }
-        let news = self.take_bare(m, bare, out);
-        out.note(None, What::DataSent(Protocol::Udp, news));
         self.begin_attempt(m, out);
         self.rest();
-        Heard::UdpData
+        heard
     }
 
     /// Takes in a message from an address that several devices have, this one among them: it may

@@ -400,7 +400,9 @@ fn told_of(sorted: Sorted) -> String {
         Sorted::ToAddress(Arrival::Message(datagram) | Arrival::Ambiguous(datagram)) => {
             format!("to address: {}", head(&datagram.message))
         }
-        Sorted::ToAddress(Arrival::Bare(bare)) => format!("to address: {:?}", bare.bytes),
+        Sorted::ToAddress(Arrival::Bare(bare) | Arrival::Burst(bare, _)) => {
+            format!("to address: {:?}", bare.bytes)
+        }
         Sorted::Answered { datagram, fate } => {
             let answer = Message::decode(&datagram).unwrap();
             format!("{} to {}, {fate:?}", head(&answer), answer.message_id.0)

@@ -141,7 +141,7 @@ impl Scene {
                 self.hear(&self.said(saying).encode(), from);
             }
             Input::SaidInBlocks(saying) => self.hear_in_blocks(saying),
-            Input::Bare(bytes, from) => self.hear_bare(bytes, from),
+            Input::Bare(burst, from) => self.hear_bare(burst, from),
             Input::Departed(departure) => {
                 self.step(|device, m, out| device.handle_departure(m, departure, out));
             }
@@ -204,7 +204,7 @@ impl Scene {
             | Sorted::ToLocation(_, datagram)
             | Sorted::ToPeer(datagram)
             | Sorted::ToAddress(Arrival::Message(datagram)) => datagram,
-            Sorted::ToAddress(Arrival::Ambiguous(_) | Arrival::Bare(_)) => {
+            Sorted::ToAddress(Arrival::Ambiguous(_) | Arrival::Bare(_) | Arrival::Burst(..)) => {
                 panic!("one message alone does not say so")
             }
             Sorted::Answered { datagram, .. } => return self.take_note(&datagram),
@@ -220,11 +220,14 @@ impl Scene {
         });
     }
 
-    fn hear_bare(&mut self, bytes: Vec<u8>, from: From) {
+    fn hear_bare(&mut self, burst: Vec<Vec<u8>>, from: From) {
         let peer = Peer::bare(self.peer_of(from).address);
-        let bare = Bare { peer, bytes };
+        let burst: Vec<_> = burst
+            .into_iter()
+            .map(|bytes| Bare { peer, bytes })
+            .collect();
         self.step(|device, m, out| {
-            device.handle_bare(m, &bare, out);
+            device.handle_burst(m, &burst, out);
             let speeches = out
                 .as_slice()
                 .iter()
@@ -313,6 +316,11 @@ impl Scene {
         let is_found = |peer: &Peer| self.peers.device_behind(*peer).is_some();
         let bound = self.device.bound_peer();
         assert!(bound.is_none_or(|bound| is_found(&bound)), "{bound:?}");
+        // An operation goes to where the device is registered by then.
+        let is_request = self.asked.uri_query().eq(["b"]);
+        if self.exchanges > 0 && is_request {
+            assert!(is_found(&self.asked_at), "{} may answer", self.asked_at);
+        }
         if self.exchanges == 0 {
             let others = self.met.iter().filter(|peer| Some(**peer) != bound);
             let found: Vec<_> = others.filter(|peer| is_found(peer)).collect();

@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 
+use engine::datagram::Arrival;
 use engine::device::Device;
 use engine::effect::{Effects, Speech};
 use engine::moment::{Moment, Timestamp};
 use engine::registry::peers::Said;
 
-use super::{Act, End, Input, Loss, Occasion, Question, Reply, Turn};
+use super::{Act, End, Input, Loss, Occasion, Question, Reply, Took, Turn};
 use crate::wire::Met;
 
 /// How many inputs may wait for a device; the network repeats datagrams, and callers are told.
@@ -52,9 +53,7 @@ pub(super) struct Live {
 
 /// What an input was.
 pub(super) struct Taken {
-    pub(super) on: Occasion,
-    /// What it may be the answer to.
-    pub(super) meets: Option<Met>,
+    pub(super) took: Took,
     /// Who is to be told what.
     pub(super) answer: Option<(u64, Reply)>,
 }
@@ -81,15 +80,12 @@ impl Live {
     /// Puts an input to the machine, and returns what it was and who is to be told what.
     pub(super) fn take(&mut self, input: Input, m: &mut Moment, out: &mut Effects) -> Taken {
         let mut taken = Taken {
-            on: Occasion::Other,
-            meets: None,
+            took: Took::NOTHING,
             answer: None,
         };
         match input {
             Input::Heard(heard) => {
-                let message = &heard.datagram.message;
-                let was = self.device.handle_datagram(m, &heard.datagram, out);
-                (taken.on, taken.meets) = (Occasion::of(message, was), Met::by(message));
+                taken.took = self.hear(&heard.arrival, m, out);
             }
             Input::Due => {
                 self.armed_at.take_if(|armed_at| *armed_at <= m.now());
@@ -100,6 +96,39 @@ impl Live {
             }
         }
         taken
+    }
+
+    fn hear(&mut self, arrival: &Arrival, m: &mut Moment, out: &mut Effects) -> Took {
+        let from = Some(arrival.peer());
+        match arrival {
+            Arrival::Message(datagram) => {
+                let heard = self.device.handle_datagram(m, datagram, out);
+                Took {
+                    on: Occasion::of(Some(datagram), heard),
+                    heard: Some(heard),
+                    meets: Met::by(&datagram.message),
+                    from,
+                    ..Took::NOTHING
+                }
+            }
+            Arrival::Ambiguous(datagram) => Took {
+                heard: Some(self.device.handle_ambiguous(m, datagram, out)),
+                from,
+                is_ambiguous: true,
+                ..Took::NOTHING
+            },
+            Arrival::Burst(..) => panic!("what is thrown here is handed over one by one"),
+            Arrival::Bare(bare) => {
+                let heard = self.device.handle_bare(m, bare, out);
+                Took {
+                    on: Occasion::of(None, heard),
+                    heard: Some(heard),
+                    from,
+                    bare: Some(bare.bytes.clone()),
+                    ..Took::NOTHING
+                }
+            }
+        }
     }
 
     fn ask(&mut self, question: Question, m: &mut Moment, out: &mut Effects) -> Reply {
