@@ -36,6 +36,9 @@ const ELSEWHERE: &str = "127.0.0.12";
 /// What the log says when a device is heard for the first time.
 const FIRST_CONTACT: &str = "Lifecycle[DeviceFirstTimeRegistered]";
 
+/// A service repeats nothing while a device of a test thinks, however busy the machine is.
+const PATIENT: (&str, &str) = ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "20000");
+
 /// A service, a caller, and a device of plain CoAP and of UDP that was never heard.
 struct Scene {
     coap: Wire,
@@ -52,7 +55,7 @@ impl Scene {
     }
 
     fn with(settings: &[(&str, &str)]) -> Self {
-        let (service, caller) = start(settings);
+        let (service, caller) = start(&[&[PATIENT], settings].concat());
         caller.create_device(ID, IP);
         Self {
             coap: Wire::from(IP, &service),

@@ -117,6 +117,15 @@ impl Wire {
         request.expect("hearing ends with what is looked for")
     }
 
+    /// The next request that is no repetition of one that was met; it counts as met.
+    pub(crate) fn hear_new_request(&self, met: &mut Vec<MessageId>) -> Message {
+        let mut heard = std::iter::from_fn(|| Some(self.hear_request()));
+        let request = heard.find(|request| !met.contains(&request.message_id));
+        let request = request.expect("hearing ends with what is looked for");
+        met.push(request.message_id);
+        request
+    }
+
     /// Whatever came until now.
     pub(crate) fn heard(&self) -> Vec<Message> {
         self.socket.set_nonblocking(true).unwrap();

@@ -32,13 +32,14 @@ fn a_failure_that_may_pass_spends_one_attempt_for_each_activity() {
         Refusal::Answer(Code::TOO_MANY_REQUESTS),
         Refusal::Answer(Code::REQUEST_ENTITY_INCOMPLETE),
     ];
+    let mut met = Vec::new();
     for (number, refusal) in (1..).zip(refusals) {
         for permitted in [1, 3] {
             let body = when_active(coap("GET", "/busy", scene.coap.port()));
             let id = scene.ask(&with(body, "sendAttempts", permitted));
             for left in (0..permitted).rev() {
                 scene.post("awake");
-                refuse(&scene, refusal);
+                refuse(&scene, refusal, &mut met);
                 let expected = if left == 0 { "FAILED" } else { "IN_PROGRESS" };
                 let action = once_at(&scene, &id, expected, left);
                 assert_eq!(action["sendAttempts"], permitted, "{action}");
@@ -46,7 +47,7 @@ fn a_failure_that_may_pass_spends_one_attempt_for_each_activity() {
             let failed = scene.caller.action(&id);
             assert!(failed["resultData"]["errorMessage"].is_string(), "{failed}");
             scene.post("awake");
-            assert_eq!(unrepeated(&scene), Vec::<MessageId>::new(), "it is over");
+            assert_eq!(new_requests(&scene, &met), [], "it is over");
         }
         assert_eq!(
             scene.logged(ID, FAILED),
@@ -79,7 +80,7 @@ fn a_failure_that_will_not_pass_is_final_at_once() {
         assert_eq!(action["resultData"]["code"], digits, "{action}");
         assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
         scene.post("awake");
-        assert_eq!(unrepeated(&scene), Vec::<MessageId>::new(), "{digits}");
+        assert_eq!(scene.coap.heard(), [], "{digits}");
     }
     assert_eq!(scene.logged(ID, FAILED), codes.len());
 }
@@ -89,9 +90,10 @@ fn a_request_for_now_that_failed_is_tried_again_at_the_next_activity() {
     let mut scene = Scene::new();
     let body = with(coap("GET", "/busy", scene.coap.port()), "sendAttempts", 2);
     let id = scene.ask(&body);
-    refuse(&scene, Refusal::Answer(Code::SERVICE_UNAVAILABLE));
+    let refusal = Refusal::Answer(Code::SERVICE_UNAVAILABLE);
+    refuse(&scene, refusal, &mut Vec::new());
     once_at(&scene, &id, "IN_PROGRESS", 1);
-    assert_eq!(unrepeated(&scene), Vec::<MessageId>::new());
+    assert_eq!(scene.coap.heard(), []);
     scene.post("awake");
     scene.answer_next(Code::CONTENT, "well");
     let action = scene.caller.final_action(&id);
@@ -169,9 +171,9 @@ fn what_came_of_a_request_is_told_to_who_wants_it() {
     assert_eq!(told["action"], expected);
 }
 
-/// Has the device meet what it is asked next.
-fn refuse(scene: &Scene, refusal: Refusal) {
-    let asked = scene.coap.hear_request();
+/// Has the device meet what it is asked next, and remember that it did.
+fn refuse(scene: &Scene, refusal: Refusal, met: &mut Vec<MessageId>) {
+    let asked = scene.coap.hear_new_request(met);
     match refusal {
         Refusal::Silence => {
             assert_eq!(scene.coap.hear_request(), asked, "it is repeated");
@@ -192,9 +194,9 @@ fn once_at(scene: &Scene, id: &str, status: &str, left: u64) -> Value {
     })
 }
 
-/// The message ids of the requests that came until now.
-fn unrepeated(scene: &Scene) -> Vec<MessageId> {
+/// The requests that came until now and were not met before.
+fn new_requests(scene: &Scene, met: &[MessageId]) -> Vec<Message> {
     let heard = scene.coap.heard().into_iter();
-    let requests = heard.filter(|message| message.code.is_request());
-    requests.map(|message| message.message_id).collect()
+    let new = heard.filter(|it| it.code.is_request() && !met.contains(&it.message_id));
+    new.collect()
 }
