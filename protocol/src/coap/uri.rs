@@ -30,6 +30,9 @@ pub enum InvalidPathAndQuery {
     /// What is percent-encoded is no text.
     #[error("does not stand for UTF-8")]
     NotUtf8,
+    /// A segment of one or two dots stands for another path (section 5.10.1).
+    #[error("must not have . or .. as a segment")]
+    DotSegment,
     /// A segment or an argument is longer than an option can be.
     #[error("has a segment or an argument of more than 255 bytes")]
     TooLong,
@@ -48,6 +51,13 @@ impl PathAndQuery {
             return Err(InvalidPathAndQuery::Character(c));
         }
         let read = Self(text.into());
+        if read
+            .raw_segments()
+            .map(decoded)
+            .any(|it| it.is_ok_and(|it| is_dots(&it)))
+        {
+            return Err(InvalidPathAndQuery::DotSegment);
+        }
         for part in read.raw_segments().chain(read.raw_arguments()) {
             if decoded(part)?.len() > OPTION_BYTES_MAX {
                 return Err(InvalidPathAndQuery::TooLong);
@@ -103,6 +113,10 @@ fn may_stand(c: char) -> bool {
     !c.is_control() && !c.is_whitespace() && !"\"<>\\^`{|}".contains(c)
 }
 
+fn is_dots(segment: &str) -> bool {
+    segment == "." || segment == ".."
+}
+
 fn decoded(part: &str) -> Result<String, InvalidPathAndQuery> {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.bytes();
@@ -139,6 +153,7 @@ mod tests {
         check("/a%2Fb?c%26d=%C3%BC", &["a/b"], &["c&d=ü"]);
         check("/ü?a?b", &["ü"], &["a?b"]);
         check("/a?", &["a"], &[""]);
+        check("/.well-known/core?..", &[".well-known", "core"], &[".."]);
     }
 
     #[test]
@@ -156,6 +171,8 @@ mod tests {
             ("/%+1", InvalidPathAndQuery::PercentEncoding),
             ("/?%zz", InvalidPathAndQuery::PercentEncoding),
             ("/%ff", InvalidPathAndQuery::NotUtf8),
+            ("/a/../b", InvalidPathAndQuery::DotSegment),
+            ("/%2e", InvalidPathAndQuery::DotSegment),
             (&long, InvalidPathAndQuery::TooLong),
         ];
         for (text, why) in cases {
