@@ -128,8 +128,10 @@ fn what_surrounds_json_is_left_out() {
 #[test]
 fn what_is_no_json_stands_in_base64_whatever_is_wanted() {
     let too_deep = "[".repeat(200) + &"]".repeat(200);
-    let cases: [&[u8]; 9] = [
+    let cases: [&[u8]; 11] = [
         b"on",
+        b"",
+        b"1],[2",
         b"1e400",
         b"{",
         b"{}{}",
@@ -149,6 +151,17 @@ fn what_is_no_json_stands_in_base64_whatever_is_wanted() {
             "topic": "t",
         });
         assert_eq!(body["payload"], expected);
+    }
+}
+
+#[test]
+fn however_deep_json_is_its_event_can_be_read_by_those_who_read_it_alone() {
+    for depth in 100..140 {
+        let text = "[".repeat(depth) + &"]".repeat(depth);
+        let event = event(data(Protocol::Udp, None, text.as_bytes()));
+        let body = render(&event, JsonPayload::Parsed);
+        let read = serde_json::from_slice::<Json>(&body);
+        assert!(read.is_ok(), "{depth}: {read:?}");
     }
 }
 

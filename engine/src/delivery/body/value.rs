@@ -33,7 +33,8 @@ pub fn by_path(values: &[(Path, Value)]) -> BTreeMap<String, Json> {
 /// parsers commonly take is none either: a device must not be able to break its owner's endpoint.
 pub fn json_in(bytes: &[u8]) -> Option<Box<RawValue>> {
     let text = std::str::from_utf8(bytes).ok()?;
-    serde_json::from_str::<Json>(text).ok()?;
+    // As deep as it will lie in its event.
+    serde_json::from_str::<Json>(&format!("[[{text}]]")).ok()?;
     RawValue::from_string(text.trim_ascii().to_owned()).ok()
 }
 
