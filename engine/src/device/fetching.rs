@@ -18,11 +18,11 @@ impl Device {
     /// counts, and the one being fetched: what comes for that may be older than the newest.
     pub(super) fn put_by(&mut self, datagram: &Datagram) {
         let busy = self.busy.get_or_insert_default();
-        let is_it = |fetched: &Box<Datagram>| {
+        let is_it = |fetched: &Datagram| {
             let (it, other) = (&fetched.message, &datagram.message);
             (it.token, it.message_id) == (other.token, other.message_id)
         };
-        if busy.fetched.as_ref().is_some_and(is_it) {
+        if busy.fetched.as_deref().is_some_and(is_it) {
             return;
         }
         let notified = &mut busy.notified;

@@ -26,8 +26,8 @@ pub(crate) enum Input {
     Said(Saying),
     /// The same, block after block.
     SaidInBlocks(Saying),
-    /// Bytes of no protocol.
-    Bare(Vec<u8>, From),
+    /// Bytes of no protocol, in datagrams one behind the other.
+    Bare(Vec<Vec<u8>>, From),
     /// The socket says what became of a bare datagram.
     Departed(Departure),
     /// Somebody wants something of the device.
@@ -136,7 +136,7 @@ pub(crate) fn input() -> impl Strategy<Value = Input> {
         telling().prop_map(Input::Told),
         saying().prop_map(Input::Said),
         saying().prop_map(Input::SaidInBlocks),
-        (payload(), from()).prop_map(|(bytes, from)| Input::Bare(bytes, from)),
+        (vec(payload(), 1..4), from()).prop_map(|(burst, from)| Input::Bare(burst, from)),
         select(departures.to_vec()).prop_map(Input::Departed),
         (asking(), select(modes.to_vec())).prop_map(|(asking, mode)| Input::Submit(asking, mode)),
         Just(Input::CancelAll),

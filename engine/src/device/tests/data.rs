@@ -5,9 +5,10 @@ use protocol::coap::code::Code;
 use protocol::coap::message::Kind;
 
 use super::vocabulary::{
-    BARE, Bench, HOME, HOUR, Lines, MINUTE, S, all, data_told, heard_first, logged, recorded,
-    said_bare, sent, told,
+    BARE, Bench, HOME, HOUR, Lines, MINUTE, S, all, data_told, datagram, heard_first, logged,
+    moved, recorded, said_bare, sent, told,
 };
+use crate::action::Status::{InProgress, Scheduled};
 use crate::limits::{DATA_REMEMBERED_MS, FAREWELL_MS, Limits};
 use crate::occurrence::{Heard, News, What};
 
@@ -318,6 +319,24 @@ fn bare_bytes_are_told_and_never_answered() {
         said_bare("on"),
         "nobody can say whether it is the same again"
     );
+}
+
+#[test]
+fn datagrams_one_behind_the_other_are_told_in_their_order_before_anything_leaves() {
+    let mut bench = Bench::new();
+    bench.ask(datagram("go").when_active());
+    let first = format!("bare {BARE}");
+    let expected = all([
+        heard_first(0, &first, "UDP"),
+        said_bare("1"),
+        said_bare("2"),
+        said_bare("1"),
+        moved("#1", Scheduled, InProgress, "1/1"),
+        vec![format!("send bare {BARE}: \"go\"")],
+    ]);
+    assert_eq!(bench.hears_burst(&["1", "2", "", "1"]), expected);
+    let occurred = [News::Told, News::Told, News::Empty, News::Told].map(bare_sent);
+    assert_eq!(bench.occurred()[..4], occurred);
 }
 
 #[test]

@@ -267,6 +267,47 @@ fn a_registration_that_comes_to_the_peer_of_the_exchange_stays_there() {
 }
 
 #[test]
+fn a_device_that_moves_is_still_asked_at_the_port_that_was_asked() {
+    let mut bench = Bench::registered();
+    bench.ask(to_port(5683, coap(Method::Get, "/a", "")));
+    let update = bench.updating(&[], "");
+    let expected = vec![
+        format!("rebind {HOME} -> {ELSEWHERE}"),
+        format!("rebind nowhere -> {HOME}"),
+        format!("send {ELSEWHERE}: ACK 2.04 to 102"),
+    ];
+    assert_eq!(bench.at(S).hears(ELSEWHERE, &update), expected);
+    let again = vec![
+        format!("rebind nowhere -> {HOME}"),
+        sent("CON GET /a m1").remove(0),
+    ];
+    assert_eq!(bench.next_deadline(), again);
+    let expected = all([
+        vec![format!("rebind {HOME} -> nowhere")],
+        ended("#1", Succeeded, "1/1 \"204\""),
+    ]);
+    assert_eq!(bench.answer(Code::CHANGED, ""), expected);
+}
+
+#[test]
+fn a_device_that_leaves_the_peer_of_the_exchange_may_still_answer_from_there() {
+    let mut bench = Bench::registered();
+    bench.ask(coap(Method::Get, "/a", ""));
+    let update = bench.updating(&[], "");
+    bench.at(S).hears(SERVER, &update);
+    let update = bench.updating(&[], "");
+    let expected = vec![
+        format!("rebind {SERVER} -> {ELSEWHERE}"),
+        format!("rebind nowhere -> {SERVER}"),
+        format!("send {ELSEWHERE}: ACK 2.04 to 103"),
+    ];
+    assert_eq!(bench.hears(ELSEWHERE, &update), expected);
+    let answer = bench.piggybacked(Code::CHANGED);
+    let expected = all([closed(), ended("#1", Succeeded, "1/1 \"204\"")]);
+    assert_eq!(bench.hears(SERVER, &answer), expected);
+}
+
+#[test]
 fn an_exchange_elsewhere_outlives_the_registration() {
     let mut bench = Bench::registered();
     bench.ask(coap(Method::Get, "/a", ""));

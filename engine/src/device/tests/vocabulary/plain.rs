@@ -51,6 +51,18 @@ impl Bench {
         self.step(|device, m, out| device.handle_bare(m, &bare, out))
     }
 
+    /// The device sends bare datagrams one behind the other.
+    pub(in crate::device::tests) fn hears_burst(&mut self, texts: &[&str]) -> Lines {
+        let peer = Peer::bare(BARE.parse().unwrap());
+        let bare = |text: &&str| Bare {
+            peer,
+            bytes: text.as_bytes().to_vec(),
+        };
+        let burst: Vec<Bare> = texts.iter().map(bare).collect();
+        self.step(|device, m, out| device.handle_burst(m, &burst, out))
+            .1
+    }
+
     /// A message comes from an address that is not this device's alone.
     pub(in crate::device::tests) fn hears_of_several(&mut self, message: &Message) -> Lines {
         let datagram = Datagram {
