@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::{ELSEWHERE, FIRST_CONTACT, ID, IP, Scene};
 use crate::vocabulary::caller::{API, text};
 use crate::vocabulary::endpoint::{Endpoint, Posted};
-use crate::vocabulary::plain::{Told, UdpDevice, data};
+use crate::vocabulary::lwm2m::when_active;
+use crate::vocabulary::plain::{Told, UdpDevice, data, datagram};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::wire::Wire;
 
@@ -82,6 +83,30 @@ fn every_datagram_is_an_event_and_none_is_answered() {
     let seen = scene.caller.inspect(ID);
     assert_eq!(seen["presence"]["protocol"], "UDP", "{seen}");
     assert_eq!(seen["registration"], Value::Null, "{seen}");
+}
+
+#[test]
+fn a_burst_of_datagrams_is_told_whole_and_in_its_order() {
+    let scene = Scene::new();
+    scene.caller.create_device("other", ELSEWHERE);
+    let other = UdpDevice::from(ELSEWHERE, &scene.service);
+    let waiting = scene.tell(&when_active(datagram("waits", scene.udp.port())));
+    let said: Vec<String> = (0..60).map(|number| format!("number {number}")).collect();
+    for (number, text) in said.iter().enumerate() {
+        scene.udp.say(text.as_bytes());
+        if number % 7 == 0 {
+            other.say(text.as_bytes());
+            scene.udp.say(b"");
+        }
+    }
+    let told = scene.caller.once_told(ID, said.len());
+    let expected: Vec<_> = said.iter().map(|it| Told::over_udp(it.as_str())).collect();
+    assert_eq!(told, expected);
+    let expected: Vec<_> = expected.into_iter().step_by(7).collect();
+    assert_eq!(scene.caller.once_told("other", expected.len()), expected);
+    assert_eq!(scene.caller.final_action(&waiting)["status"], "SUCCEEDED");
+    assert_eq!(scene.udp.heard(), [b"waits".to_vec()]);
+    assert_eq!(scene.logged(ID, FIRST_CONTACT), 1);
 }
 
 #[test]

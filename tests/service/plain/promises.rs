@@ -106,7 +106,7 @@ fn requests_are_listed_by_their_protocol() {
     });
     for (protocol, id) in &ids {
         let (listed, _) = page(&scene.caller, &format!("{REQUESTS}?protocol={protocol}"));
-        assert_eq!(listed, [id.clone()], "{protocol}");
+        assert_eq!(listed, std::slice::from_ref(id), "{protocol}");
         let action = scene.caller.action(id);
         assert_eq!(action["protocol"], *protocol, "{action}");
         assert_eq!(action["ip"], IP, "{action}");

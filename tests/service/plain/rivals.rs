@@ -1,0 +1,54 @@
+//! Can a device, or its customer, get hold of what another says? Several devices may be given one
+//! address, and whoever has one may be asked at any port of it.
+
+use protocol::coap::code::Code;
+
+use super::{ELSEWHERE, ID, IP, Scene};
+use crate::vocabulary::caller::Caller;
+use crate::vocabulary::plain::{Told, answer, coap, data};
+use crate::vocabulary::wire::{Wire, update};
+
+#[test]
+fn whoever_asks_at_an_address_of_several_hears_nothing_that_is_said_from_there() {
+    let mut scene = Scene::new();
+    let rival = Caller::of_new_customer(&scene.service, "Umbrella");
+    rival.create_device("theirs", IP);
+    let id = rival.create_over("COAP", "theirs", &coap("GET", "/a", scene.coap.port()));
+    let asked = scene.coap.hear_request();
+    let said = data("t", "mine", scene.id());
+    assert_eq!(scene.coap.ask(&said).code, Code::UNAUTHORIZED);
+    scene.coap.say(&answer(&asked, Code::CONTENT).encode());
+    assert_eq!(rival.final_action(&id)["status"], "SUCCEEDED");
+    assert_eq!(rival.told("theirs"), []);
+}
+
+#[test]
+fn a_registered_device_is_heard_though_another_is_asked_where_it_is() {
+    let scene = Scene::new();
+    let registered = Wire::from(IP, &scene.service);
+    let location = registered.register(ID, 1);
+    let rival = Caller::of_new_customer(&scene.service, "Umbrella");
+    rival.create_device("theirs", IP);
+    let id = rival.create_over("COAP", "theirs", &coap("GET", "/a", registered.port()));
+    let asked = registered.hear_request();
+    assert_eq!(registered.ask(&data("t", "during", 2)).code, Code::CHANGED);
+    registered.say(&answer(&asked, Code::CONTENT).encode());
+    assert_eq!(rival.final_action(&id)["status"], "SUCCEEDED");
+    assert_eq!(registered.ask(&data("t", "after", 3)).code, Code::CHANGED);
+    assert_eq!(registered.ask(&update(&location, 4)).code, Code::CHANGED);
+    let told = ["during", "after"].map(|it| Told::over_coap("t", it));
+    assert_eq!(scene.caller.told(ID), told);
+    assert_eq!(rival.told("theirs"), []);
+}
+
+#[test]
+fn the_heir_of_an_address_is_heard_from_where_another_is_still_registered() {
+    let scene = Scene::new();
+    let wire = Wire::from(IP, &scene.service);
+    wire.register(ID, 1);
+    scene.caller.move_device(ID, Some(ELSEWHERE));
+    scene.caller.create_device("heir", IP);
+    assert_eq!(wire.ask(&data("t", "heir", 2)).code, Code::CHANGED);
+    assert_eq!(scene.caller.told("heir"), [Told::over_coap("t", "heir")]);
+    assert_eq!(scene.caller.told(ID), []);
+}
