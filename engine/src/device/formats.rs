@@ -6,7 +6,7 @@ use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
 use protocol::lwm2m::operation::{self, PlannedWrite};
 use protocol::lwm2m::path::Path;
-use protocol::lwm2m::payload::formats;
+use protocol::lwm2m::payload::formats::{self, FORMATS};
 use protocol::lwm2m::value::Value;
 
 use crate::action::timeline::Stage;
@@ -18,22 +18,12 @@ use crate::effect::Effects;
 use crate::ids::ActionId;
 use crate::moment::Moment;
 
-/// The formats that are asked for or written, each in its place of a set.
-const PLACES: [ContentFormat; 11] = [
-    ContentFormat::TEXT,
-    ContentFormat::OCTET_STREAM,
-    ContentFormat::CBOR,
-    ContentFormat::LWM2M_TLV,
-    ContentFormat::SENML_CBOR,
-    ContentFormat::SENML_JSON,
-    ContentFormat::LWM2M_CBOR,
-    ContentFormat::LWM2M_JSON,
-    ContentFormat::LEGACY_TEXT,
-    ContentFormat::LEGACY_TLV,
-    ContentFormat::LEGACY_JSON,
-];
+const _: () = assert!(
+    FORMATS.len() <= u16::BITS as usize,
+    "each format has a bit of a set"
+);
 
-/// A set of formats, in two bytes: each device has one.
+/// A set of formats, each with the bit of its place among all, in two bytes: each device has one.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct FormatSet(u16);
 
@@ -56,7 +46,7 @@ impl FormatSet {
 
 /// The bit of a format; none for one that is never asked for.
 fn mask_of(format: ContentFormat) -> u16 {
-    let place = PLACES.iter().position(|known| *known == format);
+    let place = FORMATS.iter().position(|known| *known == format);
     place.map_or(0, |place| 1 << place)
 }
 

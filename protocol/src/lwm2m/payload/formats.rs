@@ -35,6 +35,21 @@ struct Offer<'a> {
     enabler: EnablerVersion,
 }
 
+/// Every format that a device may be asked in or written in: each list below takes of these.
+pub const FORMATS: [ContentFormat; 11] = [
+    ContentFormat::TEXT,
+    ContentFormat::OCTET_STREAM,
+    ContentFormat::CBOR,
+    ContentFormat::LWM2M_TLV,
+    ContentFormat::SENML_CBOR,
+    ContentFormat::SENML_JSON,
+    ContentFormat::LWM2M_CBOR,
+    ContentFormat::LWM2M_JSON,
+    ContentFormat::LEGACY_TEXT,
+    ContentFormat::LEGACY_TLV,
+    ContentFormat::LEGACY_JSON,
+];
+
 /// Formats for one value behind text and bytes, of which every device has that of the value's type.
 /// Bytes have a form as text, too, which is the longest.
 const FOR_ONE: [ContentFormat; 10] = [

@@ -4,11 +4,14 @@ use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
 use proptest::sample::{select, subsequence};
 
-use super::{FORMATS_MAX, Formats, formats_to_compose, formats_to_read, formats_to_write};
+use super::{
+    COMPOSITE, FOR_ONE, FORMATS, FORMATS_MAX, Formats, PROVEN, SHORTEST, TELLING, format_of,
+    formats_to_compose, formats_to_read, formats_to_write,
+};
 use crate::coap::content::ContentFormat;
 use crate::lwm2m::model::{self, Object, Resource};
 use crate::lwm2m::path::Path;
-use crate::lwm2m::value::Value;
+use crate::lwm2m::value::{DataType, Value};
 use crate::lwm2m::version::{EnablerVersion, Version};
 
 const BATTERY_LEVEL: Path = Path::resource(3, 0, 9);
@@ -23,6 +26,28 @@ const RELEASES: [EnablerVersion; 3] = [
     EnablerVersion::V1_1,
     EnablerVersion::V1_2,
 ];
+
+#[test]
+fn every_format_of_a_list_is_among_all_formats() {
+    let plain = [DataType::String, DataType::Opaque].map(format_of);
+    let lists = [
+        &FOR_ONE[..],
+        &PROVEN,
+        &SHORTEST,
+        &TELLING,
+        &COMPOSITE,
+        &plain,
+    ];
+    let mut listed = lists.concat();
+    assert!(listed.iter().all(|format| FORMATS.contains(format)));
+    listed.sort_by_key(|format| format.0);
+    listed.dedup();
+    assert_eq!(
+        listed.len(),
+        FORMATS.len(),
+        "each is listed, and each is there once"
+    );
+}
 
 #[test]
 fn one_value_is_asked_for_as_text_or_bytes_whatever_is_announced() {
