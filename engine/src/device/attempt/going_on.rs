@@ -92,15 +92,15 @@ impl Device {
     }
 
     /// Sends the datagram in flight. The device may have moved since it was sent before: what it is
-    /// asked where it is registered goes to where that is by now. Nothing goes to an address that its
-    /// customer took away from it: somebody else may have that.
+    /// asked where it is registered goes to where that is by now. Nothing goes to an address that
+    /// its customer took away from it, nor is let through from there: somebody else may have that.
     pub(in crate::device) fn send_in_flight(&mut self, out: &mut Effects) {
-        self.await_elsewhere(out);
         let registered_at = self.bound_peer();
         let own = self.attempt_mut().and_then(|attempt| attempt.to);
         let Some(to) = own.or(registered_at).filter(|to| self.may_be_at(*to)) else {
             return;
         };
+        self.await_elsewhere(out);
         if let Some(transfer) = self.attempt_mut().and_then(Attempt::transfer_mut) {
             out.send(to, transfer.datagram().to_vec());
         }

@@ -319,6 +319,20 @@ fn an_exchange_elsewhere_outlives_the_registration() {
 }
 
 #[test]
+fn nothing_is_sent_or_let_through_where_the_device_may_not_be_any_more() {
+    let mut bench = Bench::new();
+    bench.ask(coap(Method::Get, "/a", ""));
+    bench.amend(|profile| profile.ip = Some("10.0.0.9".parse().unwrap()));
+    while bench.now_s() < 30 {
+        assert_eq!(bench.next_deadline(), Lines::new());
+    }
+    assert_eq!(bench.next_deadline()[..1], closed(), "it is given up");
+    let (_, effects) = bench.submit(coap(Method::Get, "/a", ""));
+    let asked = vec!["send 10.0.0.9:5685: CON GET /a m2".to_owned()];
+    assert!(effects.ends_with(&asked), "{effects:?}");
+}
+
+#[test]
 fn a_retired_device_leaves_no_way_open() {
     let mut bench = Bench::registered();
     bench.ask(coap(Method::Get, "/a", ""));

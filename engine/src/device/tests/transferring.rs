@@ -8,7 +8,7 @@ use protocol::lwm2m::value::Value;
 
 use super::vocabulary::{
     Bench, HOME, Lines, S, all, answered, block, coap, created, ended, logged, moved, observe,
-    observing, put_off, read, sent, small_blocks, tlv, told, write,
+    observing, put_off, read, recorded, sent, small_blocks, tlv, told, write,
 };
 use crate::action::Method;
 use crate::action::Status::{Failed, InProgress, Succeeded};
@@ -279,6 +279,34 @@ fn a_notification_that_comes_before_the_observation_is_whole_does_not_end_it() {
 }
 
 #[test]
+fn what_is_observed_again_in_blocks_has_the_token_of_its_first_message() {
+    let mut bench = registered();
+    bench.begin_observing(MAKER);
+    bench.at(S).register();
+    let token = bench.asked().token;
+    assert_eq!(bench.asked().observe(), Some(0));
+    let first = bench.answer_in_block(0, Yes, "0123456789abcdef");
+    let effects = bench.hears(HOME, &first.with_observe(3));
+    assert_eq!(effects, sent("CON GET /3/0/0 accept 0 block2 1/16 m3"));
+    let early = Message::separate(
+        Kind::NonConfirmable,
+        Code::CONTENT,
+        bench.device_id(),
+        token,
+    )
+    .with_observe(4)
+    .with_payload("new");
+    assert_eq!(bench.hears(HOME, &early), Lines::new(), "it is not reset");
+    let last = bench.answer_in_block(1, No, "!");
+    let expected = all([
+        told("/3/0/0=0123456789abcdef! for observed /3/0/0"),
+        observing_since(S, &["/3/0/0 Held"]),
+    ]);
+    assert_eq!(bench.hears(HOME, &last), expected);
+    assert_eq!(bench.token_observing(MAKER), token);
+}
+
+#[test]
 fn what_is_reported_may_come_in_blocks() {
     let mut bench = Bench::within(small_blocks());
     bench.switch_reporting(SettingState::Enabled);
@@ -332,6 +360,13 @@ fn a_transfer_follows_a_device_that_moves() {
     let effects = bench.next_deadline();
     let expected = "send 10.0.0.9:5683: CON GET /3/0/0 accept 0 block2 1/16 m2";
     assert_eq!(effects, [expected]);
+}
+
+/// The record of a device that registered then is saved with what is observed of it.
+fn observing_since(at_ms: i64, observations: &[&str]) -> Lines {
+    let expires_at_ms = at_ms + 86_400 * S;
+    let seen = format!("registered until {expires_at_ms}, seen at {at_ms} from {HOME}");
+    recorded(&format!("{seen}, {}", observations.join(", ")))
 }
 
 fn registered() -> Bench {
