@@ -212,6 +212,7 @@ impl DeviceActor {
             let answer = match found {
                 Ok(Some(profile)) => {
                     actor.device.adopt(&profile);
+                    actor.say_where_it_is();
                     actor.rest(None);
                     Ok(())
                 }
@@ -227,6 +228,15 @@ impl DeviceActor {
             // A caller who went away does not miss the answer.
             let _ = reply.send(answer).is_ok();
         }));
+    }
+
+    /// Says where the device is found by now, if it is found by where it is registered.
+    fn say_where_it_is(&mut self) {
+        if let Some(peer) = self.device.bound_peer() {
+            let key = self.device.key();
+            let to = self.device.found_at();
+            self.home.rebind(key, Some(peer), to, &mut self.said);
+        }
     }
 
     fn share_objects(&mut self) {
@@ -382,10 +392,7 @@ impl Actor for DeviceActor {
     type Context = Context<Self>;
 
     fn started(&mut self, _: &mut Context<Self>) {
-        if let Some(peer) = self.device.bound_peer() {
-            let (key, there) = (self.device.key(), Some(peer));
-            self.home.rebind(key, there, there, &mut self.said);
-        }
+        self.say_where_it_is();
         self.arm();
         self.recount();
     }

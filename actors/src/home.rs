@@ -141,8 +141,7 @@ impl Home {
 
     /// Forgets the exchange of a device whose actor ends, if it ends in the middle of one.
     pub(crate) fn abandon(&self, device: &Device, said: &mut Said) {
-        let (key, registered) = (device.key(), device.bound_peer());
-        self.router.borrow_mut().abandon(key, registered, said);
+        self.router.borrow_mut().abandon(device.key(), said);
     }
 }
 

@@ -36,9 +36,10 @@ pub struct Effects {
 /// What is not part of the batch, to be done after the receipt.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Speech {
-    /// Let datagrams of `to` reach this device from now on, and those of `from` no longer.
+    /// Let datagrams of `to` reach this device from now on, and those of `from` no longer. Without
+    /// `from` the device is only asked at `to`: what answers from there reaches it.
     Rebind {
-        /// The peer that was the device.
+        /// The peer that was the device, or still is.
         from: Option<Peer>,
         /// The peer that is the device.
         to: Option<Peer>,
@@ -89,7 +90,8 @@ impl Effects {
         self.push(Effect::Say(Speech::Send { to, datagram }));
     }
 
-    /// Adds that a device is behind another peer, or is to be looked for there anew.
+    /// Adds that a device is behind another peer, or is to be looked for there anew, or is asked
+    /// there.
     pub fn rebind(&mut self, from: Option<Peer>, to: Option<Peer>) {
         self.push(Effect::Say(Speech::Rebind { from, to }));
     }

@@ -290,6 +290,13 @@ impl Device {
         attempt.is_some_and(|attempt| attempt.to.is_none())
     }
 
+    /// Whether the device is asked at a peer where it is not registered.
+    pub(super) fn is_asked_elsewhere(&self, peer: Peer) -> bool {
+        let attempt = self.busy.as_ref().and_then(|busy| busy.attempt.as_ref());
+        let is_asked = attempt.is_some_and(|attempt| attempt.to == Some(peer));
+        is_asked && self.bound_peer() != Some(peer)
+    }
+
     /// Has the answers to the attempt in flight let through, if it is with a peer of its own.
     pub(super) fn await_elsewhere(&self, out: &mut Effects) {
         let attempt = self.busy.as_ref().and_then(|busy| busy.attempt.as_ref());

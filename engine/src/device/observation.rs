@@ -47,8 +47,10 @@ impl Device {
         let observed = self.path_observed_as(message.token);
         let registered = self.record.registration.as_ref();
         let Some(path) = registered.and(observed) else {
-            // A confirmable one comes again, and what it tells is observed by then.
-            if !self.is_about_to_observe(message.token) {
+            // A confirmable one comes again, and what it tells is observed by then. From where the
+            // device is just asked, it may be another's.
+            let may_be_another_s = self.is_asked_elsewhere(datagram.peer);
+            if !may_be_another_s && !self.is_about_to_observe(message.token) {
                 self.reject(m, datagram, out);
             }
             return Heard::Unasked;

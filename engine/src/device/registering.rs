@@ -255,7 +255,7 @@ impl Device {
     /// Says where the device is each time it is heard, also when it did not move: another that was
     /// there before, brought back meanwhile, may be taken for it.
     fn rebind(&self, from: Option<Peer>, out: &mut Effects) {
-        out.rebind(from, self.bound_peer());
+        out.rebind(from.or(self.bound_peer()), self.bound_peer());
         if from != self.bound_peer() {
             self.await_elsewhere(out);
         }

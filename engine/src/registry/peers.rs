@@ -1,5 +1,5 @@
 //! Which device is behind a peer? The registered devices of an arbiter by where they send from, and
-//! those with whom an exchange is under way elsewhere.
+//! those that are asked elsewhere by where they answer from.
 //!
 //! Two devices may be known at one peer: one of them was there before, and nobody heard yet that
 //! it left. The one heard last is behind it. So each device says where it is whenever it is heard,
@@ -10,11 +10,17 @@ use std::collections::HashMap;
 use crate::ids::DeviceKey;
 use crate::peer::Peer;
 
-/// Devices by where they send from; at most two peers for each: where it is registered, and where
-/// its exchange is.
+/// Devices by where they send from.
+///
+/// Where a device is asked it need not be registered, and another may be: an exchange lets answers
+/// through, and nothing else. Whoever may ask at an address must not be told what others say from
+/// there.
 #[derive(Debug, Default)]
 pub struct Peers {
+    /// Where they are registered.
     device_by_peer: HashMap<Peer, DeviceKey>,
+    /// Where they are asked and are not registered.
+    asked_by_peer: HashMap<Peer, DeviceKey>,
     /// How often a device came to a peer that was another's.
     takeovers: u64,
 }
@@ -26,12 +32,13 @@ pub struct Said {
     /// it still is behind its peer and need not look; in a large fleet a look finds nothing in the
     /// cache.
     takeovers: Option<u64>,
-    /// The peer it came to while it was behind another, or behind none.
-    beside: Option<Box<Peer>>,
+    /// Where it is asked and is not registered.
+    asked_at: Option<Box<Peer>>,
 }
 
 impl Peers {
-    /// Lets the datagrams of `to` reach a device, and those of `from` no longer.
+    /// Takes what a device says of where it is: it is registered at `to` and was at `from`, or is
+    /// there still; without `from` it is asked at `to`; without `to` it is at `from` no longer.
     pub fn rebind(
         &mut self,
         device: DeviceKey,
@@ -39,58 +46,72 @@ impl Peers {
         to: Option<Peer>,
         said: &mut Said,
     ) {
-        let is_known = said.takeovers == Some(self.takeovers) && said.beside.is_none();
-        if from == to && is_known {
-            return;
-        }
-        if from != to
-            && let Some(from) = from
-        {
-            self.leave(device, from);
-        }
-        if let Some(to) = to
-            && let Some(other) = self.device_by_peer.insert(to, device)
-            && other != device
-        {
-            self.takeovers += 1;
-        }
         match (from, to) {
-            // It says nothing of where the device is registered, if it is.
-            (None, Some(to)) => said.beside = Some(Box::new(to)),
-            (Some(peer), None) => said.forget_beside(peer),
-            (Some(_), Some(to)) => {
-                said.takeovers = Some(self.takeovers);
-                said.forget_beside(to);
+            (None, Some(to)) => {
+                self.asked_by_peer.insert(to, device);
+                said.asked_at = Some(Box::new(to));
+            }
+            (Some(from), Some(to)) => self.register(device, (from, to), said),
+            (Some(peer), None) if said.is_asked_at(peer) => self.end_asking(device, said),
+            (Some(peer), None) => {
+                leave(&mut self.device_by_peer, device, peer);
+                said.takeovers = None;
             }
             (None, None) => {}
         }
     }
 
-    /// Forgets where a device is that ends in the middle of something and is registered there, or
-    /// not at all: of its exchange nobody knows any more.
-    pub fn abandon(&mut self, device: DeviceKey, registered: Option<Peer>, said: &mut Said) {
-        if let Some(beside) = said.beside.take()
-            && registered != Some(*beside)
-        {
-            self.leave(device, *beside);
+    fn register(&mut self, device: DeviceKey, (from, to): (Peer, Peer), said: &mut Said) {
+        if said.is_asked_at(to) {
+            self.end_asking(device, said);
         }
+        if from == to && said.takeovers == Some(self.takeovers) {
+            return;
+        }
+        if from != to {
+            leave(&mut self.device_by_peer, device, from);
+        }
+        if let Some(other) = self.device_by_peer.insert(to, device)
+            && other != device
+        {
+            self.takeovers += 1;
+        }
+        said.takeovers = Some(self.takeovers);
     }
 
-    /// The device behind a peer.
-    pub fn device_behind(&self, peer: Peer) -> Option<DeviceKey> {
+    /// Forgets where a device is asked that ends in the middle of it: nobody knows of that any
+    /// more.
+    pub fn abandon(&mut self, device: DeviceKey, said: &mut Said) {
+        self.end_asking(device, said);
+    }
+
+    /// The device that is registered where a request comes from.
+    pub fn device_at(&self, peer: Peer) -> Option<DeviceKey> {
         self.device_by_peer.get(&peer).copied()
     }
 
-    fn leave(&mut self, device: DeviceKey, peer: Peer) {
-        if self.device_by_peer.get(&peer) == Some(&device) {
-            self.device_by_peer.remove(&peer);
+    /// The device that may answer from a peer: the one asked there, or else registered.
+    pub fn device_behind(&self, peer: Peer) -> Option<DeviceKey> {
+        let asked = self.asked_by_peer.get(&peer).copied();
+        asked.or_else(|| self.device_at(peer))
+    }
+
+    fn end_asking(&mut self, device: DeviceKey, said: &mut Said) {
+        if let Some(peer) = said.asked_at.take() {
+            leave(&mut self.asked_by_peer, device, *peer);
         }
     }
 }
 
+fn leave(device_by_peer: &mut HashMap<Peer, DeviceKey>, device: DeviceKey, peer: Peer) {
+    if device_by_peer.get(&peer) == Some(&device) {
+        device_by_peer.remove(&peer);
+    }
+}
+
 impl Said {
-    fn forget_beside(&mut self, peer: Peer) {
-        self.beside.take_if(|beside| **beside == peer);
+    fn is_asked_at(&self, peer: Peer) -> bool {
+        self.asked_at.as_deref() == Some(&peer)
     }
 }
 
@@ -148,7 +169,7 @@ mod tests {
         let mut peers = Peers::default();
         let mut meter = Known::new("meter");
         meter.comes(&mut peers, None, HERE);
-        meter.comes(&mut peers, None, THERE);
+        meter.is_asked(&mut peers, THERE);
         assert_eq!(peers.device_behind(peer(HERE)), Some(meter.key));
         assert_eq!(peers.device_behind(peer(THERE)), Some(meter.key));
         meter.goes(&mut peers, THERE);
@@ -161,12 +182,12 @@ mod tests {
         let mut peers = Peers::default();
         let mut meter = Known::new("meter");
         for _ in 0..2 {
-            meter.comes(&mut peers, None, HERE);
+            meter.is_asked(&mut peers, HERE);
             // Each repetition says so again.
-            meter.comes(&mut peers, None, HERE);
+            meter.is_asked(&mut peers, HERE);
             assert_eq!(peers.device_behind(peer(HERE)), Some(meter.key));
             meter.goes(&mut peers, HERE);
-            assert!(peers.device_by_peer.is_empty());
+            assert!(peers.asked_by_peer.is_empty());
         }
     }
 
@@ -176,7 +197,7 @@ mod tests {
         let (mut meter, mut other) = (Known::new("meter"), Known::new("other"));
         meter.comes(&mut peers, None, HERE);
         other.comes(&mut peers, None, HERE);
-        meter.comes(&mut peers, None, THERE);
+        meter.is_asked(&mut peers, THERE);
         meter.goes(&mut peers, THERE);
         meter.comes(&mut peers, Some(HERE), HERE);
         assert_eq!(peers.device_behind(peer(HERE)), Some(meter.key));
@@ -187,10 +208,10 @@ mod tests {
         let mut peers = Peers::default();
         let mut meter = Known::new("meter");
         meter.comes(&mut peers, None, HERE);
-        meter.comes(&mut peers, None, THERE);
+        meter.is_asked(&mut peers, THERE);
         meter.comes(&mut peers, Some(HERE), THERE);
         assert_eq!(peers.device_behind(peer(HERE)), None);
-        peers.abandon(meter.key, Some(peer(THERE)), &mut meter.said);
+        peers.abandon(meter.key, &mut meter.said);
         assert_eq!(peers.device_behind(peer(THERE)), Some(meter.key));
     }
 
@@ -200,8 +221,8 @@ mod tests {
         let mut meter = Known::new("meter");
         meter.comes(&mut peers, None, HERE);
         meter.comes(&mut peers, Some(HERE), HERE);
-        meter.comes(&mut peers, None, THERE);
-        peers.abandon(meter.key, Some(peer(HERE)), &mut meter.said);
+        meter.is_asked(&mut peers, THERE);
+        peers.abandon(meter.key, &mut meter.said);
         assert_eq!(peers.device_behind(peer(HERE)), Some(meter.key));
         assert_eq!(peers.device_behind(peer(THERE)), None);
     }
@@ -211,7 +232,7 @@ mod tests {
         let mut peers = Peers::default();
         let mut meter = Known::new("meter");
         meter.comes(&mut peers, None, HERE);
-        peers.abandon(meter.key, Some(peer(HERE)), &mut meter.said);
+        peers.abandon(meter.key, &mut meter.said);
         assert_eq!(peers.device_behind(peer(HERE)), Some(meter.key));
     }
 
@@ -219,10 +240,35 @@ mod tests {
     fn a_device_that_ends_does_not_take_the_place_of_another_along() {
         let mut peers = Peers::default();
         let (mut ends, mut stays) = (Known::new("ends"), Known::new("stays"));
-        ends.comes(&mut peers, None, THERE);
-        stays.comes(&mut peers, None, THERE);
-        peers.abandon(ends.key, None, &mut ends.said);
+        ends.is_asked(&mut peers, THERE);
+        stays.is_asked(&mut peers, THERE);
+        peers.abandon(ends.key, &mut ends.said);
         assert_eq!(peers.device_behind(peer(THERE)), Some(stays.key));
+    }
+
+    #[test]
+    fn a_device_that_is_asked_somewhere_answers_from_there_and_says_nothing_else_from_there() {
+        let mut peers = Peers::default();
+        let (mut asked, mut registered) = (Known::new("asked"), Known::new("registered"));
+        asked.is_asked(&mut peers, HERE);
+        assert_eq!(peers.device_at(peer(HERE)), None);
+        registered.comes(&mut peers, None, HERE);
+        asked.is_asked(&mut peers, HERE);
+        assert_eq!(peers.device_at(peer(HERE)), Some(registered.key));
+        assert_eq!(peers.device_behind(peer(HERE)), Some(asked.key));
+        asked.goes(&mut peers, HERE);
+        assert_eq!(peers.device_behind(peer(HERE)), Some(registered.key));
+    }
+
+    #[test]
+    fn a_device_that_left_its_peer_is_there_again_when_it_says_so() {
+        let mut peers = Peers::default();
+        let mut meter = Known::new("meter");
+        meter.comes(&mut peers, None, HERE);
+        meter.goes(&mut peers, HERE);
+        assert_eq!(peers.device_behind(peer(HERE)), None);
+        meter.comes(&mut peers, Some(HERE), HERE);
+        assert_eq!(peers.device_behind(peer(HERE)), Some(meter.key));
     }
 
     #[test]
@@ -249,7 +295,12 @@ mod tests {
         }
 
         fn comes(&mut self, peers: &mut Peers, from: Option<&str>, to: &str) {
-            peers.rebind(self.key, from.map(peer), Some(peer(to)), &mut self.said);
+            let from = from.unwrap_or(to);
+            peers.rebind(self.key, Some(peer(from)), Some(peer(to)), &mut self.said);
+        }
+
+        fn is_asked(&mut self, peers: &mut Peers, at: &str) {
+            peers.rebind(self.key, None, Some(peer(at)), &mut self.said);
         }
 
         fn goes(&mut self, peers: &mut Peers, from: &str) {

@@ -136,10 +136,9 @@ impl Router {
         self.peers.rebind(device, from, to, said);
     }
 
-    /// Forgets the exchange of a device that ends in the middle of it; `registered` is where it is
-    /// registered.
-    pub fn abandon(&mut self, device: DeviceKey, registered: Option<Peer>, said: &mut Said) {
-        self.peers.abandon(device, registered, said);
+    /// Forgets the exchange of a device that ends in the middle of it.
+    pub fn abandon(&mut self, device: DeviceKey, said: &mut Said) {
+        self.peers.abandon(device, said);
     }
 
     /// Looks behind the peer here, and goes on to the next arbiter that was not asked.
@@ -150,7 +149,11 @@ impl Router {
         heard_by: ArbiterId,
     ) -> (Route, Option<Hint>) {
         let unasked = unasked.saturating_sub(1);
-        if let Some(key) = self.peers.device_behind(datagram.peer) {
+        let behind = match datagram.message.code.is_request() {
+            true => self.peers.device_at(datagram.peer),
+            false => self.peers.device_behind(datagram.peer),
+        };
+        if let Some(key) = behind {
             // Found at the first look, it was no surprise to whoever heard it.
             let searched = unasked.saturating_add(1) < self.homes.count();
             let hint = searched.then(|| self.found(datagram.peer, heard_by));

@@ -4,8 +4,9 @@
 use protocol::coap::block::More::{No, Yes};
 use protocol::coap::code::Code;
 use protocol::coap::message::{Kind, Message};
+use protocol::coap::token::Token;
 
-use super::vocabulary::{Bench, HOME, S, all, block, coap, port, sent, small_blocks, told};
+use super::vocabulary::{Bench, HOME, Lines, S, all, block, coap, port, sent, small_blocks, told};
 use crate::action::{Method, Request, Status};
 
 const MAKER: &str = "/3/0/0";
@@ -55,6 +56,17 @@ fn a_notification_is_acknowledged_with_its_own_value_and_not_with_an_older_one()
     ]);
     assert_eq!(bench.hears(HOME, &last), expected);
     assert!(bench.device().busy.is_none(), "nothing is left of it");
+}
+
+#[test]
+fn what_nobody_asked_for_is_left_to_others_where_the_device_is_just_asked() {
+    let mut bench = Bench::registered();
+    bench.ask(coap(Method::Get, "/a", ""));
+    let id = bench.device_id();
+    let token = Token::new(&[5]).unwrap();
+    let notification = Message::separate(Kind::Confirmable, Code::CONTENT, id, token);
+    assert_eq!(bench.hears(SERVER, &notification), Lines::new());
+    assert_eq!(bench.hears(HOME, &notification), sent("RST to 102"));
 }
 
 #[test]

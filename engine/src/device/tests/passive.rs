@@ -190,7 +190,7 @@ fn without_reporting() -> Lines {
             "log Lifecycle[DeviceFirstTimeRegistered] Info: The device registered for the first \
              time as meter."
                 .to_owned(),
-            format!("rebind nowhere -> {HOME}"),
+            format!("rebind {HOME} -> {HOME}"),
         ],
         sent("ACK 2.01 L1 to 101"),
     ])

@@ -19,7 +19,7 @@ fn a_registration_is_saved_and_then_answered_with_its_location() {
         recorded("registered until 86400000, seen at 0 from 10.0.0.1:5683"),
         told("Registered"),
         logged(FIRST),
-        vec!["rebind nowhere -> 10.0.0.1:5683".to_owned()],
+        vec!["rebind 10.0.0.1:5683 -> 10.0.0.1:5683".to_owned()],
         sent("ACK 2.01 L1 to 101"),
     ]);
     assert_eq!(bench.register(), expected);

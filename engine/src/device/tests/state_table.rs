@@ -43,7 +43,7 @@ fn a_scheduled_request_is_in_progress_from_the_device_s_registration_on() {
             "Lifecycle[DeviceFirstTimeRegistered] Info: \
              The device registered for the first time as meter.",
         ),
-        vec!["rebind nowhere -> 10.0.0.1:5683".to_owned()],
+        vec!["rebind 10.0.0.1:5683 -> 10.0.0.1:5683".to_owned()],
         sent("ACK 2.01 L1 to 101"),
         moved("#1", Scheduled, InProgress, "1/1"),
         sent("CON GET /3/0/9 accept 0 m1"),

@@ -2,7 +2,9 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use protocol::coap::message::{Message, MessageId};
+use protocol::coap::code::Code;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::token::Token;
 
 use super::{Arrival, Datagram, Location, Peer, Route, Router, Said};
 use crate::ids::{CustomerId, DeviceId, DeviceKey};
@@ -36,6 +38,11 @@ impl Process {
 
     fn binds(&mut self, key: DeviceKey, peer: Peer) {
         let home = self.homes.of(key.shard());
+        self.routers[home.index()].rebind(key, Some(peer), Some(peer), &mut Said::default());
+    }
+
+    fn asks_at(&mut self, key: DeviceKey, peer: Peer) {
+        let home = self.homes.of(key.shard());
         self.routers[home.index()].rebind(key, None, Some(peer), &mut Said::default());
     }
 
@@ -52,6 +59,13 @@ impl Process {
 
     fn hears_answer(&mut self, at: ArbiterId, key: DeviceKey, peer: Peer) -> Ended {
         let route = self.routers[at.index()].to_peer(datagram(peer));
+        self.follow(at, route, key)
+    }
+
+    fn hears_request(&mut self, at: ArbiterId, key: DeviceKey, peer: Peer) -> Ended {
+        let id = MessageId(1);
+        let message = Message::request(Kind::Confirmable, Code::POST, id, Token::EMPTY);
+        let route = self.routers[at.index()].to_peer(Datagram { peer, message });
         self.follow(at, route, key)
     }
 
@@ -86,6 +100,21 @@ impl Process {
                     route = onward;
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn what_is_asked_from_where_a_device_is_just_asked_is_not_taken_for_its_own() {
+    for arbiters in [1, 2, 8] {
+        let mut process = Process::of(arbiters);
+        for (number, at) in (0..64).zip(process.homes.arbiters().cycle()) {
+            let (asked, registered, peer) = (key(number), key(number + 64), peer(number));
+            process.asks_at(asked, peer);
+            assert_eq!(process.hears_request(at, asked, peer).device, None);
+            process.binds(registered, peer);
+            let ended = process.hears_request(at, registered, peer);
+            assert_eq!(ended.device, Some(registered));
         }
     }
 }
