@@ -24,7 +24,7 @@ use engine::delivery::forwarding::{
 };
 use engine::delivery::letter::{Sequence, Waiting};
 use engine::ids::{DestinationId, EventId, Shard};
-use engine::moment::Timestamp;
+use engine::moment::{Moment, Timestamp};
 use store::{Board, CommitError};
 use tracing::{Span, debug, info, warn};
 
@@ -114,13 +114,32 @@ impl Forwarder {
     /// One step of the machine, and what it wants done.
     fn step(
         &mut self,
-        input: impl FnOnce(&mut Forwarding, &mut engine::moment::Moment, &mut Errands),
+        input: impl FnOnce(&mut Forwarding, &mut Moment, &mut Errands),
         ctx: &mut Context<Self>,
     ) {
+        let ((), out) = self.decide(input);
+        self.settle(out, None, ctx);
+    }
+
+    /// One step that a caller asks for, who hears what came of it once it is durable.
+    fn step_for<T: 'static>(
+        &mut self,
+        reply: Reply<T>,
+        input: impl FnOnce(&mut Forwarding, &mut Moment, &mut Errands) -> T,
+        ctx: &mut Context<Self>,
+    ) {
+        let (answer, out) = self.decide(input);
+        self.settle(out, Some(reply_with(answer, reply)), ctx);
+    }
+
+    fn decide<T>(
+        &mut self,
+        input: impl FnOnce(&mut Forwarding, &mut Moment, &mut Errands) -> T,
+    ) -> (T, Errands) {
         let mut m = self.parts.clock.moment();
         let mut out = Errands::new();
-        input(&mut self.forwarding, &mut m, &mut out);
-        self.settle(out, None, ctx);
+        let answer = input(&mut self.forwarding, &mut m, &mut out);
+        (answer, out)
     }
 
     fn settle(&mut self, out: Errands, afterwards: Option<Afterwards>, ctx: &mut Context<Self>) {
@@ -271,40 +290,27 @@ impl Forwarder {
     }
 
     fn amend(&mut self, amended: Amended, reply: Reply<Destination>, ctx: &mut Context<Self>) {
-        let mut m = self.parts.clock.moment();
-        let mut out = Errands::new();
         let destination = amended.apply_to(self.forwarding.destination());
-        self.forwarding.amend(&mut m, destination, &mut out);
-        let destination = self.forwarding.destination().clone();
         self.courier = Rc::new(courier_of(&self.parts, &destination));
-        self.settle(out, Some(reply_with(destination, reply)), ctx);
+        self.step_for(
+            reply,
+            |it, m, out| {
+                it.amend(m, destination, out);
+                it.destination().clone()
+            },
+            ctx,
+        );
     }
 
     fn restart(&mut self, reply: Reply<Destination>, ctx: &mut Context<Self>) {
-        let mut m = self.parts.clock.moment();
-        let mut out = Errands::new();
-        self.forwarding.restart(&mut m, &mut out);
-        let destination = self.forwarding.destination().clone();
-        self.settle(out, Some(reply_with(destination, reply)), ctx);
-    }
-
-    fn replay(&mut self, reply: Reply<Result<(), NotActive>>, ctx: &mut Context<Self>) {
-        let mut m = self.parts.clock.moment();
-        let mut out = Errands::new();
-        let answer = self.forwarding.replay(&mut m, &mut out);
-        self.settle(out, Some(reply_with(answer, reply)), ctx);
-    }
-
-    fn discard(
-        &mut self,
-        letters: &[Sequence],
-        reply: Reply<Result<(), ReplayUnderWay>>,
-        ctx: &mut Context<Self>,
-    ) {
-        let mut m = self.parts.clock.moment();
-        let mut out = Errands::new();
-        let answer = self.forwarding.discard(&mut m, letters, &mut out);
-        self.settle(out, Some(reply_with(answer, reply)), ctx);
+        self.step_for(
+            reply,
+            |it, m, out| {
+                it.restart(m, out);
+                it.destination().clone()
+            },
+            ctx,
+        );
     }
 
     fn test(&self, reply: Reply<Tested>, ctx: &mut Context<Self>) {
@@ -445,8 +451,10 @@ impl Handler<Asked> for Forwarder {
         span.in_scope(|| match question {
             Question::Amend(amended, reply) => self.amend(*amended, reply, ctx),
             Question::Restart(reply) => self.restart(reply, ctx),
-            Question::Replay(reply) => self.replay(reply, ctx),
-            Question::Discard(letters, reply) => self.discard(&letters, reply, ctx),
+            Question::Replay(reply) => self.step_for(reply, Forwarding::replay, ctx),
+            Question::Discard(letters, reply) => {
+                self.step_for(reply, |it, m, out| it.discard(m, &letters, out), ctx);
+            }
             Question::Test(reply) => self.test(reply, ctx),
             Question::Remove(reply) => self.remove(reply, ctx),
         });

@@ -246,17 +246,15 @@ impl Forwarding {
         self.go_on(m, out);
     }
 
-    /// Takes up deliveries again after a failure; says whether there was one.
-    pub fn restart(&mut self, m: &mut Moment, out: &mut Errands) -> bool {
-        let was_failed = self.is_failed();
-        if was_failed {
+    /// Takes up deliveries again after a failure, if there was one.
+    pub fn restart(&mut self, m: &mut Moment, out: &mut Errands) {
+        if self.is_failed() {
             self.doubts = 0;
             self.become_state(m, DestinationState::Active);
             let entry = Entry::integration_restarted(m, &self.destination);
             out.change(Change::AppendEntry(Box::new(entry)));
         }
         self.go_on(m, out);
-        was_failed
     }
 
     /// Delivers its dead letters again, in order and before anything new.
