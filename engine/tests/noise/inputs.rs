@@ -34,8 +34,19 @@ pub(crate) enum Input {
     Submit(Asking, Mode),
     /// Somebody takes all back that waits.
     CancelAll,
+    /// The customer says where the device is at home, or that it is nowhere at home.
+    Amend(Home),
     /// The next deadline comes.
     Due,
+}
+
+/// Whether the customer said where the device is at home.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Home {
+    Known,
+    Unknown,
+    /// At an address where somebody else was before.
+    Elsewhere,
 }
 
 /// Where a datagram comes from.
@@ -140,6 +151,7 @@ pub(crate) fn input() -> impl Strategy<Value = Input> {
         select(departures.to_vec()).prop_map(Input::Departed),
         (asking(), select(modes.to_vec())).prop_map(|(asking, mode)| Input::Submit(asking, mode)),
         Just(Input::CancelAll),
+        select(vec![Home::Known, Home::Unknown, Home::Elsewhere]).prop_map(Input::Amend),
         Just(Input::Due),
     ]
 }

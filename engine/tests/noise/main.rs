@@ -13,9 +13,10 @@ use proptest::collection::vec;
 use proptest::prelude::proptest;
 
 use inputs::{
-    Asking, From, Input, PATHS, Saying, Sense, Telling, To, exchanging, input, saying, telling,
+    Asking, From, Home, Input, PATHS, Saying, Sense, Telling, To, exchanging, input, saying,
+    telling,
 };
-use scene::{Home, Scene};
+use scene::Scene;
 
 proptest! {
     #[test]

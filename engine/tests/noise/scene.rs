@@ -27,7 +27,7 @@ use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::token::Token;
 use protocol::lwm2m::path::Path;
 
-use super::inputs::{From, Input, Saying};
+use super::inputs::{From, Home, Input, Saying};
 use super::saying::request;
 
 /// What the device offers: of it, 6, 7, and what nobody knows are data of the customer.
@@ -35,13 +35,6 @@ pub(super) const OBJECTS: &str =
     "</>;rt=\"oma.lwm2m\";ct=\"110 11542\",</1/0>,</3/0>,</6/0>,</7/0>,</32769/0>";
 
 const HOME: &str = "10.0.0.1:5683";
-
-/// Whether the customer said where the device is at home.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Home {
-    Known,
-    Unknown,
-}
 
 /// Whether a step said something already.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -156,6 +149,7 @@ impl Scene {
             Input::CancelAll => self.step(|device, m, out| {
                 device.cancel_all(m, out);
             }),
+            Input::Amend(home) => self.device.adopt(&profile(home)),
             Input::Due => self.due(),
         }
     }
@@ -398,6 +392,7 @@ fn profile(home: Home) -> Profile {
         ip: match home {
             Home::Known => Some("10.0.0.1".parse().unwrap()),
             Home::Unknown => None,
+            Home::Elsewhere => Some("10.0.0.2".parse().unwrap()),
         },
         endpoint: Endpoint::parse("meter").unwrap(),
         name: None,
