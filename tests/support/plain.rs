@@ -120,8 +120,20 @@ impl Told {
 impl Caller {
     /// What a device said without being asked, the oldest first.
     pub(crate) fn told(&self, device: &str) -> Vec<Told> {
-        let messages = self.messages(device);
-        messages.iter().rev().filter_map(Told::of).collect()
+        let mut told = Vec::new();
+        let mut cursor = String::new();
+        loop {
+            let path = format!("{API}/devices/{device}/messages?pageSize=100{cursor}");
+            let page = self.request("GET", &path).expect(200);
+            let messages = page["items"].as_array().unwrap();
+            told.extend(messages.iter().filter_map(Told::of));
+            match page["nextCursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => break,
+            }
+        }
+        told.reverse();
+        told
     }
 
     /// The same, once it is so much.
