@@ -1,14 +1,19 @@
-//! Can a stranger do the main job with `/docs` alone? The lines of its guide, run by a shell as
-//! they stand there.
+//! Can a stranger do the main job with `/docs` alone, and have a device without LwM2M with
+//! docs/plain-devices.md? The lines for a shell, run by one as they stand there.
 
+use std::fs;
+use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use harness::device::configuration::Configuration;
 
-use crate::vocabulary::caller::Caller;
+use crate::libcoap::libcoap;
+use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::device::Device;
 use crate::vocabulary::http::Request;
+use crate::vocabulary::plain::Told;
+use crate::vocabulary::program::Program;
 use crate::vocabulary::service::Service;
 
 /// Where the guide says the service listens.
@@ -19,6 +24,19 @@ const ID: &str = "meter-7";
 
 /// Steps of the guide before the device registers.
 const STEPS_BEFORE: usize = 6;
+
+/// The page about devices without LwM2M.
+const PLAIN_DEVICES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/plain-devices.md");
+
+/// The name of its device.
+const SENSOR: &str = "sensor-1";
+
+/// The ports of its device, which may be taken here.
+const COAP_SERVER: &str = "5700";
+const LISTENER: &str = "4446";
+
+/// What ends what its lines left running.
+const END: &str = "kill $SERVER $LISTENER";
 
 #[test]
 fn the_guide_leads_from_the_operators_token_to_the_value_and_the_log() {
@@ -48,6 +66,107 @@ fn the_guide_leads_from_the_operators_token_to_the_value_and_the_log() {
     ] {
         assert!(told.contains(awaited), "no {awaited} in\n{told}");
     }
+}
+
+#[test]
+fn the_page_about_plain_devices_leads_to_data_and_to_what_the_device_is_asked() {
+    let service = Service::start();
+    let caller = Caller::of_new_customer(&service, "Cellar Watch");
+    let [makes, says, is_asked, wakes] = <[String; 4]>::try_from(blocks(&service)).unwrap();
+    let mut shell = Shell::start(&caller);
+    shell.run(&makes);
+    shell.hear("\"deviceId\":\"sensor-1\"");
+    shell.run(&says);
+    let told = [
+        Told::over_coap("meters/temperature", *b"{\"t\":21.50}"),
+        Told::over_udp(*b"hello"),
+    ];
+    assert_eq!(caller.once_told(SENSOR, told.len()), told);
+    let (listen, ask) = is_asked.split_once("LISTENER=$!\n").unwrap();
+    shell.run(&format!("{listen}LISTENER=$!"));
+    shell.hear("Bound on");
+    shell.run(ask);
+    for _ in 0..2 {
+        shell.hear("The action request was scheduled.");
+    }
+    let (wakes, end) = wakes.split_once(END).unwrap();
+    assert_eq!(end.trim(), "");
+    shell.run(wakes);
+    shell.hear("blink");
+    let requests = format!("{API}/integrate/devices/actions/requests?deviceId={SENSOR}");
+    let requests = caller.request("GET", &requests).expect(200);
+    let requests = requests["items"].as_array().unwrap();
+    assert_eq!(requests.len(), 2);
+    for request in requests {
+        let action = caller.final_action(request["id"].as_str().unwrap());
+        assert_eq!(action["status"], "SUCCEEDED", "{action}");
+    }
+}
+
+/// A shell that does line by line what it is told.
+struct Shell(Program);
+
+impl Shell {
+    /// One whose owner has a token.
+    fn start(caller: &Caller) -> Self {
+        let mut shell = Command::new("sh");
+        shell.args(["-eu", "-s"]).env("TOKEN", caller.token());
+        Self(Program::start(&mut shell))
+    }
+
+    fn run(&mut self, lines: &str) {
+        self.0.say(lines);
+    }
+
+    fn hear(&mut self, words: &str) {
+        self.0
+            .hear(words, |line| line.contains(words).then_some(()));
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        // What it left running would outlive it.
+        self.0.say(&format!("set +eu; {END}; exit"));
+        self.0.ended();
+    }
+}
+
+/// The lines of the page, block by block, with where this service listens and ports that are free.
+fn blocks(service: &Service) -> Vec<String> {
+    let page = fs::read_to_string(PLAIN_DEVICES).unwrap();
+    let sockets = [COAP_SERVER, LISTENER].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
+    let [server, listener] = sockets
+        .each_ref()
+        .map(|socket| socket.local_addr().unwrap().port().to_string());
+    let udp = format!("{} {}", service.udp.ip(), service.udp.port());
+    // By way of a name, because a port may hold the digits of another.
+    let replaced = [
+        (BASE, "<http>", format!("http://{}", service.http)),
+        (
+            "coap://127.0.0.1/",
+            "<coap>",
+            format!("coap://{}/", service.coap),
+        ),
+        ("127.0.0.1 4445", "<udp>", udp),
+        (COAP_SERVER, "<server>", server),
+        (LISTENER, "<listener>", listener),
+        ("coap-client", "<client>", libcoap("client")),
+        ("coap-server", "<serve>", libcoap("server")),
+    ];
+    let blocks = page.split("```sh\n").skip(1);
+    let blocks = blocks.map(|block| {
+        let (lines, _) = block.split_once("```").unwrap();
+        let mut lines = lines.to_owned();
+        for (from, name, _) in &replaced {
+            lines = lines.replace(from, name);
+        }
+        for (_, name, to) in &replaced {
+            lines = lines.replace(name, to);
+        }
+        lines
+    });
+    blocks.collect()
 }
 
 /// The lines of the guide's steps, with where this service listens.

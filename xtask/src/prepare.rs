@@ -1,10 +1,10 @@
 //! What do the interop tests need, and how does it get there?
 //!
 //! Three foreign CoAP stacks, a reader of metrics, a receiver of events and callers: libcoap's
-//! programs, curl and jq from the system's packages; aiocoap, Prometheus' own client, the library
-//! of Standard Webhooks and Schemathesis in a Python environment; a device on Eclipse Leshan and
-//! checks on Eclipse Californium that Maven builds, all under `target/interop`. A machine that has
-//! them is left alone in a moment.
+//! programs, curl, jq and nc from the system's packages; aiocoap, Prometheus' own client, the
+//! library of Standard Webhooks and Schemathesis in a Python environment; a device on Eclipse
+//! Leshan and checks on Eclipse Californium that Maven builds, all under `target/interop`. A machine
+//! that has them is left alone in a moment.
 
 mod maven;
 mod python;
@@ -13,7 +13,7 @@ use crate::machine::{self, Need, has_program, succeeds};
 use crate::steps::{Stop, step};
 
 // Debian builds libcoap's programs once per TLS library and names them so; others build one.
-const NEEDS: [Need; 8] = [
+const NEEDS: [Need; 9] = [
     Need {
         what: "Python 3.10 or newer as python3",
         package: "python3",
@@ -66,6 +66,11 @@ const NEEDS: [Need; 8] = [
         what: "jq, as the guide of /docs uses it",
         package: "jq",
         is_met: || has_program("jq"),
+    },
+    Need {
+        what: "nc of OpenBSD, as docs/plain-devices.md uses it",
+        package: "netcat-openbsd",
+        is_met: || succeeds("sh", &["-c", "nc -h 2>&1 | grep -q OpenBSD"]),
     },
 ];
 
