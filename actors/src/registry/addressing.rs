@@ -194,7 +194,11 @@ fn together(arrivals: VecDeque<Arrival>) -> Vec<Arrival> {
 /// How long the data is.
 fn bytes_of(arrival: &Arrival) -> usize {
     match arrival {
-        Arrival::Message(datagram) | Arrival::Ambiguous(datagram) => datagram.message.payload.len(),
+        Arrival::Message(datagram) | Arrival::Ambiguous(datagram) => {
+            let message = &datagram.message;
+            let options = message.options().map(|(_, value)| value.len());
+            options.sum::<usize>().saturating_add(message.payload.len())
+        }
         Arrival::Bare(bare) => bare.bytes.len(),
         Arrival::Burst(first, more) => {
             let all = std::iter::once(first).chain(more);
@@ -274,6 +278,16 @@ mod tests {
         }
         assert_eq!(lanes.bytes, 0);
         assert!(matches!(lanes.join(bare(1)), Joined::First));
+    }
+
+    #[test]
+    fn whatever_part_of_a_message_is_long_counts() {
+        let peer = Peer::plain(SocketAddr::new(address(), 5683));
+        let Sorted::ToPeer(datagram) = registry::sort(peer, b"\x50\x02\0\x01\xd5\x02t=abc\xff6")
+        else {
+            panic!("it is data about abc");
+        };
+        assert_eq!(bytes_of(&Arrival::Message(datagram)), 6);
     }
 
     fn taken(lanes: &mut Lanes) -> Vec<u8> {
