@@ -192,6 +192,15 @@ impl Meter {
     }
 }
 
+/// A service and the endpoint that is told of the values of a meter, by the id of its webhook.
+fn metered(settings: &[(&str, &str)]) -> (Scene, Endpoint, String, Meter) {
+    let scene = Scene::with(settings);
+    let endpoint = Endpoint::new();
+    let id = scene.values_to(&endpoint);
+    let meter = scene.meter("meter-1");
+    (scene, endpoint, id, meter)
+}
+
 fn payload_of(value: f64) -> String {
     format!(r#"[{{"n":"{PATH}","v":{value}}}]"#)
 }

@@ -1,14 +1,11 @@
 //! Is everything a device was promised told, whenever the service is killed?
 
-use super::{STEADY, Scene, counted, once_told, values_of};
+use super::{STEADY, Scene, counted, metered, once_told, values_of};
 use crate::vocabulary::endpoint::{Endpoint, Reply, taken};
 
 #[test]
 fn what_was_acknowledged_is_told_after_a_kill() {
-    let mut scene = Scene::with(&[STEADY]);
-    let mut endpoint = Endpoint::new();
-    let id = scene.values_to(&endpoint);
-    let mut meter = scene.meter("meter-1");
+    let (mut scene, mut endpoint, id, mut meter) = metered(&[STEADY]);
     endpoint.close();
     meter.send(1.0);
     meter.send(2.0);
@@ -40,10 +37,7 @@ fn a_delivery_that_was_under_way_at_a_kill_comes_again_under_its_id() {
 
 #[test]
 fn a_delivery_that_was_taken_at_a_kill_may_come_again_under_its_id_and_nothing_is_lost() {
-    let mut scene = Scene::with(&[STEADY]);
-    let endpoint = Endpoint::new();
-    let id = scene.values_to(&endpoint);
-    let mut meter = scene.meter("meter-1");
+    let (mut scene, endpoint, id, mut meter) = metered(&[STEADY]);
     for round in 0..4 {
         for number in 1..=5 {
             meter.send(f64::from(round * 5 + number));
@@ -85,10 +79,7 @@ fn tries_that_were_made_before_a_kill_count() {
 
 #[test]
 fn what_was_being_acknowledged_at_a_kill_is_told_if_it_was_acknowledged() {
-    let mut scene = Scene::with(&[STEADY]);
-    let endpoint = Endpoint::new();
-    let id = scene.values_to(&endpoint);
-    let mut meter = scene.meter("meter-1");
+    let (mut scene, endpoint, id, mut meter) = metered(&[STEADY]);
     let mut acknowledged = Vec::new();
     for round in 0..6 {
         let first = f64::from(round * 2 + 1);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{QUICK, Scene, counted, once_told, value, values_of};
+use super::{Meter, QUICK, Scene, counted, metered, once_told, value, values_of};
 use crate::scene::error_codes;
 use crate::vocabulary::caller::text;
 use crate::vocabulary::endpoint::{Endpoint, Reply};
@@ -37,19 +37,14 @@ fn an_endpoint_that_refuses_every_try_fails_its_webhook() {
 
 #[test]
 fn an_endpoint_that_is_gone_is_told_in_order_what_it_missed_once_it_is_back() {
-    let scene = Scene::with(&[QUICK]);
-    let mut endpoint = Endpoint::new();
-    let id = scene.values_to(&endpoint);
-    let mut meter = scene.meter("meter-1");
+    let (scene, mut endpoint, id, mut meter) = metered(&[QUICK]);
     endpoint.close();
     meter.send(1.0);
     scene.once_in(&id, "INTEGRATION_FAILED");
     // While it is in failure nothing is tried.
     meter.send(2.0);
     meter.send(3.0);
-    let letters = until("three dead letters", || {
-        Some(scene.dead_letters(&id)).filter(|letters| letters.len() == 3)
-    });
+    let letters = once_set_aside(&scene, &id, 3);
     let tries: Vec<&Value> = letters.iter().map(|letter| &letter["tries"]).collect();
     assert_eq!(tries, [5, 0, 0]);
     endpoint.open();
@@ -97,18 +92,7 @@ fn a_restart_of_a_webhook_that_is_not_in_failure_changes_nothing() {
 
 #[test]
 fn a_failure_and_its_dead_letters_outlive_a_crash() {
-    let mut scene = Scene::with(&[QUICK]);
-    let mut endpoint = Endpoint::new();
-    let id = scene.values_to(&endpoint);
-    let mut meter = scene.meter("meter-1");
-    endpoint.close();
-    for number in 1..=3 {
-        meter.send(f64::from(number));
-    }
-    scene.once_in(&id, "INTEGRATION_FAILED");
-    until("three dead letters", || {
-        (scene.dead_letters(&id).len() == 3).then_some(())
-    });
+    let (mut scene, mut endpoint, id, _meter) = failed();
     let before = scene.dead_letters(&id);
     scene.crash();
     assert_eq!(scene.shown(&id)["state"], "INTEGRATION_FAILED");
@@ -135,9 +119,7 @@ fn an_event_that_is_refused_for_ever_is_discarded_and_the_rest_arrives_in_order(
         meter.send(f64::from(number));
     }
     scene.once_in(&id, "INTEGRATION_FAILED");
-    let letters = until("three dead letters", || {
-        Some(scene.dead_letters(&id)).filter(|letters| letters.len() == 3)
-    });
+    let letters = once_set_aside(&scene, &id, 3);
     let refused = text(&letters[0]["id"]);
     scene.discard(&id, &format!("/{refused}"), 204);
     assert_eq!(scene.dead_letters(&id), letters[1..]);
@@ -151,18 +133,7 @@ fn an_event_that_is_refused_for_ever_is_discarded_and_the_rest_arrives_in_order(
 
 #[test]
 fn all_that_was_set_aside_is_discarded_at_once() {
-    let mut scene = Scene::with(&[QUICK]);
-    let mut endpoint = Endpoint::new();
-    let id = scene.values_to(&endpoint);
-    let mut meter = scene.meter("meter-1");
-    endpoint.close();
-    for number in 1..=3 {
-        meter.send(f64::from(number));
-    }
-    scene.once_in(&id, "INTEGRATION_FAILED");
-    until("three dead letters", || {
-        (scene.dead_letters(&id).len() == 3).then_some(())
-    });
+    let (mut scene, mut endpoint, id, mut meter) = failed();
     scene.discard(&id, "", 204);
     let shown = scene.shown(&id);
     assert_eq!(shown["backlog"], json!({"waiting": 0, "deadLetters": 0}));
@@ -172,4 +143,23 @@ fn all_that_was_set_aside_is_discarded_at_once() {
     scene.ask(&id, "restart", 200);
     meter.send(4.0);
     assert_eq!(value(&endpoint.once(1)[0]), 4.0);
+}
+
+/// A meter whose webhook is in failure: the endpoint is gone and missed three values.
+fn failed() -> (Scene, Endpoint, String, Meter) {
+    let (scene, mut endpoint, id, mut meter) = metered(&[QUICK]);
+    endpoint.close();
+    for number in 1..=3 {
+        meter.send(f64::from(number));
+    }
+    scene.once_in(&id, "INTEGRATION_FAILED");
+    once_set_aside(&scene, &id, 3);
+    (scene, endpoint, id, meter)
+}
+
+/// The dead letters of a webhook once there are so many.
+fn once_set_aside(scene: &Scene, id: &str, amount: usize) -> Vec<Value> {
+    until("the dead letters", || {
+        Some(scene.dead_letters(id)).filter(|letters| letters.len() == amount)
+    })
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use protocol::coap::code::Code;
 
-use super::{PATH, PRIVATE, STEADY, Scene, counted, once_told, payload_of, values_of};
+use super::{PATH, PRIVATE, STEADY, Scene, counted, metered, once_told, payload_of, values_of};
 use crate::vocabulary::endpoint::{Endpoint, Reply};
 use crate::vocabulary::poll::until;
 
@@ -55,10 +55,7 @@ fn more_than_may_wait_goes_to_the_dead_letters_and_the_log_says_so() {
 
 #[test]
 fn a_full_disk_has_devices_keep_what_they_say_and_nothing_acknowledged_is_lost() {
-    let mut scene = Scene::with(&[STEADY]);
-    let mut endpoint = Endpoint::new();
-    let id = scene.values_to(&endpoint);
-    let mut meter = scene.meter("meter-1");
+    let (mut scene, mut endpoint, id, mut meter) = metered(&[STEADY]);
     endpoint.close();
     meter.send(1.0);
     scene.service.kill();
@@ -79,10 +76,7 @@ fn a_full_disk_has_devices_keep_what_they_say_and_nothing_acknowledged_is_lost()
 
 #[test]
 fn what_a_full_disk_cannot_remember_is_not_told_over_and_over() {
-    let mut scene = Scene::with(&[STEADY]);
-    let mut endpoint = Endpoint::new();
-    let id = scene.values_to(&endpoint);
-    let mut meter = scene.meter("meter-1");
+    let (mut scene, mut endpoint, id, mut meter) = metered(&[STEADY]);
     endpoint.close();
     meter.send(1.0);
     scene.service.kill();

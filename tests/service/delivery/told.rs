@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
 
-use super::{PATH, PRIVATE, QUICK, SECRET, Scene, counted, path, value, values_of};
+use super::{PATH, PRIVATE, QUICK, SECRET, Scene, counted, metered, path, value, values_of};
 use crate::vocabulary::caller::text;
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::endpoint::{Endpoint, Posted, Reply};
@@ -11,10 +11,7 @@ use crate::vocabulary::lwm2m::{read, when_active};
 
 #[test]
 fn what_a_device_sends_is_posted_typed_and_timed() {
-    let scene = Scene::with(&[]);
-    let endpoint = Endpoint::new();
-    let id = scene.values_to(&endpoint);
-    let mut meter = scene.meter("meter-1");
+    let (scene, endpoint, id, mut meter) = metered(&[]);
     meter.send(22.5);
     let posted = endpoint.once(1).remove(0);
     assert_eq!(posted.path, "/in");

@@ -5,7 +5,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::json;
 
-use super::{PRIVATE, QUICK, Scene, value};
+use super::{PRIVATE, QUICK, Scene, metered, value};
 use crate::vocabulary::caller::text;
 use crate::vocabulary::endpoint::Endpoint;
 
@@ -59,10 +59,7 @@ fn a_name_that_leads_nowhere_fails_its_webhook_and_says_why() {
 
 #[test]
 fn an_address_that_is_not_allowed_any_more_is_not_called() {
-    let mut scene = Scene::with(&[QUICK]);
-    let endpoint = Endpoint::new();
-    let id = scene.values_to(&endpoint);
-    let mut meter = scene.meter("meter-1");
+    let (mut scene, endpoint, id, mut meter) = metered(&[QUICK]);
     scene.restart_with(&[QUICK]);
     meter.send(1.0);
     scene.once_in(&id, "INTEGRATION_FAILED");
