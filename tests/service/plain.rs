@@ -9,6 +9,7 @@ mod identity;
 mod ingest;
 mod promises;
 mod queue_mode;
+mod rivals;
 mod table;
 mod udp_actions;
 mod wake_up;
