@@ -39,10 +39,19 @@ impl Service {
 
     /// Starts one with settings from the environment.
     pub(crate) fn start_with(settings: &[(&str, &str)]) -> Self {
+        Self::start_at(own_address(), settings)
+    }
+
+    /// Starts one that listens on every address of the machine.
+    pub(crate) fn start_everywhere() -> Self {
+        Self::start_at(Ipv4Addr::UNSPECIFIED.into(), &[])
+    }
+
+    fn start_at(ip: IpAddr, settings: &[(&str, &str)]) -> Self {
         let data = TempDir::new().unwrap();
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let settings: Vec<(String, String)> = settings.iter().map(own).collect();
-        let any_port = SocketAddr::new(own_address(), 0);
+        let any_port = SocketAddr::new(ip, 0);
         let (program, doors) = launch(&data, &settings, any_port, any_port);
         Self {
             program,

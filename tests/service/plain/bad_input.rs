@@ -1,16 +1,19 @@
 //! Does nothing that anybody says harm the service, and has each nonsense its defined answer?
 
+use std::net::UdpSocket;
+
 use protocol::coap::code::Code;
 use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::token::Token;
 use serde_json::{Value, json};
 
 use super::{ELSEWHERE, ID, IP, Scene};
-use crate::scene::{keys, with};
-use crate::vocabulary::caller::API;
+use crate::scene::keys;
+use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::http::Request;
 use crate::vocabulary::plain::{Told, UdpDevice, carrying_bytes, coap, data, datagram};
-use crate::vocabulary::poll::until;
+use crate::vocabulary::poll::{PATIENCE, until};
+use crate::vocabulary::service::Service;
 use crate::vocabulary::wire::{Wire, request};
 
 #[test]
@@ -162,42 +165,48 @@ fn the_service_itself_as_a_device_is_asked_nothing_and_nothing_loops() {
     let scene = Scene::new();
     let own = scene.service.coap.ip().to_string();
     scene.caller.create_device("mirror", &own);
-    let (coap_port, udp_port) = (scene.service.coap.port(), scene.service.udp.port());
+    check_mirror(&scene.service, &scene.caller);
+    let id = scene.tell(&datagram("well", scene.udp.port()));
+    assert_eq!(scene.udp.hear(), b"well");
+    assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
+    assert_eq!(scene.caller.told("mirror"), []);
+}
+
+#[test]
+fn a_service_that_listens_everywhere_asks_itself_nothing_either() {
+    let service = Service::start_everywhere();
+    let caller = Caller::of_new_customer(&service, "Acme");
+    caller.create_device("mirror", "127.0.0.1");
+    check_mirror(&service, &caller);
+    caller.create_device(ID, IP);
+    let device = UdpSocket::bind((IP, 0)).unwrap();
+    device.set_read_timeout(Some(PATIENCE)).unwrap();
+    let port = device.local_addr().unwrap().port();
+    let id = caller.create_over("UDP", ID, &datagram("well", port));
+    let (length, from) = device.recv_from(&mut [0; 16]).unwrap();
+    assert_eq!((length, from.port()), (4, service.udp.port()));
+    assert_eq!(caller.final_action(&id)["status"], "SUCCEEDED");
+    assert_eq!(caller.told("mirror"), []);
+}
+
+/// A device at the service's own address gets nothing at the service's own ports, and fails clearly.
+fn check_mirror(service: &Service, caller: &Caller) {
     let post = data("t", "echo", 7).encode();
-    for port in [coap_port, udp_port] {
+    for port in [service.coap.port(), service.udp.port()] {
         let cases: [(&str, Value); 3] = [
             ("COAP", coap("POST", "/?t=echo", port)),
             ("UDP", datagram("echo", port)),
             ("UDP", carrying_bytes(json!({ "port": port }), &post)),
         ];
         for (protocol, body) in cases {
-            let body = with(body, "requestMode", "SEND_NOW");
-            let answered = scene.caller.try_over(protocol, "mirror", &body);
-            if answered.status == 202 {
-                let id = answered.json()["id"].as_str().unwrap().to_owned();
-                let action = scene.caller.final_action(&id);
-                assert_eq!(action["status"], "FAILED", "{protocol}: {action}");
-                let why = &action["resultData"]["errorMessage"];
-                assert!(why.is_string(), "{action}");
-            } else {
-                assert!([400, 409].contains(&answered.status), "{}", answered.text());
-            }
+            let id = caller.create_over(protocol, "mirror", &body);
+            let action = caller.final_action(&id);
+            assert_eq!(action["status"], "FAILED", "{protocol}: {action}");
+            let why = &action["resultData"]["errorMessage"];
+            assert!(why.is_string(), "{action}");
         }
     }
-    let waiting = [
-        ("UDP", datagram("echo", udp_port)),
-        ("COAP", coap("GET", "/", coap_port)),
-    ];
-    for (protocol, body) in waiting {
-        let body = with(body, "requestMode", "SEND_WHEN_ACTIVE");
-        scene.caller.try_over(protocol, "mirror", &body);
-    }
-    assert_eq!(scene.caller.told("mirror"), [], "it does not hear itself");
-    let port = scene.udp.port();
-    let id = scene.tell(&datagram("well", port));
-    assert_eq!(scene.udp.hear(), b"well");
-    assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
-    assert_eq!(scene.caller.told("mirror"), []);
+    assert_eq!(caller.told("mirror"), [], "it does not hear itself");
 }
 
 #[test]
