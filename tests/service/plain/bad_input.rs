@@ -189,7 +189,7 @@ fn a_service_that_listens_everywhere_asks_itself_nothing_either() {
     assert_eq!(caller.told("mirror"), []);
 }
 
-/// A device at the service's own address gets nothing at the service's own ports, and fails clearly.
+/// A device at an address of the service gets nothing at its own ports, and fails clearly.
 fn check_mirror(service: &Service, caller: &Caller) {
     let post = data("t", "echo", 7).encode();
     for port in [service.coap.port(), service.udp.port()] {
