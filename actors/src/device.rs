@@ -167,7 +167,9 @@ impl DeviceActor {
                 self.device.handle_burst(&mut m, burst, out)
             }
         };
-        self.home.meters.heard(heard);
+        for _ in 0..arrival.datagrams() {
+            self.home.meters.heard(heard);
+        }
     }
 
     fn ask(&mut self, asked: Asked, out: &mut Effects) -> (Afterwards, Span) {

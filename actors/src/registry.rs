@@ -282,8 +282,10 @@ impl Registry {
     /// is told.
     fn turn_away(&mut self, key: DeviceKey, input: Input) {
         match input {
-            Input::Heard(_) => {
-                self.tally.note(Fate::NoPlace);
+            Input::Heard(arrival) => {
+                for _ in 0..arrival.datagrams() {
+                    self.tally.note(Fate::NoPlace);
+                }
                 debug!(device = %key, "a datagram found no place");
             }
             Input::Due => {

@@ -36,6 +36,14 @@ pub enum Arrival {
 }
 
 impl Arrival {
+    /// How many datagrams it came in.
+    pub fn datagrams(&self) -> usize {
+        match self {
+            Self::Message(_) | Self::Ambiguous(_) | Self::Bare(_) => 1,
+            Self::Burst(_, more) => more.len().saturating_add(1),
+        }
+    }
+
     /// Where it came from.
     pub fn peer(&self) -> Peer {
         match self {
