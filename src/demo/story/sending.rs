@@ -27,7 +27,7 @@ impl Story<'_> {
         .await
     }
 
-    /// Waits until so many events of a kind have arrived at the customer's endpoint, and tells them.
+    /// Waits until so many events of a kind are at the customer's endpoint, and tells them.
     pub(super) async fn hear_of(
         &mut self,
         awaited: &'static str,
