@@ -23,6 +23,7 @@ use engine::moment::Timestamp;
 use engine::profile::Profile;
 use engine::promise::{OnceKey, Promise};
 use engine::query::devices::{DeviceFilter, TooBroad};
+use engine::query::listed::{ListedAction, Stretch};
 use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
 use engine::registry::Behind;
 use engine::setting::Setting;
@@ -168,11 +169,11 @@ impl Store for Made {
         unknown()
     }
 
-    fn actions(&self, _: ActionFilter, _: PageWanted) -> Answer<Page<Action>> {
+    fn actions(&self, _: ActionFilter, _: PageWanted) -> Answer<Page<ListedAction>> {
         unknown()
     }
 
-    fn events_of(&self, _: DeviceKey, _: Option<EventId>, _: u32) -> Answer<Vec<Event>> {
+    fn events_of(&self, _: DeviceKey, _: Option<EventId>, _: u32) -> Answer<Stretch> {
         unknown()
     }
 

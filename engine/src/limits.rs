@@ -54,6 +54,13 @@ pub const ACTION_DATA_BYTES_MAX: usize = 1_500_000;
 /// they wait. A request beyond them is refused with 409.
 pub const WAITING_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 
+/// The longest data of a request or a result that is shown among others: a page of a hundred has
+/// less than a mebibyte of them. What is longer is shown where the request is shown by itself.
+pub const LISTED_BYTES_MAX: usize = 4_096;
+
+/// The bytes of a stretch of history that are read at once; with more, the stretch ends early.
+pub const STRETCH_BYTES_MAX: usize = 8 * 1_024 * 1_024;
+
 /// The longest path of a CoAP request, with its arguments; a longer one is refused with 400.
 pub const COAP_PATH_BYTES_MAX: usize = 255;
 

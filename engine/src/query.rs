@@ -1,6 +1,7 @@
 //! What can be asked of what is kept: filters and pages.
 
 pub mod devices;
+pub mod listed;
 
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use engine::action::timeline::{Happened, Stage};
 use engine::action::{Action, CoapRequest, Lwm2mRequest, Request, UdpRequest};
 use engine::delivery::body::ResultData;
+use engine::query::listed::{ListedAction, Omitted};
 
 use super::words::Word;
 
@@ -28,6 +29,9 @@ pub(super) struct ActionBody {
     result_data: Option<ResultData>,
     send_attempts: u8,
     send_attempts_left: u8,
+    /// What is too long for a list.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    omitted: Vec<&'static str>,
 }
 
 /// An action request with all that happened to it.
@@ -128,7 +132,35 @@ impl ActionBody {
             result_data: action.outcome.as_ref().map(ResultData::of),
             send_attempts: action.attempts_permitted,
             send_attempts_left: action.attempts_left(),
+            omitted: Vec::new(),
         }
+    }
+
+    /// The request as it is shown among others.
+    pub(super) fn listed(listed: &ListedAction) -> Self {
+        let omitted = listed.omitted.iter();
+        Self {
+            omitted: omitted
+                .map(|it| omitted_word(*it, &listed.action))
+                .collect(),
+            ..Self::of(&listed.action)
+        }
+    }
+}
+
+/// The properties that can be left out of a request among others.
+pub(super) const OMITTED_WORDS: [&str; 3] = [
+    "requestData.payload",
+    "requestData.data",
+    "resultData.payload",
+];
+
+fn omitted_word(omitted: Omitted, action: &Action) -> &'static str {
+    let [payload, data, result] = OMITTED_WORDS;
+    match (omitted, &action.request) {
+        (Omitted::RequestData, Request::Udp(_) | Request::Coap(_)) => payload,
+        (Omitted::RequestData, Request::Lwm2m(_)) => data,
+        (Omitted::ResultPayload, _) => result,
     }
 }
 

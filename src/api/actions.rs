@@ -106,7 +106,11 @@ async fn listed(
     let wanted = wanted(&mut fields);
     let filter = filter(statuses, caller, fields)?;
     let page = api.store.actions(filter, wanted).await?;
-    Ok(HttpResponse::Ok().json(PageBody::of(wanted, page, |action| ActionBody::of(&action))))
+    Ok(
+        HttpResponse::Ok().json(PageBody::of(wanted, page, |listed| {
+            ActionBody::listed(&listed)
+        })),
+    )
 }
 
 fn filter(statuses: Statuses, caller: Caller, mut fields: Fields) -> Result<ActionFilter, Failure> {

@@ -93,7 +93,7 @@ pub(super) async fn inspect(
     let profile = found(api.store.profile(device).await?)?;
     let values = api.store.values_of(device).await?;
     let recent = api.store.events_of(device, None, RECENT_MESSAGES).await?;
-    let body = InspectorBody::of(&profile, &snapshot, &values, &recent);
+    let body = InspectorBody::of(&profile, &snapshot, &values, &recent.events);
     Ok(HttpResponse::Ok().json(body))
 }
 

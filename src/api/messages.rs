@@ -9,6 +9,7 @@ use engine::delivery::body::HappeningBody;
 use engine::delivery::destination::JsonPayload;
 use engine::event::{Cause, Event, Happening};
 use engine::ids::{DeviceId, DeviceKey, EventId};
+use engine::query::listed::Stretch;
 
 use super::Api;
 use super::access::Caller;
@@ -73,11 +74,7 @@ pub(super) async fn list(
     let device = DeviceKey::of(&caller.customer, &device);
     let known = api.store.profile(device).await?;
     known.ok_or_else(|| Failure::unknown("device"))?;
-    // One more than is shown tells whether there is more.
-    let mut events = api.store.events_of(device, before, size + 1).await?;
-    let shown = usize::try_from(size).unwrap_or(usize::MAX);
-    let more = events.len() > shown;
-    events.truncate(shown);
+    let Stretch { events, more } = api.store.events_of(device, before, size).await?;
     let last = events.last().filter(|_| more).map(|event| event.id);
     let items = events.iter().map(MessageBody::of).collect();
     Ok(HttpResponse::Ok().json(MessagesBody::of(items, last)))

@@ -21,6 +21,7 @@ use engine::ids::{
 use engine::profile::Profile;
 use engine::promise::{OnceKey, Promise};
 use engine::query::devices::{DeviceFilter, TooBroad};
+use engine::query::listed::{ListedAction, Stretch};
 use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
 use engine::registry::Behind;
 use engine::setting::Setting;
@@ -129,7 +130,7 @@ impl<L: Layer> Store for L {
         self.below().action(id)
     }
 
-    fn actions(&self, filter: ActionFilter, page: PageWanted) -> Answer<Page<Action>> {
+    fn actions(&self, filter: ActionFilter, page: PageWanted) -> Answer<Page<ListedAction>> {
         self.below().actions(filter, page)
     }
 
@@ -149,12 +150,7 @@ impl<L: Layer> Store for L {
         self.below().entry_payload(customer, entry)
     }
 
-    fn events_of(
-        &self,
-        device: DeviceKey,
-        before: Option<EventId>,
-        max: u32,
-    ) -> Answer<Vec<Event>> {
+    fn events_of(&self, device: DeviceKey, before: Option<EventId>, max: u32) -> Answer<Stretch> {
         self.below().events_of(device, before, max)
     }
 

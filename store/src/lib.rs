@@ -40,6 +40,7 @@ use engine::moment::Timestamp;
 use engine::profile::Profile;
 use engine::promise::{OnceKey, Promise};
 use engine::query::devices::{DeviceFilter, TooBroad};
+use engine::query::listed::{ListedAction, Stretch};
 use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
 use engine::registry::Behind;
 use engine::setting::Setting;
@@ -214,7 +215,7 @@ pub trait Store: Send + Sync {
     fn action(&self, id: ActionId) -> Answer<Option<Action>>;
 
     /// Action requests, in the order the filter names.
-    fn actions(&self, filter: ActionFilter, page: PageWanted) -> Answer<Page<Action>>;
+    fn actions(&self, filter: ActionFilter, page: PageWanted) -> Answer<Page<ListedAction>>;
 
     /// All that was promised under a key: as much as one call asked for.
     fn promises_under(&self, key: OnceKey) -> Answer<Vec<Promise>>;
@@ -230,8 +231,9 @@ pub trait Store: Send + Sync {
 
     /// What a device said, newest first, at most `max` events; only what is older than `before`,
     /// where that is given.
-    fn events_of(&self, device: DeviceKey, before: Option<EventId>, max: u32)
-    -> Answer<Vec<Event>>;
+    ///
+    /// It ends early where it would be too long to hold.
+    fn events_of(&self, device: DeviceKey, before: Option<EventId>, max: u32) -> Answer<Stretch>;
 
     /// The last known values of a device, by path.
     fn values_of(&self, device: DeviceKey) -> Answer<Vec<KnownValue>>;

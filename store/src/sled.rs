@@ -67,6 +67,7 @@ use engine::ids::{
 use engine::profile::Profile;
 use engine::promise::{OnceKey, Promise};
 use engine::query::devices::{DeviceFilter, TooBroad};
+use engine::query::listed::{ListedAction, Stretch};
 use engine::query::{ActionFilter, KnownValue, LogFilter, Page, PageWanted};
 use engine::registry::Behind;
 use engine::setting::Setting;
@@ -294,7 +295,7 @@ impl Store for SledStore {
         self.readers.show(move |db| actions::action(db, id))
     }
 
-    fn actions(&self, filter: ActionFilter, page: PageWanted) -> Answer<Page<Action>> {
+    fn actions(&self, filter: ActionFilter, page: PageWanted) -> Answer<Page<ListedAction>> {
         self.readers
             .show(move |db| actions::actions(db, &filter, page))
     }
@@ -320,12 +321,7 @@ impl Store for SledStore {
             .show(move |db| entries::payload(db, &customer, entry))
     }
 
-    fn events_of(
-        &self,
-        device: DeviceKey,
-        before: Option<EventId>,
-        max: u32,
-    ) -> Answer<Vec<Event>> {
+    fn events_of(&self, device: DeviceKey, before: Option<EventId>, max: u32) -> Answer<Stretch> {
         self.readers
             .show(move |db| events::events_of(db, device, before, max))
     }

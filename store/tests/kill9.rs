@@ -196,7 +196,9 @@ fn check_device(store: &SledStore, meter: &Profile, all: &[Action]) -> Vec<Waiti
         expected,
         "the record beside the last request"
     );
-    let mut said = wait(store.events_of(meter.key(), None, u32::MAX)).unwrap();
+    let mut said = wait(store.events_of(meter.key(), None, u32::MAX))
+        .unwrap()
+        .events;
     said.reverse();
     let (customer, shard) = (meter.customer.clone(), meter.key().shard());
     let waiting = store.waiting(customer, shard, Sequence::default(), u32::MAX);
@@ -294,7 +296,12 @@ fn owner(round: u64) -> CustomerId {
 
 fn listed(store: &SledStore, owner: &CustomerId, size: u32) -> Page<Action> {
     let filter = ActionFilter::all_of(owner.clone());
-    wait(store.actions(filter, PageWanted { number: 1, size })).unwrap()
+    let page = wait(store.actions(filter, PageWanted { number: 1, size })).unwrap();
+    let items = page.items.into_iter().map(|listed| listed.action);
+    Page {
+        items: items.collect(),
+        total: page.total,
+    }
 }
 
 /// The traces of a log.

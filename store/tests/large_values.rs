@@ -12,7 +12,9 @@ use engine::action::{
 };
 use engine::change::Change;
 use engine::event::{Data, Event, Happening};
-use engine::limits::{ACTION_DATA_BYTES_MAX, Limits};
+use engine::limits::{ACTION_DATA_BYTES_MAX, Limits, STRETCH_BYTES_MAX};
+use engine::query::listed::Omitted;
+use engine::query::{ActionFilter, PageWanted};
 use store::conformance::given::{
     PORT, acme, action, batch, created, definition, device, event, moved, saved,
 };
@@ -99,10 +101,46 @@ fn the_longest_requests_and_answers_leave_the_blobs_folder_empty() {
     assert_eq!(blobs().count(), 0);
     drop(store);
     let store = SledStore::open(Options::at(home.path())).unwrap();
+    let page = PageWanted { number: 1, size: 3 };
+    let listed = wait(store.actions(ActionFilter::all_of(acme()), page)).unwrap();
+    for listed in listed.items {
+        let omitted = [Omitted::RequestData, Omitted::ResultPayload];
+        assert_eq!(listed.omitted, omitted, "a list leaves out what is long");
+        assert_eq!(listed.action.request.data_bytes(), 0);
+    }
     for done in done {
         assert_eq!(wait(store.action(done.id)), Ok(Some(done)));
     }
     assert_eq!(blobs().count(), 0);
+}
+
+#[test]
+fn a_stretch_of_history_ends_where_it_would_be_too_long() {
+    const EVENTS: i64 = 12;
+    const DATA_BYTES: usize = 1_024 * 1_024;
+    let home = tempfile::tempdir().unwrap();
+    let store = SledStore::open(Options::at(home.path())).unwrap();
+    let meter = device(&acme(), 1);
+    for second in 1..=EVENTS {
+        let said = Event {
+            happening: data(DATA_BYTES),
+            ..event(&meter, second, 1)
+        };
+        let append = Change::AppendEvent(Box::new(said));
+        assert_eq!(wait(store.commit(batch(vec![append]))), Ok(()));
+    }
+    let (mut before, mut read) = (None, Vec::new());
+    loop {
+        let stretch = wait(store.events_of(meter.key(), before, 100)).unwrap();
+        assert!(stretch.events.len() * DATA_BYTES <= STRETCH_BYTES_MAX + DATA_BYTES);
+        before = stretch.events.last().map(|event| event.id);
+        read.extend(stretch.events.into_iter().map(|event| event.at));
+        if !stretch.more {
+            break;
+        }
+    }
+    assert_eq!(read.len(), 12);
+    assert!(read.is_sorted_by(|newer, older| newer > older));
 }
 
 #[test]

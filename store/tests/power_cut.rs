@@ -15,6 +15,7 @@ use engine::delivery::letter::{Progress, Sequence};
 use engine::device::record::DeviceRecord;
 use engine::ids::EventId;
 use engine::profile::Profile;
+use engine::query::listed::ListedAction;
 use engine::query::{ActionFilter, PageWanted};
 use store::conformance::chance::Chance;
 use store::conformance::given::{
@@ -161,7 +162,8 @@ impl Story {
         };
         let listed = wait(store.actions(filter, page)).unwrap();
         assert_eq!(listed.total, u64::try_from(listed.items.len()).unwrap());
-        told.requests = listed.items;
+        let whole = |listed: ListedAction| wait(store.action(listed.action.id)).unwrap();
+        told.requests = listed.items.into_iter().filter_map(whole).collect();
         told.requests.reverse();
         let shard = told.meter.key().shard();
         let waiting = store.waiting(acme(), shard, Sequence::default(), u32::MAX);

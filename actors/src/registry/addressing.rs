@@ -18,8 +18,8 @@ use store::Unavailable;
 
 use crate::registry::Registry;
 
-/// Data from one address that waits to be told whose it is: a device throws its readings of a day at
-/// once, and not more. What goes beyond is told to come later.
+/// Data from one address that waits to be told whose it is: a device throws its readings of a day
+/// at once, and not more. What goes beyond is told to come later.
 const WAITING_MAX: usize = 2_048;
 
 /// Bare datagrams that are handed over together: as many as a commit takes without being felt.

@@ -3,7 +3,7 @@
 use engine::action::{ContentForm, Method, Mode, Operation, PayloadType, Protocol, Status};
 use engine::limits::SEND_ATTEMPTS_MAX;
 
-use crate::api::action::EVENT_WORDS;
+use crate::api::action::{EVENT_WORDS, OMITTED_WORDS};
 use crate::api::openapi::{Schema, names};
 
 /// An action request as lists show it.
@@ -72,6 +72,12 @@ fn record() -> Schema {
         )
         .must("sendAttempts", attempts(), "Attempts that are permitted.")
         .must("sendAttemptsLeft", left, "Attempts that were not begun.")
+        .may(
+            "omitted",
+            Schema::list(Schema::one_of_words(OMITTED_WORDS.to_vec())),
+            "What is longer than 4096 characters and left out of lists; it is there where the \
+             request is shown by itself.",
+        )
 }
 
 /// Attempts a caller may permit.

@@ -23,12 +23,22 @@ pub(super) fn are_read_newest_first_from_any_point(ground: &Ground<'_>) {
         append(&*store, event);
     }
     append(&*store, &registered(&other, 3));
-    let read = |before, max| wait(store.events_of(one.key(), before, max)).expect("events");
+    let read = |before, max| {
+        wait(store.events_of(one.key(), before, max))
+            .expect("events")
+            .events
+    };
     let newest_first: Vec<Event> = events.iter().rev().cloned().collect();
     assert_eq!(read(None, 100), newest_first);
     assert_eq!(read(None, 2), newest_first[..2]);
     assert_eq!(read(Some(newest_first[1].id), 2), newest_first[2..4]);
     assert_eq!(read(Some(newest_first[4].id), 2), []);
+    let more = |max| {
+        wait(store.events_of(one.key(), None, max))
+            .expect("events")
+            .more
+    };
+    assert!(more(4) && !more(5) && !more(100));
 }
 
 pub(super) fn of_every_kind_are_read_as_they_were_written(ground: &Ground<'_>) {
@@ -56,7 +66,7 @@ pub(super) fn of_every_kind_are_read_as_they_were_written(ground: &Ground<'_>) {
     for (happening, second) in happenings.into_iter().zip(1..) {
         let event = event(&device, second, happening);
         append(&*store, &event);
-        let read = wait(store.events_of(device.key(), None, 1));
+        let read = wait(store.events_of(device.key(), None, 1)).map(|it| it.events);
         assert_eq!(read, Ok(vec![event]));
     }
 }
@@ -207,7 +217,7 @@ pub(super) fn leave_no_value_that_is_too_long(ground: &Ground<'_>) {
     assert_eq!(known().len(), usize::from(max));
     assert_eq!(known()[0], (path(0), Value::Integer(3)));
     assert_eq!(known()[1], (path(3), Value::Integer(1)));
-    let read = wait(store.events_of(device.key(), None, 9));
+    let read = wait(store.events_of(device.key(), None, 9)).map(|it| it.events);
     assert_eq!(read, Ok(told), "the history has all of it");
 }
 
@@ -228,7 +238,9 @@ pub(super) fn go_when_they_are_too_old_and_with_their_device(ground: &Ground<'_>
     assert_eq!((swept.removed, swept.more), (4, false));
     let kept = values().len() - 1; // One of them is too long.
     let left = |device: &Profile| {
-        let events = wait(store.events_of(device.key(), None, 9)).expect("events");
+        let events = wait(store.events_of(device.key(), None, 9))
+            .expect("events")
+            .events;
         let values = wait(store.values_of(device.key())).expect("values");
         (events.len(), values.len())
     };
@@ -250,7 +262,7 @@ pub(super) fn are_not_inherited(ground: &Ground<'_>) {
         append(&*store, &registered(&other, second));
     }
     let history = |device: &Profile, before| {
-        let events = wait(store.events_of(device.key(), before, 100));
+        let events = wait(store.events_of(device.key(), before, 100)).map(|it| it.events);
         events.expect("events")
     };
     let old = history(&one, None);
@@ -286,7 +298,11 @@ pub(super) fn are_not_inherited(ground: &Ground<'_>) {
     assert_eq!((removed, swept.removed, swept.more), (21, 0, false));
     drop(store);
     let store = ground.open();
-    let left = |device: &Profile| wait(store.events_of(device.key(), None, 100)).expect("events");
+    let left = |device: &Profile| {
+        wait(store.events_of(device.key(), None, 100))
+            .expect("events")
+            .events
+    };
     assert_eq!((left(&one), left(&other).len()), (fresh.to_vec(), 20));
 }
 

@@ -47,7 +47,8 @@ pub(super) fn agree_with_model(ground: &Ground<'_>) {
 pub(super) fn everything(store: &dyn Store, customer: &CustomerId) -> (Vec<Action>, u64) {
     let filter = ActionFilter::all_of(customer.clone());
     let page = wait(store.actions(filter, ALL)).expect("an answer");
-    (page.items, page.total)
+    let actions = page.items.into_iter().map(|listed| listed.action);
+    (actions.collect(), page.total)
 }
 
 /// The whole log of a customer, and its total.

@@ -8,6 +8,7 @@ use engine::admin_log::entry::Entry;
 use engine::ids::{ActionId, CustomerId, DeviceId, EntryId};
 use engine::moment::Timestamp;
 use engine::profile::Profile;
+use engine::query::listed::ListedAction;
 use engine::query::{ActionFilter, ActionOrder, LogFilter, Page, PageWanted};
 
 /// All that was ever put and not removed.
@@ -75,7 +76,7 @@ impl Model {
         cut(self.devices_with_customer(customer), page)
     }
 
-    pub(super) fn actions(&self, filter: &ActionFilter, page: PageWanted) -> Page<Action> {
+    pub(super) fn actions(&self, filter: &ActionFilter, page: PageWanted) -> Page<ListedAction> {
         let passes = |action: &&Action| {
             action.customer == filter.customer
                 && filter.device.is_none_or(|device| action.device == device)
@@ -93,7 +94,7 @@ impl Model {
                 passing.sort_by_key(|action| Reverse((action.updated_at, action.id)));
             }
         }
-        cut(passing, page)
+        cut(passing.into_iter().map(ListedAction::of).collect(), page)
     }
 
     pub(super) fn entries(&self, filter: &LogFilter, page: PageWanted) -> Page<Entry> {

@@ -157,6 +157,7 @@ pub(super) fn takes_of_every_kind(ground: &Ground<'_>) {
             whole_log(&*store, &acme()).0.len(),
             wait(store.events_of(meter.key(), None, 20))
                 .expect("an answer")
+                .events
                 .len(),
         ]
     };

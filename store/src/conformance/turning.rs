@@ -71,7 +71,8 @@ fn list_until(store: &dyn Store, order: ActionOrder, is_over: &AtomicBool) {
         let page = wait(store.actions(filter.clone(), ALL)).expect("an answer");
         let mut ids = HashSet::new();
         for request in &page.items {
-            assert!(ids.insert(request.id), "{order:?}: {} twice", request.id);
+            let id = request.action.id;
+            assert!(ids.insert(id), "{order:?}: {id} twice");
         }
     }
 }

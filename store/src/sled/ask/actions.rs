@@ -10,6 +10,7 @@ use std::collections::{BinaryHeap, HashSet};
 use engine::action::{Action, Protocol, Status};
 use engine::change::Counter;
 use engine::ids::ActionId;
+use engine::query::listed::ListedAction;
 use engine::query::{ActionFilter, ActionOrder, Page, PageWanted};
 use sled::{Db, Iter};
 
@@ -30,7 +31,7 @@ pub(in crate::sled) fn actions(
     db: &Db,
     filter: &ActionFilter,
     page: PageWanted,
-) -> Result<Page<Action>, Fault> {
+) -> Result<Page<ListedAction>, Fault> {
     let mut total = 0;
     let mut ranges = Vec::new();
     for (protocol, status) in kinds(filter) {
@@ -46,7 +47,8 @@ pub(in crate::sled) fn actions(
         for id in ids {
             let found = action(db, id)?;
             // It may have changed since its key was read.
-            items.extend(found.filter(|action| passes(action, filter)));
+            let found = found.filter(|action| passes(action, filter));
+            items.extend(found.map(ListedAction::of));
         }
     }
     Ok(Page { items, total })

@@ -2,7 +2,9 @@
 
 use engine::event::Event;
 use engine::ids::{DeviceKey, EventId};
+use engine::limits::STRETCH_BYTES_MAX;
 use engine::query::KnownValue;
+use engine::query::listed::Stretch;
 use sled::Db;
 
 use super::{load, rows_of};
@@ -20,7 +22,7 @@ pub(in crate::sled) fn events_of(
     device: DeviceKey,
     before: Option<EventId>,
     max: u32,
-) -> Result<Vec<Event>, Fault> {
+) -> Result<Stretch, Fault> {
     let all = key::event::of_device(device);
     let end = match before {
         Some(before) => key::event::event(device, before),
@@ -32,14 +34,24 @@ pub(in crate::sled) fn events_of(
     };
     let end = end.max(first.clone());
     let mut events = Vec::new();
+    let mut bytes = 0;
     let max = usize::try_from(max).unwrap_or(usize::MAX);
     let keys = db
         .range::<&[u8], _>(first.as_slice()..end.as_slice())
         .keys();
-    for key in keys.rev().take(max) {
-        events.extend(load(db, &key?, read_event)?);
+    for key in keys.rev() {
+        if events.len() >= max || bytes > STRETCH_BYTES_MAX {
+            return Ok(Stretch { events, more: true });
+        }
+        events.extend(load(db, &key?, |value| {
+            bytes += value.len();
+            read_event(value)
+        })?);
     }
-    Ok(events)
+    Ok(Stretch {
+        events,
+        more: false,
+    })
 }
 
 /// An event, while its row is there: the history it is in may be removed already. One that cannot

@@ -1,0 +1,120 @@
+//! What is shown of many things at once? Of what is long among them only where it is, so that no
+//! page is longer than callers and memory take.
+
+use protocol::lwm2m::value::Value;
+
+use crate::action::{Action, Outcome, Payload, Request};
+use crate::event::Event;
+use crate::limits::LISTED_BYTES_MAX;
+
+/// An action request among others: data that is too long for that is left out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListedAction {
+    /// The request without what is left out.
+    pub action: Action,
+    /// What is left out.
+    pub omitted: Vec<Omitted>,
+}
+
+/// What can be left out of a request that is listed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Omitted {
+    /// The data it carries.
+    RequestData,
+    /// The data of the device.
+    ResultPayload,
+}
+
+impl ListedAction {
+    /// The request as it is listed.
+    pub fn of(mut action: Action) -> Self {
+        let mut omitted = Vec::new();
+        if action.request.data_bytes() > LISTED_BYTES_MAX && omit_data(&mut action.request) {
+            omitted.push(Omitted::RequestData);
+        }
+        if let Some(outcome) = &mut action.outcome
+            && payload_bytes(outcome) > LISTED_BYTES_MAX
+        {
+            outcome.payload = None;
+            outcome.payload_type = None;
+            omitted.push(Omitted::ResultPayload);
+        }
+        Self { action, omitted }
+    }
+}
+
+/// A stretch of the history of a device, newest first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stretch {
+    /// What the device said and did.
+    pub events: Vec<Event>,
+    /// Whether there is more behind it.
+    pub more: bool,
+}
+
+/// Leaves out the data a request carries, and says whether it did: a datagram is its data.
+fn omit_data(request: &mut Request) -> bool {
+    match request {
+        Request::Udp(_) => false,
+        Request::Coap(request) => request.content.take().is_some(),
+        Request::Lwm2m(request) => request.data.take().is_some(),
+    }
+}
+
+fn payload_bytes(outcome: &Outcome) -> usize {
+    match &outcome.payload {
+        None => 0,
+        Some(Payload::Text(text)) => text.len(),
+        Some(Payload::Values(values)) => values.iter().map(|(_, value)| value_bytes(value)).sum(),
+    }
+}
+
+fn value_bytes(value: &Value) -> usize {
+    match value {
+        Value::CoreLink(text) | Value::String(text) => text.len(),
+        Value::Opaque(bytes) => bytes.len(),
+        Value::Boolean(_)
+        | Value::Float(_)
+        | Value::Integer(_)
+        | Value::ObjectLink(_)
+        | Value::Time(_)
+        | Value::UnsignedInteger(_) => size_of::<Value>(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::action::{CoapRequest, Content, ContentForm, Method, UdpRequest};
+    use crate::{Path, PathAndQuery};
+
+    #[test]
+    fn what_is_long_is_left_out_and_named() {
+        let long = "x".repeat(LISTED_BYTES_MAX + 1);
+        let content = |text: &str| Content::parse(ContentForm::String, text).unwrap();
+        let coap = |text: &str| {
+            Request::Coap(CoapRequest {
+                method: Method::Put,
+                port: 5683.try_into().unwrap(),
+                target: PathAndQuery::parse("/a").unwrap(),
+                content: Some(content(text)),
+            })
+        };
+        let mut request = coap(&long);
+        assert!(omit_data(&mut request));
+        assert_eq!(request.data_bytes(), 0);
+        let mut datagram = Request::Udp(UdpRequest {
+            content: content(&long),
+            port: 5683.try_into().unwrap(),
+        });
+        assert!(!omit_data(&mut datagram));
+        assert_eq!(datagram.data_bytes(), long.len());
+        let payload = |payload| Outcome {
+            payload: Some(payload),
+            ..Outcome::default()
+        };
+        let values = Box::from([(Path::resource(5, 0, 0), Value::Opaque(vec![0; 5_000]))]);
+        assert_eq!(payload_bytes(&payload(long.as_str().into())), long.len());
+        assert_eq!(payload_bytes(&payload(Payload::Values(values))), 5_000);
+    }
+}
