@@ -188,9 +188,10 @@ impl Device {
         busy.pending.insert(index, pending);
     }
 
-    /// A device that was not heard since the attempt began is gone: what was to follow the
-    /// attempt over the same protocol waits for it, too, instead of being spent on silence. One in
-    /// queue mode sleeps from now on.
+    /// A device that was not heard since the attempt began is gone: what else it would have to
+    /// answer waits for it, too, instead of being spent on silence. Silence elsewhere says nothing
+    /// of where it is registered, and a bare datagram asks for no answer. A device in queue mode
+    /// sleeps from now on.
     fn note_silence(&mut self, attempt: &Attempt) {
         let is_heard = |at: Timestamp| at > attempt.begun_at;
         if self.record.last_seen_at.is_some_and(is_heard) {
@@ -202,9 +203,12 @@ impl Device {
             return;
         };
         for pending in &mut busy.pending {
-            let over_lwm2m = pending.action.protocol() == Protocol::Lwm2m;
-            let over_coap = pending.action.protocol() == Protocol::Coap;
-            pending.ready &= !(over_lwm2m && is_registered_there || over_coap);
+            let would_be_unanswered = match pending.action.protocol() {
+                Protocol::Lwm2m => is_registered_there,
+                Protocol::Coap => true,
+                Protocol::Udp => false,
+            };
+            pending.ready &= !would_be_unanswered;
         }
         if is_registered_there {
             busy.owed.clear();
