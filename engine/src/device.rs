@@ -29,6 +29,7 @@ mod pace;
 mod passive;
 mod plain;
 pub mod queue;
+mod reach;
 pub mod record;
 mod registering;
 mod samples;

@@ -59,7 +59,7 @@ impl Device {
         action: &Action,
         refused: FormatSet,
     ) -> Result<Leaving, Unfit> {
-        if let Some(to) = self.way_to(&action.request)
+        if let Some(to) = self.peer_for(&action.request)
             && self.terms.rules.is_own(to.address)
         {
             return Err(Unfit {

@@ -17,7 +17,6 @@ use crate::device::asking::Leaving;
 use crate::device::formats::{FormatSet, format_in};
 use crate::device::passive::Part;
 use crate::device::queue::Pending;
-use crate::device::snapshot::Presence;
 use crate::effect::{Effect, Effects, Speech};
 use crate::ids::{ActionId, TraceId};
 use crate::limits::DEPARTURE_MS;
@@ -171,14 +170,6 @@ impl Device {
         busy.is_some_and(|busy| busy.attempt.is_none())
     }
 
-    /// Whether the device can be asked now where it is registered. It cannot where it may not be
-    /// any more: its customer gave it another address, and by now somebody else may have the old
-    /// one.
-    fn is_there(&self, now: Timestamp) -> bool {
-        let is_there = self.bound_peer().is_some_and(|peer| self.may_speak(peer));
-        is_there && self.presence(now) == Presence::Awake
-    }
-
     /// Where the request stands whose turn it is.
     fn next_to_begin(&self, now: Timestamp) -> Option<usize> {
         let may_begin = |pending: &Pending| {
@@ -194,7 +185,7 @@ impl Device {
         mut pending: Pending,
         out: &mut Effects,
     ) {
-        let Some(to) = self.way_to(&pending.action.request) else {
+        let Some(to) = self.peer_for(&pending.action.request) else {
             return;
         };
         let leaving = match self.leaving_of(m, &pending.action, FormatSet::default()) {

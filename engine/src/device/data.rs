@@ -103,13 +103,6 @@ impl Device {
         self.answer(m, datagram, code, out);
     }
 
-    /// Whether data from a peer is the device's: it comes from the device's address, or from where
-    /// the device is registered.
-    pub(super) fn is_home(&self, peer: Peer) -> bool {
-        let is_registered_there = self.bound_peer() == Some(peer) && self.may_speak(peer);
-        is_registered_there || self.identity.ip().map(|ip| ip.to_canonical()) == Some(peer.ip())
-    }
-
     /// Answers that the sender is not known as a device, and logs it, but not each time.
     pub(super) fn refuse_stranger(
         &mut self,

@@ -5,7 +5,6 @@ use std::net::IpAddr;
 
 use crate::device::Device;
 use crate::ids::{CustomerId, DeviceId, Iccid, Imsi};
-use crate::peer::Peer;
 use crate::profile::Profile;
 
 impl Device {
@@ -15,12 +14,6 @@ impl Device {
     /// judged by what the device is from now on.
     pub fn adopt(&mut self, profile: &Profile) {
         *self.identity = Identity::of(profile);
-    }
-
-    /// Where requests of this device come from: where it is registered, unless its customer gave it
-    /// another address since. Somebody else may have the old one by now.
-    pub fn found_at(&self) -> Option<Peer> {
-        self.bound_peer().filter(|peer| self.may_speak(*peer))
     }
 
     /// Who it goes by.

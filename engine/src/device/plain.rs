@@ -1,8 +1,6 @@
 //! What a caller asks of a device over plain CoAP or bare UDP, as it leaves, and what an answer to
 //! it means (RFC 7252 section 5; seed 2.1, 4.2).
 
-use std::net::{IpAddr, SocketAddr};
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use protocol::coap::code::Code;
@@ -10,15 +8,11 @@ use protocol::coap::content::ContentFormat;
 use protocol::coap::message::{Kind, Message};
 
 use crate::action::timeline::Stage;
-use crate::action::{
-    Action, CoapRequest, Content, Method, Outcome, Payload, PayloadType, Request, Status,
-};
+use crate::action::{Action, CoapRequest, Content, Method, Outcome, Payload, PayloadType, Status};
 use crate::device::Device;
 use crate::device::queue::Failure;
-use crate::device::snapshot::Presence;
 use crate::effect::{Departure, Effects};
-use crate::moment::{Moment, Timestamp};
-use crate::peer::Peer;
+use crate::moment::Moment;
 
 impl Device {
     /// Takes note of what became of the bare datagram that was to leave.
@@ -29,39 +23,6 @@ impl Device {
         }
         self.begin_attempt(m, out);
         self.rest();
-    }
-
-    /// Where a request goes; nowhere while the device cannot be reached so.
-    pub(super) fn way_to(&self, request: &Request) -> Option<Peer> {
-        let at = |port| Some(SocketAddr::new(self.address()?, port));
-        match request {
-            Request::Udp(request) => at(request.port.get()).map(Peer::bare),
-            Request::Coap(request) => at(request.port.get()).map(Peer::plain),
-            Request::Lwm2m(_) => self.bound_peer().filter(|peer| self.may_speak(*peer)),
-        }
-    }
-
-    /// Whether a request could leave now: there is a way, and the device listens as far as anyone
-    /// can tell. Of a device without registration nobody can.
-    pub(super) fn can_take(&self, request: &Request, now: Timestamp) -> bool {
-        let listens = match (self.presence(now), request) {
-            (Presence::Awake, _) => true,
-            (Presence::Asleep, _) | (Presence::Unregistered, Request::Lwm2m(_)) => false,
-            (Presence::Unregistered, Request::Udp(_) | Request::Coap(_)) => true,
-        };
-        listens && self.way_to(request).is_some()
-    }
-
-    /// The address the device is at: its own, or else that of its registration.
-    pub(super) fn address(&self) -> Option<IpAddr> {
-        let registered_at = || self.bound_peer().map(|peer| peer.ip());
-        self.identity.ip().or_else(registered_at)
-    }
-
-    /// Whether the device may be at a peer: one that has an address of its own is nowhere else.
-    pub(super) fn may_be_at(&self, peer: Peer) -> bool {
-        let own = self.identity.ip().map(|ip| ip.to_canonical());
-        own.is_none_or(|own| own == peer.ip())
     }
 
     pub(super) fn request_over_coap(&mut self, m: &mut Moment, request: &CoapRequest) -> Message {

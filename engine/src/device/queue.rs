@@ -5,7 +5,6 @@ use crate::action::{Action, Addressee, Mode, NewAction, Outcome, Request, Status
 use crate::admin_log::entry::Entry;
 use crate::device::Device;
 use crate::device::busy::Busy;
-use crate::device::snapshot::Presence;
 use crate::effect::Effects;
 use crate::ids::ActionId;
 use crate::limits::WAITING_BYTES_MAX;
@@ -342,14 +341,6 @@ impl Device {
             });
         }
         Ok(())
-    }
-
-    /// Whether nobody knows where to send a request.
-    fn is_out_of_reach(&self, request: &Request, now: Timestamp) -> bool {
-        match request {
-            Request::Udp(_) | Request::Coap(_) => self.address().is_none(),
-            Request::Lwm2m(_) => self.presence(now) == Presence::Unregistered,
-        }
     }
 
     fn action_of(&self, m: &mut Moment, new: NewAction) -> Action {

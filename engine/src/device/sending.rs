@@ -10,12 +10,10 @@ use crate::datagram::Datagram;
 use crate::device::Device;
 use crate::device::record::Logged;
 use crate::device::samples;
-use crate::device::snapshot::Presence;
 use crate::effect::Effects;
 use crate::event::Cause;
-use crate::moment::{Moment, Timestamp};
+use crate::moment::Moment;
 use crate::occurrence::{News, What};
-use crate::peer::Peer;
 
 impl Device {
     /// Takes what the device sends. It is thanked for what is durable by then, and for nothing
@@ -81,12 +79,6 @@ impl Device {
             .as_ref()
             .is_some_and(|registration| registration.links.offers(path));
         is_offered && self.object_at(path.object_id()).is_some()
-    }
-
-    /// Whether the peer is the device, which is registered.
-    pub(super) fn is_registered_at(&self, peer: Peer, now: Timestamp) -> bool {
-        let is_registered = self.presence(now) != Presence::Unregistered;
-        is_registered && self.bound_peer() == Some(peer) && self.may_speak(peer)
     }
 }
 
