@@ -1,6 +1,6 @@
 //! Which datagrams are messages, which are noise, and what do messages say?
 
-use protocol::coap::block::Block;
+use protocol::coap::block::{Block, BlockSize};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::malformed::{Fault, Malformed};
@@ -260,11 +260,11 @@ fn what_is_built_is_what_is_read() {
     assert_eq!(read.max_age(), Some(86_400));
     let block = read.block1().expect("a Block1 was set");
     assert_eq!(
-        (block.number(), block.has_more(), block.size_bytes()),
-        (0x1_2345, true, Some(1024))
+        (block.number(), block.has_more(), block.size()),
+        (0x1_2345, true, BlockSize::of_bytes(1_024))
     );
     assert_eq!(read.block2().map(Block::number), Some(0));
-    assert_eq!(Block::from_value(7).size_bytes(), None);
+    assert_eq!(Block::from_value(7).size(), None);
     assert_eq!(read.payload, b"on");
     let order: Vec<u16> = read.options().map(|(number, _)| number).collect();
     assert_eq!(order, [6, 8, 8, 11, 11, 11, 12, 14, 15, 15, 17, 23, 27]);

@@ -8,7 +8,7 @@ mod hex;
 use std::fs;
 use std::path::Path;
 
-use protocol::coap::block::Block;
+use protocol::coap::block::{Block, BlockSize};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::exchange::{Exchange, Reception, Transmission};
@@ -154,8 +154,8 @@ fn a_block_is_read_in_its_parts() {
         .collect();
     let last = blocks.get(5).expect("the write took six blocks");
     assert_eq!(
-        (last.number(), last.has_more(), last.size_bytes()),
-        (5, false, Some(512))
+        (last.number(), last.has_more(), last.size()),
+        (5, false, BlockSize::of_bytes(512))
     );
 }
 

@@ -60,16 +60,8 @@ impl Block {
         self.0 & 0b1000 != 0
     }
 
-    /// Gives the block's size in bytes, or nothing for the reserved exponent 7, which a request
-    /// must not use (answer 4.00).
-    pub const fn size_bytes(self) -> Option<u16> {
-        match self.0 & 0b111 {
-            7 => None,
-            exponent => Some(1 << (exponent + 4)),
-        }
-    }
-
-    /// Gives the block's size, or nothing for the reserved exponent.
+    /// Gives the block's size, or nothing for the reserved exponent 7, which a request must not use
+    /// (answer 4.00).
     pub const fn size(self) -> Option<BlockSize> {
         match self.0 & 0b111 {
             7 => None,

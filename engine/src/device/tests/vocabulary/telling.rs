@@ -213,7 +213,7 @@ fn is_told(number: u16) -> bool {
 fn blocks_of(message: &Message) -> Vec<String> {
     let block = |name: &str, block: Option<Block>| {
         block.map(|block| {
-            let size = block.size_bytes().expect("we send no reserved size");
+            let size = block.size().expect("we send no reserved size").bytes();
             let more = if block.has_more() { " more" } else { "" };
             format!("{name} {}/{size}{more}", block.number())
         })
