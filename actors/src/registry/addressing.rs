@@ -20,7 +20,7 @@ use crate::registry::Registry;
 
 /// Data from one address that waits to be told whose it is: a device throws its readings of a day
 /// at once, and not more. What goes beyond is told to come later.
-const WAITING_MAX: usize = 2_048;
+const LANE_MAX: usize = 2_048;
 
 /// Bare datagrams that are handed over together: as many as a commit takes without being felt.
 const BURST_MAX: usize = 256;
@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_millis(4);
 
 /// Bytes of such data that are held for all addresses together: whoever sends them is not known
 /// yet, and a datagram may be as large as sixty of the usual ones.
-const WAITING_BYTES_MAX: usize = 16 << 20;
+const LANES_BYTES_MAX: usize = 16 << 20;
 
 /// Data whose device is being looked up, by the address it comes from.
 #[derive(Default)]
@@ -60,11 +60,11 @@ enum Joined {
 impl Lanes {
     fn join(&mut self, arrival: Arrival) -> Joined {
         let bytes = self.bytes.saturating_add(bytes_of(&arrival));
-        if bytes > WAITING_BYTES_MAX {
+        if bytes > LANES_BYTES_MAX {
             return Joined::Crowded(arrival);
         }
         let lane = self.lane_by_address.entry(arrival.peer().ip()).or_default();
-        if lane.waiting.len() >= WAITING_MAX {
+        if lane.waiting.len() >= LANE_MAX {
             return Joined::Crowded(arrival);
         }
         self.bytes = bytes;
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn what_goes_beyond_the_room_of_an_address_is_told_to_come_later() {
         let mut lanes = Lanes::default();
-        for number in 0..WAITING_MAX {
+        for number in 0..LANE_MAX {
             assert!(!matches!(
                 lanes.join(bare(number as u8)),
                 Joined::Crowded(_)
@@ -244,7 +244,7 @@ mod tests {
         }
         assert!(matches!(lanes.join(bare(0)), Joined::Crowded(_)));
         lanes.ask(address());
-        assert_eq!(taken(&mut lanes).len(), WAITING_MAX);
+        assert_eq!(taken(&mut lanes).len(), LANE_MAX);
         assert!(matches!(lanes.join(bare(0)), Joined::First));
     }
 
@@ -271,7 +271,7 @@ mod tests {
             Joined::Crowded(_) => None,
         });
         let held: Vec<u16> = held.collect();
-        assert_eq!(held.len(), WAITING_BYTES_MAX / LARGEST);
+        assert_eq!(held.len(), LANES_BYTES_MAX / LARGEST);
         for number in held {
             lanes.ask(address_of(number));
             assert_eq!(lanes.take_asked(address_of(number)).len(), 1);
