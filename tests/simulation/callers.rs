@@ -1,14 +1,20 @@
 //! The callers of the API: what they ask, and what they were told.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU16;
 
-use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
+use engine::PathAndQuery;
+use engine::action::{
+    CoapRequest, Content, ContentForm, Lwm2mRequest, Method, Mode, NewAction, Operation, Request,
+    UdpRequest,
+};
 use engine::device::queue::{CancelRefusal, SubmitRefusal};
 use engine::ids::{ActionId, TraceId};
 use harness::chance::Chance;
 use protocol::lwm2m::path::Path;
 
-use crate::nature::{Nature, pick};
+use crate::fleet::{COAP_PORT, PLAIN_PATHS, Speaks};
+use crate::nature::{Kinds, Nature, pick};
 use crate::service::{Question, Reply};
 
 /// How many requests of a device callers remember to cancel.
@@ -123,11 +129,31 @@ impl Callers {
     }
 
     /// Something to ask of a device.
-    pub(crate) fn invent(&mut self, who: usize, nature: &Nature, chance: &mut Chance) -> Question {
+    pub(crate) fn invent(
+        &mut self,
+        (who, speaks): (usize, Speaks),
+        nature: &Nature,
+        chance: &mut Chance,
+    ) -> Question {
         match chance.below(100) {
-            0..78 => Question::Submit(self.invent_action(nature, chance)),
-            78..95 => self.invent_cancel(who, chance),
-            95..98 => Question::CancelAll,
+            0..77 => {
+                let mut new = self.invent_action(nature, chance);
+                let plain = match speaks {
+                    Speaks::Lwm2m => 15,
+                    Speaks::Plain => 90,
+                    Speaks::Both => 45,
+                };
+                // Kinds of one do not speak otherwise.
+                if nature.kinds == Kinds::Many && chance.hits(plain) {
+                    self.ask_plainly(who, &mut new, chance);
+                } else if speaks == Speaks::Plain {
+                    // It would wait for a registration for ever.
+                    new.mode = Mode::SendNow;
+                }
+                Question::Submit(new)
+            }
+            77..94 => self.invent_cancel(who, chance),
+            94..97 => Question::CancelAll,
             _ => Question::Retire,
         }
     }
@@ -160,6 +186,39 @@ impl Callers {
             trace: TraceId::from_bytes([1; 16]),
             once: None,
         }
+    }
+
+    /// Asks the device over UDP or CoAP instead.
+    fn ask_plainly(&mut self, who: usize, new: &mut NewAction, chance: &mut Chance) {
+        self.texts += 1;
+        let length = pick(chance, [0, 40, 120]) as usize;
+        let text = format!("ask {} {}", self.texts, "y".repeat(length));
+        let content = Content::parse(ContentForm::String, &text).expect("a text is a text");
+        let own_port = 5_001 + who as u32;
+        let ports = [
+            COAP_PORT,
+            u16::try_from(own_port).expect("a port has 16 bits"),
+        ];
+        let port = NonZeroU16::new(pick(chance, ports)).expect("no port is 0");
+        if chance.below(3) == 0 {
+            new.attempts_permitted = 1;
+            new.request = Request::Udp(UdpRequest { content, port });
+            return;
+        }
+        let (method, content) = match chance.below(12) {
+            0..5 => (Method::Get, None),
+            5..8 => (Method::Put, Some(content)),
+            8 | 9 => (Method::Post, Some(content)),
+            10 => (Method::Patch, Some(content)),
+            _ => (Method::Delete, None),
+        };
+        let target = format!("{}?by=7", pick(chance, PLAIN_PATHS));
+        new.request = Request::Coap(CoapRequest {
+            method,
+            port,
+            target: PathAndQuery::parse(&target).expect("a path and a query"),
+            content,
+        });
     }
 
     fn invent_operation(

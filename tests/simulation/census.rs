@@ -1,6 +1,6 @@
 //! Did everything that can happen happen? Counts by which a run proves that it tried.
 
-use engine::action::{Action, Operation, Request, Status};
+use engine::action::{Action, Operation, Protocol, Status, Task};
 use engine::change::{Batch, Change};
 use engine::device::queue::{CancelRefusal, SubmitRefusal};
 use engine::device::record::{Observation, ObservationState};
@@ -98,6 +98,29 @@ pub(crate) struct Census {
     buried: u64,
     revived: u64,
     answers_lost: u64,
+    no_address: u64,
+    /// Data from addresses that are not exactly one device's.
+    strangers: u64,
+    thrown: u64,
+    answered_plain: u64,
+    heard_bare: u64,
+    data_refused: u64,
+    told_bare: u64,
+    told_plain: u64,
+    /// Data of more than one block that was told.
+    pub(crate) told_in_blocks: u64,
+    /// Blocks that devices brought, and were brought.
+    pub(crate) blocks_up: u64,
+    pub(crate) blocks_down: u64,
+    /// Requests that went out because the device was heard over another protocol.
+    pub(crate) released_across: u64,
+    /// Requests for devices that sleep because they were silent when they were to listen.
+    pub(crate) silent_sleepers: u64,
+    /// Messages from an address of several devices.
+    pub(crate) ambiguous: u64,
+    pub(crate) departures_refused: u64,
+    /// Requests that were given up with a part of them done.
+    pub(crate) transfers_given_up: u64,
 }
 
 impl Census {
@@ -105,7 +128,9 @@ impl Census {
         *match reply {
             Reply::Submitted(Ok(_)) => &mut self.accepted,
             Reply::Submitted(Err(SubmitRefusal::NotRegistered)) => &mut self.not_registered,
+            Reply::Submitted(Err(SubmitRefusal::NoAddress)) => &mut self.no_address,
             Reply::Submitted(Err(SubmitRefusal::QueueFull { .. })) => &mut self.queue_full,
+            Reply::Submitted(Err(SubmitRefusal::DataFull { .. })) => return,
             Reply::Cancelled(Ok(_)) => &mut self.cancelled,
             Reply::CancelledAll(_) => &mut self.cancelled_all,
             Reply::Cancelled(Err(CancelRefusal::NotPending)) => &mut self.not_pending,
@@ -122,6 +147,7 @@ impl Census {
             End::Handled { .. } => &mut self.handled,
             End::Turned(Fate::Overloaded) => &mut self.overloaded,
             End::Turned(Fate::Crowded) => &mut self.crowded,
+            End::Turned(Fate::UnknownAddress) => &mut self.strangers,
             End::Turned(_) => &mut self.turned,
             End::Lost { how, .. } => match how {
                 Loss::NoPlace => &mut self.no_place,
@@ -141,10 +167,14 @@ impl Census {
             (Status::Scheduled, _) => return,
             (Status::InProgress, Some((Status::InProgress, 1..))) => &mut self.begun_again,
             (Status::InProgress, _) => &mut self.begun,
-            (Status::Succeeded, _) => match asked_of(action) {
-                Operation::ObserveStart => &mut self.observed,
-                Operation::ObserveEnd => &mut self.unobserved,
-                Operation::Read | Operation::Write | Operation::Execute => &mut self.succeeded,
+            (Status::Succeeded, _) => match action.request.task() {
+                Task::Operation(Operation::ObserveStart) => &mut self.observed,
+                Task::Operation(Operation::ObserveEnd) => &mut self.unobserved,
+                Task::Operation(Operation::Read | Operation::Write | Operation::Execute) => {
+                    &mut self.succeeded
+                }
+                Task::Datagram => &mut self.thrown,
+                Task::Request(_) => &mut self.answered_plain,
             },
             (Status::Cancelled, _) => return,
             (Status::Failed, None) => &mut self.unfit,
@@ -168,7 +198,13 @@ impl Census {
                 uplink: Uplink::Send,
                 ..
             } => &mut self.sends_refused,
+            News::HeardBare { .. } => &mut self.heard_bare,
+            News::Refused {
+                uplink: Uplink::Data,
+                ..
+            } => &mut self.data_refused,
             News::Answered { .. }
+            | News::AnsweredPlain { .. }
             | News::Awake
             | News::Deregistered
             | News::GaveUp(_)
@@ -214,6 +250,10 @@ impl Census {
                 Cause::Send => &mut self.told_by_send,
                 Cause::PassiveReport => &mut self.told_by_report,
                 Cause::Observation(_) | Cause::Action(_) => return,
+            },
+            Happening::Data(data) => match data.source {
+                Protocol::Udp => &mut self.told_bare,
+                Protocol::Coap | Protocol::Lwm2m => &mut self.told_plain,
             },
             Happening::Concluded(_) => &mut self.results_told,
             Happening::Lifecycle(_) | Happening::Failure(_) => return,
@@ -288,9 +328,7 @@ rows! {
     reporting_switched, sent, rubbish_sent, delivered, not_taken, answers_lost, gone, thanked,
     sends_refused, told_by_send, told_by_report, composed, results_told, bytes_unread,
     destinations_failed, destinations_restarted, set_aside, held, buried, revived,
-}
-
-fn asked_of(action: &Action) -> Operation {
-    let Request::Lwm2m(request) = &action.request;
-    request.operation
+    no_address, strangers, thrown, answered_plain, heard_bare, data_refused, told_bare, told_plain,
+    told_in_blocks, blocks_up, blocks_down, released_across, silent_sleepers, ambiguous,
+    departures_refused, transfers_given_up,
 }

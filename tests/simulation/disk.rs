@@ -8,7 +8,7 @@ mod removing;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use engine::action::{Action, Lwm2mRequest, Operation, Request, Standing, Status};
+use engine::action::{Action, Operation, Protocol, Request, Standing, Status};
 use engine::admin_log::entry::Entry;
 use engine::change::{Batch, Change, Counter, Expect, Name, Owner};
 use engine::delivery::letter;
@@ -129,6 +129,8 @@ pub(crate) struct Done {
     pub(crate) lost: Vec<Path>,
     /// Whether the device came or went.
     pub(crate) came_or_went: bool,
+    /// The data that is told.
+    pub(crate) data: Vec<(Protocol, Box<[u8]>)>,
     /// What waits to be delivered from now on.
     pub(crate) numbered: Vec<letter::Waiting>,
 }
@@ -250,6 +252,7 @@ impl Durable {
             Change::AppendEvent(event) => {
                 let who = self.existing(event.device)?;
                 done.came_or_went |= matches!(event.happening, Happening::Lifecycle(_));
+                done.data.extend(data_of(&event.happening));
                 let asked = |id| asked_by(self.actions[who].get(&id)?);
                 self.histories[who].append(&event, asked);
                 done.numbered.extend(self.outbox.append(who, &event));
@@ -326,15 +329,30 @@ impl Durable {
     }
 }
 
+/// The data that is told, if it is data.
+fn data_of(happening: &Happening) -> Option<(Protocol, Box<[u8]>)> {
+    match happening {
+        Happening::Data(data) => Some((data.source, data.bytes.clone())),
+        Happening::Lifecycle(_)
+        | Happening::Telemetry(_)
+        | Happening::Failure(_)
+        | Happening::Concluded(_) => None,
+    }
+}
+
 /// What a request is about.
 fn asked_by(action: &Action) -> Option<Path> {
-    let Request::Lwm2m(Lwm2mRequest { path, .. }) = &action.request;
-    Some(*path)
+    match &action.request {
+        Request::Udp(_) | Request::Coap(_) => None,
+        Request::Lwm2m(request) => Some(request.path),
+    }
 }
 
 /// What a request in its last state may have ended.
 fn ended_by(action: &Action) -> Option<Path> {
-    let Request::Lwm2m(request) = &action.request;
+    let Request::Lwm2m(request) = &action.request else {
+        return None;
+    };
     let is_about_observing = match request.operation {
         Operation::ObserveStart | Operation::ObserveEnd => true,
         Operation::Read | Operation::Write | Operation::Execute => false,

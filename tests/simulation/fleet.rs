@@ -1,4 +1,5 @@
-//! The simulated devices, each with the address it has at the moment.
+//! The simulated devices, each with the address it has at the moment. One that speaks LwM2M and
+//! plain CoAP has a socket for each, and so a second member.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -10,7 +11,9 @@ use engine::profile::Profile;
 use harness::chance::Chance;
 use harness::device::SimulatedDevice;
 use harness::device::configuration::{CompositeRead, Configuration, Notify, Reachability, Retry};
+use harness::device::plain::PlainPath;
 use harness::device::resource::Resource;
+use protocol::coap::block::BlockSize;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::lwm2m::path::Path;
@@ -18,10 +21,22 @@ use protocol::lwm2m::payload::Sample;
 use protocol::lwm2m::value::Value;
 use protocol::lwm2m::version::EnablerVersion;
 
-use crate::nature::{Kinds, Nature, pick};
+use crate::nature::{Kinds, Nature, Shared, pick};
 
 /// How many ports the roaming devices share: few, so that one takes over what another left.
 const SHARED_PORTS: u32 = 12;
+
+/// Which two devices have one address, where two have.
+pub(crate) const SHARING: (usize, usize) = (2, 4);
+
+/// Where devices that speak LwM2M, too, are asked what is plain.
+pub(crate) const COAP_PORT: u16 = 5_683;
+
+/// What plain devices hold.
+pub(crate) const PLAIN_PATHS: [&str; 2] = ["/sensors/temperature", "/log"];
+
+/// The sizes of blocks that devices choose.
+const BLOCKS: [BlockSize; 3] = [BlockSize::MIN, BlockSize::MAX, BlockSize::MAX];
 
 /// What devices speak beside text and TLV.
 const SPOKEN: [&[ContentFormat]; 4] = [
@@ -43,14 +58,17 @@ const OFFERED: [&[Path]; 3] = [
     ],
 ];
 
-/// All devices.
+/// All devices, and behind them the second sockets of those that have one.
 pub(crate) struct Fleet {
     members: Vec<Member>,
     who_by_address: HashMap<Peer, usize>,
 }
 
-/// One device.
+/// One device, or the second socket of one.
 pub(crate) struct Member {
+    /// Which device it is.
+    pub(crate) of: usize,
+    pub(crate) speaks: Speaks,
     pub(crate) machine: SimulatedDevice,
     pub(crate) address: Peer,
     /// How often it rebooted and forgot.
@@ -59,24 +77,34 @@ pub(crate) struct Member {
     pub(crate) armed_at_ms: Option<i64>,
     /// What is to be kept of what it sent last.
     pub(crate) sends: Vec<Sample>,
+    /// What it posted last.
+    pub(crate) posts: Option<Vec<u8>>,
     /// How many of its deeds were seen.
     pub(crate) seen: u64,
-    has_own_ip: bool,
+    /// How many of the plain requests that it obeyed were seen.
+    pub(crate) obeyed: u64,
 }
 
 impl Fleet {
     pub(crate) fn new(nature: &Nature, chance: &mut Chance) -> Self {
-        let members: Vec<Member> = (0..nature.devices)
-            .map(|who| Member {
-                machine: SimulatedDevice::new(configuration(who, nature, chance), chance.number()),
-                address: home(who),
-                boot: 0,
-                armed_at_ms: None,
-                sends: Vec::new(),
-                seen: 0,
-                has_own_ip: has_own_ip(who),
-            })
-            .collect();
+        let mut members: Vec<Member> = Vec::new();
+        for who in 0..nature.devices {
+            let speaks = Speaks::of(who, nature.kinds);
+            let configuration = match speaks {
+                Speaks::Lwm2m | Speaks::Both => configuration(who, nature, chance),
+                Speaks::Plain => plain(who, nature, chance),
+            };
+            let address = socket(ip_of(who, nature), port(5_001 + who as u32));
+            members.push(Member::new(who, speaks, configuration, address, chance));
+        }
+        for who in 0..nature.devices {
+            if Speaks::of(who, nature.kinds) == Speaks::Both {
+                let address = socket(ip_of(who, nature), COAP_PORT);
+                let configuration = plain(who, nature, chance);
+                let member = Member::new(who, Speaks::Plain, configuration, address, chance);
+                members.push(member);
+            }
+        }
         let addresses = members.iter().map(|member| member.address);
         Self {
             who_by_address: addresses.zip(0..).collect(),
@@ -87,7 +115,7 @@ impl Fleet {
     /// Gives a device another address: another port of its own, or one that devices share.
     pub(crate) fn roam(&mut self, who: usize, chance: &mut Chance) {
         let member = &mut self.members[who];
-        let to = if member.has_own_ip {
+        let to = if has_own_ip(member.of, member.speaks) {
             Peer::plain(SocketAddr::new(
                 member.address.ip(),
                 port(7_000 + chance.below(1_000)),
@@ -108,21 +136,43 @@ impl Fleet {
 
     /// Gives a device that has an address of its own another one, and returns it.
     pub(crate) fn readdress(&mut self, who: usize, chance: &mut Chance) -> Option<IpAddr> {
-        let member = &mut self.members[who];
-        if !member.has_own_ip {
+        if !has_own_ip(who, self.members[who].speaks) {
             return None;
         }
-        let IpAddr::V4(before) = member.address.ip() else {
-            return None;
-        };
-        let [ten, _, zero, last] = before.octets();
         let net = u8::try_from(20 + chance.below(200)).expect("less than 256");
-        let ip = IpAddr::V4(Ipv4Addr::new(ten, net, zero, last));
-        let to = Peer::plain(SocketAddr::new(ip, member.address.address.port()));
-        self.who_by_address.remove(&member.address);
-        self.who_by_address.insert(to, who);
-        member.address = to;
+        let ip = IpAddr::V4(Ipv4Addr::new(10, net, 0, last_of(who)));
+        self.move_to(who, ip);
         Some(ip)
+    }
+
+    /// Has all sockets of a device at another address from now on.
+    pub(crate) fn move_to(&mut self, who: usize, ip: IpAddr) {
+        for place in 0..self.members.len() {
+            let member = &mut self.members[place];
+            if member.of == who {
+                let to = socket(ip, member.address.address.port());
+                self.who_by_address.remove(&member.address);
+                self.who_by_address.insert(to, place);
+                member.address = to;
+            }
+        }
+    }
+
+    /// The socket with which a device speaks plain CoAP, if it has one.
+    pub(crate) fn plain_socket_of(&self, who: usize) -> Option<usize> {
+        let is_it = |member: &Member| member.of == who && member.speaks == Speaks::Plain;
+        self.members.iter().position(is_it)
+    }
+
+    /// Who has an address, whatever the port.
+    pub(crate) fn who_has(&self, ip: IpAddr) -> Option<usize> {
+        let has_it = |member: &Member| member.address.ip() == ip;
+        self.members.iter().position(has_it)
+    }
+
+    /// How many members there are.
+    pub(crate) fn count(&self) -> usize {
+        self.members.len()
     }
 
     /// Who is at an address now.
@@ -139,12 +189,56 @@ impl Fleet {
     }
 }
 
-/// What the customer said of the devices.
-pub(crate) fn profiles(count: usize) -> Vec<Profile> {
-    (0..count).map(profile).collect()
+/// What a device speaks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Speaks {
+    Lwm2m,
+    /// CoAP without LwM2M, and bare UDP.
+    Plain,
+    /// All of it, with a socket for what is plain.
+    Both,
 }
 
-fn profile(who: usize) -> Profile {
+impl Speaks {
+    pub(crate) fn of(who: usize, kinds: Kinds) -> Self {
+        match (kinds, who % 5) {
+            (Kinds::One, _) | (Kinds::Many, 0 | 3) => Self::Lwm2m,
+            (Kinds::Many, 1) => Self::Both,
+            (Kinds::Many, _) => Self::Plain,
+        }
+    }
+}
+
+impl Member {
+    fn new(
+        of: usize,
+        speaks: Speaks,
+        configuration: Configuration,
+        address: Peer,
+        chance: &mut Chance,
+    ) -> Self {
+        Self {
+            of,
+            speaks,
+            machine: SimulatedDevice::new(configuration, chance.number()),
+            address,
+            boot: 0,
+            armed_at_ms: None,
+            sends: Vec::new(),
+            posts: None,
+            seen: 0,
+            obeyed: 0,
+        }
+    }
+}
+
+/// What the customer said of the devices.
+pub(crate) fn profiles(nature: &Nature) -> Vec<Profile> {
+    let profile = |who| profile(who, nature);
+    (0..nature.devices).map(profile).collect()
+}
+
+fn profile(who: usize, nature: &Nature) -> Profile {
     Profile {
         customer: CustomerId::parse("acme").unwrap(),
         device: DeviceId::parse(&format!("89{who}")).unwrap(),
@@ -152,7 +246,7 @@ fn profile(who: usize) -> Profile {
         iccid: Iccid::parse(&format!("89{who}")).unwrap(),
         imsi: None,
         msisdn: None,
-        ip: has_own_ip(who).then(|| home(who).ip()),
+        ip: has_own_ip(who, Speaks::of(who, nature.kinds)).then(|| ip_of(who, nature)),
         endpoint: Endpoint::parse(&format!("device-{who}")).unwrap(),
         name: None,
         psk: None,
@@ -160,18 +254,44 @@ fn profile(who: usize) -> Profile {
     }
 }
 
-fn has_own_ip(who: usize) -> bool {
-    who % 3 == 2
+fn has_own_ip(who: usize, speaks: Speaks) -> bool {
+    match speaks {
+        Speaks::Lwm2m => who % 3 == 2,
+        Speaks::Plain | Speaks::Both => true,
+    }
 }
 
-fn home(who: usize) -> Peer {
-    let last = u8::try_from(who + 1).expect("a world has few devices");
-    let ip = IpAddr::V4(Ipv4Addr::new(10, 0, 0, last));
-    Peer::plain(SocketAddr::new(ip, port(5_000 + u32::from(last))))
+/// The address a device has at first.
+fn ip_of(who: usize, nature: &Nature) -> IpAddr {
+    let shares = nature.shared == Shared::Yes && who == SHARING.1;
+    let who = if shares { SHARING.0 } else { who };
+    IpAddr::V4(Ipv4Addr::new(10, 0, 0, last_of(who)))
+}
+
+fn last_of(who: usize) -> u8 {
+    u8::try_from(who + 1).expect("a world has few devices")
+}
+
+fn socket(ip: IpAddr, port: u16) -> Peer {
+    Peer::plain(SocketAddr::new(ip, port))
 }
 
 fn port(number: u32) -> u16 {
     u16::try_from(number).expect("a port has 16 bits")
+}
+
+/// A device, or a socket of one, that speaks plain CoAP alone.
+fn plain(who: usize, nature: &Nature, chance: &mut Chance) -> Configuration {
+    let long = "a long line of a log that takes more than one small block".repeat(3);
+    let paths = vec![
+        PlainPath::holding(PLAIN_PATHS[0], "21.5").in_format(ContentFormat::TEXT),
+        PlainPath::holding(PLAIN_PATHS[1], long),
+    ];
+    Configuration {
+        transmission: nature.rules.transmission,
+        block: pick(chance, BLOCKS),
+        ..Configuration::plain(format!("device-{who}"), paths)
+    }
 }
 
 fn configuration(who: usize, nature: &Nature, chance: &mut Chance) -> Configuration {
@@ -226,6 +346,7 @@ fn of_some_kind(plain: Configuration, chance: &mut Chance) -> Configuration {
     Configuration {
         formats,
         announced,
+        block: pick(chance, BLOCKS),
         composite: pick(
             chance,
             [

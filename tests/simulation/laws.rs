@@ -5,14 +5,18 @@
 
 mod attempts;
 mod books;
+mod deciding;
+mod deeds;
 pub(crate) mod delivering;
 pub(crate) mod homes;
 mod leaving;
 mod observing;
 mod outcomes;
 mod passive;
+mod plain;
 mod presence;
 mod promises;
+mod reaching;
 pub(crate) mod rest;
 mod sending;
 mod speech;
@@ -20,20 +24,20 @@ mod ways;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use engine::action::Status;
+use engine::action::{Protocol, Status};
 use engine::change::{Batch, Change};
 use engine::device::Rules;
 use engine::device::record::Restored;
 use engine::ids::ActionId;
 use engine::peer::Peer;
 use engine::setting::SettingState;
-use harness::device::performed::Performed;
 
 use crate::disk::{Done, Durable, Moved, Swept, plain};
-use crate::service::{Occasion, Question, Reply, Saves};
-use crate::wire::{AttemptKey, FormatFound, Met, Purpose};
+use crate::service::{Question, Reply, Saves, Took};
+use crate::wire::{AttemptKey, Purpose, Sent};
 use delivering::Ledgers;
 use observing::Tellings;
+use plain::Datas;
 use sending::Sendings;
 use ways::Ways;
 
@@ -56,11 +60,16 @@ pub(crate) struct Judge {
     /// What is known of every request that was ever on the disk.
     known: BTreeMap<ActionId, Known>,
     attempts: HashMap<AttemptKey, Begun>,
+    /// How many devices and sockets of theirs there are.
+    members: usize,
     /// What each device did for an attempt. One that took over another's address may be asked
     /// what the other was to be asked: without DTLS nobody can tell.
     deeds: HashMap<(usize, AttemptKey), Deeds>,
     /// The exchange with each device that has not ended as far as the wire shows.
     open: Vec<Option<OpenExchange>>,
+    /// Which request of each device is about to leave as a bare datagram, and how many uplinks were
+    /// heard when that was decided.
+    throwing: Vec<Option<(ActionId, u64)>>,
     /// Whether there is a machine of each device.
     is_alive: Vec<bool>,
     /// What was heard of each device.
@@ -75,6 +84,8 @@ pub(crate) struct Judge {
     answered: HashSet<(Peer, AttemptKey)>,
     /// What devices sent unasked.
     pub(crate) sendings: Sendings,
+    /// What devices posted and threw.
+    pub(crate) datas: Datas,
     /// What destinations are owed.
     pub(crate) ledgers: Ledgers,
 }
@@ -85,8 +96,14 @@ struct Known {
     who: usize,
     /// The attempts that left, by their names on the wire.
     sent: Vec<AttemptKey>,
-    /// What left for the same attempts in other formats.
+    /// What left for the same attempts in other formats, or in further blocks.
     otherwise: Vec<AttemptKey>,
+    /// How often it left as a bare datagram, or was to.
+    thrown: usize,
+    /// Whether a socket took it.
+    is_taken: bool,
+    /// Whether the last attempt takes several messages.
+    is_in_blocks: bool,
     /// Whether a caller was told that it is accepted.
     is_promised: bool,
     /// How many uplinks of the device were heard when its last attempt began.
@@ -102,6 +119,8 @@ struct Ear {
     /// When it last said that it is there and was taken at its word.
     accepted_at_ms: i64,
     uplinks: u64,
+    /// Whether it may have been silent since.
+    may_be_silent: bool,
     /// The last answer that told it a location.
     told: Option<Told>,
     /// The last location it was told, however long ago.
@@ -135,6 +154,7 @@ struct Begun {
 enum Again {
     No,
     InAnotherFormat,
+    InBlocks,
 }
 
 /// What a device did when it was asked.
@@ -142,7 +162,7 @@ enum Again {
 struct Deeds {
     /// In which of its lives it did so last.
     boot: u32,
-    /// What was read or written each time.
+    /// What was read or written each time, and what came with a plain request.
     payloads: Vec<Vec<u8>>,
 }
 
@@ -151,19 +171,23 @@ struct OpenExchange {
     attempt: AttemptKey,
     begun_at_ms: i64,
     is_answered: bool,
+    over: Protocol,
+    /// Whether it goes on with what another began.
+    is_part: bool,
 }
 
 /// A step that a machine took.
 pub(crate) struct Decision {
     pub(crate) at_ms: i64,
     pub(crate) who: usize,
-    pub(crate) on: Occasion,
-    pub(crate) meets: Option<Met>,
+    pub(crate) took: Took,
     pub(crate) step: u64,
     pub(crate) saves: Saves,
     /// Whether devices are read unasked.
     pub(crate) reporting: SettingState,
-    pub(crate) sends: Vec<(AttemptKey, Purpose)>,
+    pub(crate) sends: Vec<Sent>,
+    /// Which request of a caller leaves as a bare datagram.
+    pub(crate) throws: Option<ActionId>,
 }
 
 /// A datagram that leaves the service.
@@ -172,19 +196,23 @@ pub(crate) struct Departure<'a> {
     pub(crate) to: Peer,
     pub(crate) step: Option<u64>,
     pub(crate) who: Option<usize>,
+    /// Whether it asks something, and the device was told where it is.
+    pub(crate) is_asked: bool,
     pub(crate) datagram: &'a [u8],
 }
 
 impl Judge {
-    pub(crate) fn new(rules: Rules, arbiters: usize, devices: usize) -> Self {
+    pub(crate) fn new(rules: Rules, arbiters: usize, (devices, members): (usize, usize)) -> Self {
         Self {
             rules,
+            members,
             ways: Ways::new(arbiters, devices),
             undurable: BTreeSet::new(),
             known: BTreeMap::new(),
             attempts: HashMap::new(),
             deeds: HashMap::new(),
             open: (0..devices).map(|_| None).collect(),
+            throwing: vec![None; devices],
             is_alive: vec![false; devices],
             ears: (0..devices).map(|_| Ear::default()).collect(),
             recount: vec![[0; Status::ALL.len()]; devices],
@@ -192,82 +220,9 @@ impl Judge {
             tellings: Tellings::default(),
             answered: HashSet::new(),
             sendings: Sendings::of(devices),
+            datas: Datas::of(devices),
             ledgers: Ledgers::default(),
         }
-    }
-
-    /// A machine took a step.
-    pub(crate) fn decided(&mut self, decision: Decision, durable: &Durable) -> Verdict {
-        let Decision { at_ms, who, .. } = decision;
-        if decision.saves == Saves::Something {
-            self.undurable.insert(decision.step);
-        }
-        let ear = &mut self.ears[who];
-        match decision.on {
-            Occasion::Uplink => (ear.heard_at_ms, ear.uplinks) = (at_ms, ear.uplinks + 1),
-            Occasion::Heard => ear.heard_at_ms = at_ms,
-            Occasion::Other => {}
-        }
-        if decision.on != Occasion::Other
-            && let Some(told) = &mut ear.told
-        {
-            told.heard_since += 1;
-        }
-        if let (Some(open), Some(meets)) = (&mut self.open[who], &decision.meets) {
-            open.is_answered |= open.attempt.is_met_by(meets);
-        }
-        if decision.on != Occasion::Other {
-            self.sendings.heard(who);
-        }
-        for (attempt, purpose) in decision.sends {
-            let before = self.refused_format(who, decision.meets.as_ref());
-            let (purpose, again) = match (purpose, before) {
-                (Purpose::Unsaved(_) | Purpose::Report, Some(before)) => {
-                    (before, Again::InAnotherFormat)
-                }
-                (purpose, _) => (purpose, Again::No),
-            };
-            match purpose {
-                _ if again == Again::InAnotherFormat => {}
-                Purpose::Unsaved(_) | Purpose::Report if self.is_open(who, attempt) => continue,
-                Purpose::Report => {
-                    let reporting = decision.reporting;
-                    passive::nothing_is_read_unasked_unless_it_is_wanted(who, reporting)?;
-                }
-                Purpose::Action(action) => {
-                    presence::a_retry_waits_for_the_device(self, who, action)?;
-                }
-                Purpose::Unsaved(path) => {
-                    observing::asking_again_waits_for_the_device(self, who, path)?;
-                }
-            }
-            presence::a_sleeping_device_is_not_asked(self, at_ms, who, durable)?;
-            let uplinks = self.ears[who].uplinks;
-            let begun = Begun {
-                purpose,
-                again,
-                at_ms,
-                uplinks,
-            };
-            // What is renewed or ended has the token it had, and by chance the message id, too.
-            if self.attempts.insert(attempt, begun).is_some() {
-                self.deeds.retain(|(_, done), _| *done != attempt);
-            }
-        }
-        Ok(())
-    }
-
-    /// What the open exchange with a device was for, if its format is what the device refuses.
-    fn refused_format(&self, who: usize, meets: Option<&Met>) -> Option<Purpose> {
-        let open = self.open[who].as_ref()?;
-        let meets = meets.filter(|meets| meets.format == FormatFound::Unfit)?;
-        let begun = self.attempts.get(&open.attempt)?;
-        open.attempt.is_met_by(meets).then_some(begun.purpose)
-    }
-
-    fn is_open(&self, who: usize, attempt: AttemptKey) -> bool {
-        let open = self.open[who].as_ref();
-        open.is_some_and(|open| open.attempt == attempt)
     }
 
     /// A caller is told something.
@@ -318,8 +273,10 @@ impl Judge {
             self.action_moved(at_ms, moved, durable)?;
         }
         if durable.record(who).registration.is_none() {
-            self.open[who] = None;
+            self.open[who].take_if(|open| open.over == Protocol::Lwm2m);
         }
+        self.datas
+            .told(step, (who, &self.ways), &done.data, durable)?;
         observing::nothing_is_forgotten_in_silence(who, done, durable)?;
         observing::who_comes_or_goes_owes_what_is_observed(who, done, durable)?;
         observing::a_history_says_whether_the_device_is_there(who, durable)?;
@@ -350,7 +307,7 @@ impl Judge {
         promises::a_status_follows_the_table(moved, action)?;
         promises::what_was_cancelled_had_not_left(self, action)?;
         attempts::an_attempt_begins_in_time(at_ms, moved, action)?;
-        attempts::the_oldest_request_goes_first(moved, action, durable)?;
+        attempts::the_oldest_request_goes_first(self, moved, action, durable)?;
         attempts::a_timeline_tells_every_attempt(action)?;
         observing::what_is_observed_is_what_was_asked(who, action, durable)?;
         outcomes::a_success_is_what_the_device_did(self, action)?;
@@ -376,9 +333,20 @@ impl Judge {
             .try_for_each(|swept| books::counters_equal_a_recount(self, swept.who, durable))
     }
 
+    /// Whether what a request asks takes several messages.
+    pub(crate) fn is_in_blocks(&self, id: ActionId) -> bool {
+        self.known.get(&id).is_some_and(|known| known.is_in_blocks)
+    }
+
+    /// When a device was heard last.
+    pub(crate) fn heard_at_ms(&self, who: usize) -> i64 {
+        self.ears[who].heard_at_ms
+    }
+
     /// In how many attempts a request has left.
     pub(crate) fn attempts_sent(&self, id: ActionId) -> usize {
-        self.known.get(&id).map_or(0, |known| known.sent.len())
+        let known = self.known.get(&id);
+        known.map_or(0, |known| known.sent.len() + known.thrown)
     }
 
     /// A step changes something, which is not durable yet.
@@ -404,7 +372,10 @@ impl Judge {
 
     /// Nobody waits any more for a step to be durable.
     pub(crate) fn forgotten(&mut self, step: Option<u64>) {
-        step.map(|step| self.undurable.remove(&step));
+        if let Some(step) = step {
+            self.undurable.remove(&step);
+            self.datas.forgotten(step);
+        }
     }
 
     /// The machine of a device is gone, and its exchange with it.
@@ -414,7 +385,8 @@ impl Judge {
     }
 
     /// The machine of a device is no more, wherever it was, and with it what it remembered.
-    pub(crate) fn moved_out(&mut self, who: usize) {
+    pub(crate) fn moved_out(&mut self, who: usize, registered: Option<Peer>) {
+        self.ways.abandoned(who, registered);
         self.is_alive[who] = false;
         self.ears[who].told = None;
     }
@@ -429,6 +401,7 @@ impl Judge {
     ) -> Verdict {
         self.ears[who].machine_since_ms = at_ms;
         self.sendings.restored(who);
+        self.datas.restored(who);
         let registration = restored.record.registration.as_ref();
         self.ways
             .restored(who, registration.and(restored.record.peer));
@@ -441,6 +414,7 @@ impl Judge {
     /// The service crashed.
     pub(crate) fn crashed(&mut self, durable: &Durable) -> Verdict {
         self.undurable.clear();
+        self.datas.crashed();
         self.ways.crashed();
         self.is_alive.fill(false);
         self.open.iter_mut().for_each(|open| *open = None);
@@ -448,21 +422,6 @@ impl Judge {
         promises::a_202_survives_a_crash(self, durable)?;
         books::everything_equals_a_recount(durable)
     }
-
-    /// A device did something that it was asked for.
-    pub(crate) fn performed(&mut self, who: usize, boot: u32, performed: &Performed) -> Verdict {
-        let attempt = AttemptKey::new(performed.message_id.0, performed.token.as_bytes());
-        attempts::a_device_obeys_an_attempt_once(self, who, boot, attempt)?;
-        let deeds = self.deeds.entry((who, attempt)).or_default();
-        deeds.boot = boot;
-        deeds.payloads.push(payload_performed(performed));
-        Ok(())
-    }
-}
-
-/// What a device read or wrote, in the bytes in which plain devices say it.
-fn payload_performed(performed: &Performed) -> Vec<u8> {
-    plain(performed.format, performed.path, &performed.payload)
 }
 
 /// Says that a law is broken, unless it holds.

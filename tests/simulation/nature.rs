@@ -6,6 +6,7 @@ use engine::delivery::forwarding::DeliveryRules;
 use engine::device::{NameTrust, Rules};
 use engine::limits::{ACTION_RETENTION_MS, Limits};
 use harness::chance::Chance;
+use protocol::coap::block::BlockSize;
 use protocol::coap::exchange::Transmission;
 
 /// How long after each try of an event the next one comes, as customers are told.
@@ -26,6 +27,8 @@ pub(crate) struct Nature {
     /// Whether devices differ in what they offer and in what formats they speak.
     pub(crate) kinds: Kinds,
     pub(crate) rules: Rules,
+    /// Whether two of the devices have one address.
+    pub(crate) shared: Shared,
     /// How events are delivered.
     pub(crate) delivery: Arc<DeliveryRules>,
     /// How long final requests are kept.
@@ -37,10 +40,20 @@ pub(crate) struct Nature {
 /// What kinds of devices there are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Kinds {
-    /// All of them are plain.
+    /// All of them speak LwM2M alike.
     One,
-    /// They offer more or less, in these formats or those, and some announce what they refuse.
+    /// Some speak plain CoAP and bare UDP, too or alone. They offer more or less, in these formats
+    /// or those, and some announce what they refuse.
     Many,
+}
+
+/// Whether two devices have one address.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Shared {
+    /// Each device that has an address has it alone.
+    No,
+    /// Two of those without LwM2M have the same.
+    Yes,
 }
 
 /// How often things go wrong, in percent of the cases.
@@ -56,6 +69,8 @@ pub(crate) struct Faults {
     pub(crate) slow_read_percent: u8,
     /// Questions that the disk does not answer.
     pub(crate) unread_percent: u8,
+    /// Bare datagrams that the socket does not take.
+    pub(crate) refused_percent: u8,
     /// Arbiters that are busy for seconds when another sends them something.
     pub(crate) busy_percent: u8,
     /// Mailboxes between arbiters that are full.
@@ -71,6 +86,7 @@ impl Faults {
         slow_commit_percent: 0,
         slow_read_percent: 0,
         unread_percent: 0,
+        refused_percent: 0,
         busy_percent: 0,
         crowded_percent: 0,
     };
@@ -93,6 +109,7 @@ impl Nature {
             lifetime_s,
             queue_mode_percent: pick(chance, [0, 50, 100]),
             kinds: Kinds::Many,
+            shared: pick(chance, [Shared::No, Shared::Yes]),
             rules: rules(chance),
             delivery: Arc::new(delivery(chance, pace_ms)),
             retention_ms: 300 * pace_ms,
@@ -103,6 +120,7 @@ impl Nature {
                 slow_commit_percent: pick(chance, [0, 1, 5, 20]),
                 slow_read_percent: pick(chance, [0, 1, 5, 20]),
                 unread_percent: pick(chance, [0, 0, 1, 5]),
+                refused_percent: pick(chance, [0, 5, 20]),
                 busy_percent: pick(chance, [0, 1, 5, 20]),
                 crowded_percent: pick(chance, [0, 0, 1, 5]),
             },
@@ -118,10 +136,12 @@ impl Nature {
             lifetime_s: (86_400, 86_400),
             queue_mode_percent: 0,
             kinds: Kinds::One,
+            shared: Shared::No,
             rules: Rules {
                 limits: Limits::default(),
                 transmission: Transmission::STANDARD,
                 names: NameTrust::NameSuffices,
+                own: Box::default(),
             },
             delivery: Arc::new(DeliveryRules {
                 waits_ms: WAITS_MS.into(),
@@ -141,6 +161,7 @@ fn rules(chance: &mut Chance) -> Rules {
             scheduled_max: pick(chance, [2, 5, limits.scheduled_max]),
             waiting_max: pick(chance, [1, 3, limits.waiting_max]),
             awake_window_ms: pick(chance, [10_000, limits.awake_window_ms]),
+            block: pick(chance, [BlockSize::MIN, BlockSize::MAX]),
             ..limits
         },
         transmission: Transmission {
@@ -150,6 +171,7 @@ fn rules(chance: &mut Chance) -> Rules {
             ..Transmission::STANDARD
         },
         names: NameTrust::NameSuffices,
+        own: Box::default(),
     }
 }
 

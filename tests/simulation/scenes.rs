@@ -6,6 +6,7 @@ mod books;
 mod delivering;
 mod homes;
 mod observing;
+mod plain;
 mod presence;
 mod promises;
 mod rest;

@@ -4,6 +4,7 @@
 //! and another is home to goes through a mailbox. The kernel deals datagrams out by their peer.
 
 mod acts;
+mod addressing;
 mod arbiter;
 pub(crate) mod post;
 mod resident;
@@ -16,10 +17,11 @@ use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use engine::action::NewAction;
-use engine::datagram::Datagram;
+use engine::datagram::Arrival;
 use engine::delivery::letter::Sequence;
 use engine::device::queue::{Accepted, CancelRefusal, Cancelled, SubmitRefusal};
 use engine::device::{Device, Rules};
+use engine::effect::Departure;
 use engine::ids::{ActionId, DeviceKey, Endpoint, Shard};
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
@@ -29,7 +31,7 @@ use engine::registry::{Return, Sorted};
 use engine::terms::Terms;
 use harness::chance::Chance;
 
-pub(crate) use acts::{Act, End, Loss, Occasion, PassedOver, Saves, Whose};
+pub(crate) use acts::{Act, End, Loss, Occasion, PassedOver, Saves, Took, Whose};
 pub(crate) use arbiter::{Arbiter, Post, Unread, Wanted};
 use post::Post as PostOffice;
 
@@ -59,7 +61,7 @@ pub(crate) enum Input {
 #[derive(Debug)]
 pub(crate) struct Heard {
     pub(crate) number: u64,
-    pub(crate) datagram: Datagram,
+    pub(crate) arrival: Arrival,
 }
 
 /// What a caller may ask of a device.
@@ -101,6 +103,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) now: Timestamp,
     pub(crate) chance: &'a mut Chance,
     pub(crate) store: Pressure,
+    /// How many of a hundred bare datagrams the socket does not take.
+    pub(crate) refused_percent: u8,
     /// Whether all devices are back since the start, wherever they are at home.
     pub(crate) of_devices: Return,
     /// The last number that was given to anything.
@@ -112,6 +116,21 @@ impl Turn<'_> {
     fn number(&mut self) -> u64 {
         *self.numbers += 1;
         *self.numbers
+    }
+
+    /// Whether the socket takes a bare datagram.
+    fn departure(&mut self) -> Departure {
+        match self.chance.hits(self.refused_percent) {
+            true => Departure::Refused,
+            false => Departure::Taken,
+        }
+    }
+
+    /// Answers who asked for a step, if somebody did.
+    fn reply(&mut self, answer: Option<(u64, Reply)>, step: Option<u64>) {
+        if let Some((call, reply)) = answer {
+            self.acts.push(Act::Reply { call, step, reply });
+        }
     }
 
     fn moment(&mut self) -> Moment {
@@ -168,6 +187,7 @@ impl Directory {
             Sorted::ToLocation(location, _) => {
                 Whose::Named(self.who_by_prefix.get(&location.device).copied())
             }
+            Sorted::ToAddress(_) => Whose::Addressed(from),
             // A device may be asked to send later.
             Sorted::ToPeer(sent) if sent.message.code.is_request() => Whose::Nobodys,
             Sorted::ToPeer(_) => Whose::Behind(from),

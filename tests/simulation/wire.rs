@@ -5,6 +5,7 @@ use engine::action::{Action, Status};
 use engine::change::Change;
 use engine::effect::{Effect, Effects, Speech};
 use engine::ids::ActionId;
+use protocol::coap::block::Block;
 use protocol::coap::code::Code;
 use protocol::coap::message::{Kind, Message};
 use protocol::lwm2m::path::Path;
@@ -148,14 +149,33 @@ pub(crate) enum Purpose {
     Action(ActionId),
     /// Nothing that was saved with it: it is repeated, or asks again for the path.
     Unsaved(Option<Path>),
-    /// Nobody: what is there is to be told.
-    Report,
+    /// Nobody: what is there is to be told, at this path if it is one.
+    Report(Option<Path>),
 }
 
-/// Which requests a step sends, and what for: each attempt is saved before its request.
-pub(crate) fn requests_sent(effects: &Effects) -> Vec<(AttemptKey, Purpose)> {
+/// A request that a step sends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) attempt: AttemptKey,
+    pub(crate) purpose: Purpose,
+    /// Whether it goes on with what was begun in another message.
+    pub(crate) goes_on: GoesOn,
+}
+
+/// Whether a request goes on with what another began.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum GoesOn {
+    /// It is no block, or the first.
+    No,
+    /// It brings a further block, or asks for one.
+    InBlocks,
+}
+
+/// Which requests a step sends, and what for: each attempt is saved before its request. And which
+/// request of a caller leaves as a bare datagram.
+pub(crate) fn requests_sent(effects: &Effects) -> (Vec<Sent>, Option<ActionId>) {
     let mut sent = Vec::new();
-    let mut saved = None;
+    let (mut saved, mut thrown) = (None, None);
     for effect in effects.as_slice() {
         match effect {
             Effect::Save(Change::PutAction { action, .. }) if begins_attempt(action) => {
@@ -164,11 +184,10 @@ pub(crate) fn requests_sent(effects: &Effects) -> Vec<(AttemptKey, Purpose)> {
             Effect::Say(Speech::Send { datagram, .. }) => {
                 let head = Head::of(datagram).filter(Head::is_request);
                 if let Some(head) = head {
-                    let unsaved = || unsaved(datagram);
-                    let purpose = saved.take().map_or_else(unsaved, Purpose::Action);
-                    sent.push((head.key(), purpose));
+                    sent.push(request_sent(head.key(), saved.take(), datagram));
                 }
             }
+            Effect::Say(Speech::SendBare { .. }) => thrown = saved.take(),
             Effect::Save(_)
             | Effect::Expect(_)
             | Effect::Count(_)
@@ -176,24 +195,38 @@ pub(crate) fn requests_sent(effects: &Effects) -> Vec<(AttemptKey, Purpose)> {
             | Effect::Say(Speech::Rebind { .. }) => {}
         }
     }
-    sent
+    (sent, thrown)
+}
+
+fn request_sent(attempt: AttemptKey, saved: Option<ActionId>, datagram: &[u8]) -> Sent {
+    let message = Message::decode(datagram).expect("the service speaks well");
+    let is_further = |block: Block| block.number() > 0 || message.code != Code::FETCH;
+    let is_block = message.block1().is_some_and(is_further) || message.block2().is_some();
+    Sent {
+        attempt,
+        purpose: saved.map_or_else(|| unsaved(&message), Purpose::Action),
+        goes_on: match is_block && saved.is_none() {
+            true => GoesOn::InBlocks,
+            false => GoesOn::No,
+        },
+    }
 }
 
 /// What a request is for that is saved with nothing.
-fn unsaved(datagram: &[u8]) -> Purpose {
-    let message = Message::decode(datagram).expect("the service speaks well");
-    let is_fetch = message.code == Code::FETCH;
-    let is_read = message.code == Code::GET && message.observe().is_none();
-    if is_fetch || is_read {
-        return Purpose::Report;
-    }
+fn unsaved(message: &Message) -> Purpose {
     let segments = message.uri_path();
     let text: String = segments.map(|segment| format!("/{segment}")).collect();
-    Purpose::Unsaved(text.parse().ok())
+    let path = text.parse().ok();
+    let is_read = message.code == Code::GET && message.observe().is_none();
+    match message.code == Code::FETCH || is_read {
+        true => Purpose::Report(path),
+        false => Purpose::Unsaved(path),
+    }
 }
 
 /// Whether a request is saved as it leaves.
 fn begins_attempt(action: &Action) -> bool {
     let happened = action.timeline.as_slice().last().map(|last| last.what);
-    action.status == Status::InProgress && happened == Some(Stage::DatagramSent)
+    let begins = matches!(happened, Some(Stage::DatagramSent | Stage::AttemptBegun(_)));
+    action.status == Status::InProgress && begins
 }

@@ -4,6 +4,7 @@ mod calling;
 pub(crate) mod choosing;
 mod devices;
 mod misfortune;
+mod plain;
 mod posting;
 mod renaming;
 mod restoring;
@@ -84,7 +85,7 @@ impl World {
         let mut chance = Chance::from_seed(seed);
         let nature = Nature::draw(&mut chance);
         let mut world = Self::new(nature, chance, Some(seed), Mood::Lively);
-        for who in 0..world.nature.devices {
+        for who in 0..world.fleet.count() {
             world.switch_on(who);
         }
         world.queue.push(world.now_ms, Event::Whim);
@@ -106,7 +107,9 @@ impl World {
     }
 
     fn new(nature: Nature, mut chance: Chance, seed: Option<u64>, mood: Mood) -> Self {
-        let profiles = fleet::profiles(nature.devices);
+        let profiles = fleet::profiles(&nature);
+        let fleet = Fleet::new(&nature, &mut chance);
+        let members = (nature.devices, fleet.count());
         let mut world = Self {
             seed,
             now_ms: BEGINNING_MS,
@@ -116,11 +119,11 @@ impl World {
             mood,
             service: Service::new(nature.rules.clone(), &profiles, nature.arbiters),
             disk: Disk::new(profiles),
-            fleet: Fleet::new(&nature, &mut chance),
+            fleet,
             endpoints: Endpoints::default(),
             destinations_made: 0,
             callers: Callers::new(nature.devices),
-            judge: Judge::new(nature.rules.clone(), nature.arbiters, nature.devices),
+            judge: Judge::new(nature.rules.clone(), nature.arbiters, members),
             trace: Trace::default(),
             census: Census::default(),
             untold: vec![0; nature.devices],
@@ -163,9 +166,12 @@ impl World {
         self.disk.full_until_ms = self.now_ms;
         self.service.lift_curse();
         self.crash();
+        self.part_who_shares();
         for who in 0..self.nature.devices {
             self.add(who);
-            self.cure(who);
+        }
+        for member in 0..self.fleet.count() {
+            self.cure(member);
         }
         self.endpoints.cure();
         self.come_to_rest();
@@ -179,6 +185,7 @@ impl World {
         }
         self.endpoints.relapse();
         self.crash();
+        self.join_who_shares();
         (self.mood, self.faults) = before;
     }
 
@@ -317,6 +324,7 @@ impl World {
                 } else {
                     Return::Complete
                 },
+                refused_percent: self.faults.refused_percent,
                 numbers: &mut self.numbers,
                 acts: &mut acts,
             },

@@ -2,6 +2,7 @@
 
 use protocol::coap::code::Code;
 use protocol::coap::message::{Message, MessageId};
+use protocol::coap::option;
 use protocol::coap::token::Token;
 use protocol::coap::transfer::{Expiry, Fresh, Receipt, Transfer};
 use protocol::lwm2m::value::Value;
@@ -301,6 +302,14 @@ impl SimulatedDevice {
         request: Message,
         out: &mut Vec<Output>,
     ) {
+        // Bodies that follow each other are told apart, whatever comes late of them (RFC 9175).
+        let is_long = request.payload.len() > self.configuration.block.bytes();
+        let request = match is_long {
+            true => {
+                request.with_option(option::REQUEST_TAG, &self.chance.number_u16().to_be_bytes())
+            }
+            false => request,
+        };
         let jitter = self.chance.number_u32();
         let rules = blocks::rules(&self.configuration);
         let transfer = Transfer::begin(now_ms, &rules, request, jitter);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use engine::action::Protocol;
 use engine::event::{Cause, Event, Happening, Lifecycle, Telemetry};
 use engine::ids::ActionId;
 use engine::moment::Timestamp;
@@ -27,6 +28,8 @@ pub(crate) struct History {
     last: BTreeMap<Path, Value>,
     /// How often a value was sent of a path, and as of when it was measured.
     sent: HashMap<(Path, Box<str>), Vec<Option<Timestamp>>>,
+    /// How often data was told, over which protocol.
+    data: HashMap<(Protocol, Box<[u8]>), usize>,
     /// How it came or went last.
     lifecycle: Option<Lifecycle>,
 }
@@ -51,6 +54,12 @@ impl History {
         told.map_or(0, |told| told.iter().filter(is_it).count())
     }
 
+    /// How often data was told.
+    pub(crate) fn times_told(&self, protocol: Protocol, bytes: &[u8]) -> usize {
+        let told = self.data.get(&(protocol, bytes.into()));
+        told.copied().unwrap_or(0)
+    }
+
     /// The last value known at or below a path.
     pub(crate) fn last_in(&self, path: Path) -> Option<&Value> {
         let mut last = self.last.range(path..);
@@ -67,6 +76,10 @@ impl History {
         match &event.happening {
             Happening::Lifecycle(lifecycle) => self.lifecycle = Some(*lifecycle),
             Happening::Telemetry(telemetry) => self.tell(telemetry, asked),
+            Happening::Data(data) => {
+                let told = self.data.entry((data.source, data.bytes.clone()));
+                *told.or_default() += 1;
+            }
             Happening::Failure(_) | Happening::Concluded(_) => {}
         }
     }

@@ -8,6 +8,7 @@ use engine::change::Counter;
 use engine::device::record::{DeviceRecord, Restored};
 use engine::ids::{ActionId, DeviceKey};
 use engine::profile::Profile;
+use engine::registry::Behind;
 use engine::setting::{Setting, SettingName, SettingState};
 use engine::terms::Chosen;
 
@@ -56,6 +57,17 @@ impl Durable {
     /// Whether a device is brought back when the service starts.
     pub(crate) fn is_live(&self, who: usize) -> bool {
         self.records[who].registration.is_some() || !self.pending[who].is_empty()
+    }
+
+    /// Whose data is that comes from an address.
+    pub(crate) fn behind(&self, address: IpAddr) -> Behind {
+        let has_it = |who: &usize| self.exists(*who) && self.profiles[*who].ip == Some(address);
+        let mut there = (0..self.devices()).filter(has_it);
+        match (there.next(), there.next()) {
+            (None, _) => Behind::Nobody,
+            (Some(one), None) => Behind::One(self.keys[one]),
+            (Some(first), Some(_)) => Behind::Several(self.keys[first]),
+        }
     }
 
     pub(crate) fn exists(&self, who: usize) -> bool {

@@ -1,11 +1,11 @@
 //! Laws about what leaves: how often, in which order, and one at a time.
 
 use engine::action::timeline::Stage;
-use engine::action::{Action, Status};
+use engine::action::{Action, Protocol, Status};
 use engine::ids::ActionId;
 use protocol::coap::exchange::Transmission;
 
-use super::{Judge, Known, Verdict, hold};
+use super::{Judge, Known, Verdict, hold, reaching};
 use crate::disk::{Durable, Moved};
 use crate::wire::AttemptKey;
 
@@ -31,11 +31,11 @@ pub(super) fn attempts_never_exceed_what_was_permitted(
 pub(super) fn one_exchange_is_in_flight(
     judge: &Judge,
     who: usize,
-    at_ms: i64,
+    (at_ms, over): (i64, Protocol),
     durable: &Durable,
 ) -> Verdict {
     let law = "one_exchange_is_in_flight_oldest_first";
-    let is_registered = durable.record(who).registration.is_some();
+    let is_registered = over != Protocol::Lwm2m || durable.record(who).registration.is_some();
     hold(law, is_registered, || {
         format!("device {who} is asked and not registered")
     })?;
@@ -43,7 +43,9 @@ pub(super) fn one_exchange_is_in_flight(
         return Ok(());
     };
     let lasted_ms = at_ms - open.begun_at_ms;
-    let has_ended = open.is_answered || lasted_ms >= shortest_ms(&judge.rules.transmission);
+    // What goes on in blocks ends, too, when no block got across for too long.
+    let has_ended =
+        open.is_answered || open.is_part || lasted_ms >= shortest_ms(&judge.rules.transmission);
     hold(law, has_ended, || {
         format!(
             "device {who} is asked again {lasted_ms} ms after {:?}",
@@ -65,8 +67,10 @@ fn shortest_ms(transmission: &Transmission) -> i64 {
         .min(transmission.response_timeout_ms.into())
 }
 
-/// When a scheduled request goes out, no older one is still scheduled.
+/// When a scheduled request goes out, no older one is still scheduled that could go out, too. What
+/// follows over the same protocol as a request that was met with silence waits.
 pub(super) fn the_oldest_request_goes_first(
+    judge: &Judge,
     moved: &Moved,
     action: &Action,
     durable: &Durable,
@@ -78,19 +82,23 @@ pub(super) fn the_oldest_request_goes_first(
     if !begins {
         return Ok(());
     }
+    let may_be_silent = judge.may_be_silent(moved.who);
     let older = durable.pending(moved.who).find(|other| {
         other.status == Status::Scheduled
             && other.created_at < action.created_at
             && other.expires_at > action.updated_at
+            && reaching::has_a_way(judge, other, moved.who, durable)
+            && (!may_be_silent || other.protocol() == action.protocol())
     });
     hold(
         "one_exchange_is_in_flight_oldest_first",
         older.is_none(),
         || {
             format!(
-                "{} goes before {:?}",
+                "{} ({:?}) goes before {:?}",
                 action.id,
-                older.map(|older| older.id)
+                action.protocol(),
+                older.map(|older| (older.id, older.protocol()))
             )
         },
     )
@@ -144,7 +152,12 @@ pub(super) fn a_timeline_tells_every_attempt(action: &Action) -> Verdict {
         format!("{id}: {happened:?}")
     })?;
     let last = happened.last().map(|entry| entry.what);
-    let was_answered = matches!(last, Some(Stage::Answered(code)) if code.is_success());
+    let was_answered = match action.protocol() {
+        Protocol::Udp => last == Some(Stage::DatagramSent),
+        Protocol::Coap | Protocol::Lwm2m => {
+            matches!(last, Some(Stage::Answered(code)) if code.is_success())
+        }
+    };
     let has_succeeded = action.status == Status::Succeeded;
     hold(law, was_answered || !has_succeeded, || {
         format!("{id} succeeded: {happened:?}")

@@ -1,11 +1,15 @@
 //! Which laws are asked when a datagram leaves the service?
 
+use engine::action::timeline::Stage;
+use engine::action::{Action, Protocol, Status};
+use engine::effect::Departure as Thrown;
 use engine::peer::Peer;
 use protocol::coap::message::Message;
+use protocol::lwm2m::path::Path;
 
 use super::{
-    Again, Departure, Judge, OpenExchange, Verdict, attempts, observing, passive, presence,
-    promises, sending, speech,
+    Again, Departure, Judge, OpenExchange, Verdict, attempts, hold, observing, passive, plain,
+    presence, promises, reaching, sending, speech,
 };
 use crate::disk::Durable;
 use crate::wire::{AttemptKey, Head, Purpose};
@@ -14,6 +18,7 @@ impl Judge {
     /// A datagram leaves the service.
     pub(crate) fn left(&mut self, departure: &Departure<'_>, durable: &Durable) -> Verdict {
         speech::nothing_is_said_before_it_is_saved(self, departure.step)?;
+        reaching::nothing_goes_to_another_address(self, departure, durable)?;
         let (Some(who), Some(head)) = (departure.who, Head::of(departure.datagram)) else {
             return Ok(());
         };
@@ -29,6 +34,7 @@ impl Judge {
         if head.is_created() || head.is_changed() {
             self.accepted(who, head.key(), departure.to);
             sending::what_is_sent_is_kept_once(self, who, head.key(), durable)?;
+            plain::what_a_device_is_thanked_for_is_told(self, who, head.key(), durable)?;
         }
         if head.is_empty_acknowledgement() {
             let (to, id) = (departure.to, head.message_id);
@@ -60,7 +66,7 @@ impl Judge {
         let attempts = &self.attempts;
         let is_report = |open: &mut OpenExchange| {
             let begun = attempts.get(&open.attempt);
-            begun.is_some_and(|begun| matches!(begun.purpose, Purpose::Report))
+            begun.is_some_and(|begun| matches!(begun.purpose, Purpose::Report(_)))
         };
         self.open[who].take_if(is_report);
     }
@@ -76,35 +82,46 @@ impl Judge {
         let at_ms = departure.at_ms;
         let begun = speech::a_request_leaves_as_it_was_decided(self, attempt)?;
         match begun.purpose {
-            Purpose::Action(action) if begun.again == Again::InAnotherFormat => {
+            Purpose::Action(action) if begun.again != Again::No => {
                 promises::cancelled_action_is_never_sent(action, who, durable)?;
             }
             Purpose::Action(action) => {
                 speech::an_attempt_is_saved_before_it_leaves(self, who, attempt, action, durable)?;
                 promises::cancelled_action_is_never_sent(action, who, durable)?;
             }
+            _ if begun.again == Again::InBlocks => {}
             Purpose::Unsaved(path) => {
                 observing::what_is_asked_again_is_owed(who, &attempt, path, durable)?;
             }
-            Purpose::Report => {
+            Purpose::Report(Some(path)) if self.is_partly_told(who, path, durable) => {}
+            Purpose::Report(_) => {
                 passive::what_is_private_is_not_read_unasked(who, departure.datagram)?;
             }
         }
         if self.is_open(who, attempt) {
             return Ok(());
         }
-        if let (Purpose::Report, Again::No) = (begun.purpose, begun.again) {
+        if let (Purpose::Report(path), Again::No) = (begun.purpose, begun.again)
+            && !path.is_some_and(|path| self.is_partly_told(who, path, durable))
+        {
             passive::callers_go_before_what_nobody_asked_for(self, at_ms, who, durable)?;
         }
-        attempts::one_exchange_is_in_flight(self, who, at_ms, durable)?;
-        self.open[who] = Some(OpenExchange {
+        let over = over(begun.purpose, who, durable);
+        if begun.again != Again::InBlocks {
+            attempts::one_exchange_is_in_flight(self, who, (at_ms, over), durable)?;
+        }
+        let before = self.open[who].replace(OpenExchange {
             attempt,
             begun_at_ms: begun.at_ms,
             is_answered: false,
+            over,
+            is_part: begun.again == Again::InBlocks,
         });
+        self.ears[who].may_be_silent |= before.is_some_and(|before| !before.is_answered);
         if let Purpose::Action(action) = begun.purpose {
             let known = self.known.get_mut(&action).expect("what is saved is known");
-            if begun.again == Again::InAnotherFormat {
+            known.is_in_blocks = begun.again == Again::InBlocks;
+            if begun.again != Again::No {
                 known.otherwise.push(attempt);
                 return Ok(());
             }
@@ -114,4 +131,67 @@ impl Judge {
         }
         Ok(())
     }
+
+    /// Whether the rest of what is observed at a path has to be asked for.
+    fn is_partly_told(&self, who: usize, path: Path, durable: &Durable) -> bool {
+        let observations = &durable.record(who).observations;
+        self.tellings.is_partly_told(who, path, observations)
+    }
+
+    /// Bare bytes leave the service, or were to.
+    pub(crate) fn threw(
+        &mut self,
+        departure: &Departure<'_>,
+        how: Thrown,
+        durable: &Durable,
+    ) -> Verdict {
+        speech::nothing_is_said_before_it_is_saved(self, departure.step)?;
+        reaching::nothing_goes_to_another_address(self, departure, durable)?;
+        let who = departure.who.expect("a device throws");
+        let thrown = self.throwing[who].take();
+        let action = thrown.and_then(|(id, uplinks)| Some((durable.action(who, id)?, uplinks)));
+        let action = action.filter(|(action, _)| is_thrown(action));
+        let action = action.map(|(action, uplinks)| (action.id, action.attempts_made, uplinks));
+        hold(
+            "an_attempt_is_saved_before_it_leaves",
+            action.is_some(),
+            || format!("bytes leave for device {who} that belong to no request"),
+        )?;
+        let Some((id, attempts_made, uplinks)) = action else {
+            return Ok(());
+        };
+        let open = self.open[who].as_ref();
+        self.ears[who].may_be_silent |= open.is_some_and(|open| !open.is_answered);
+        let known = self.known.get_mut(&id).expect("what is saved is known");
+        known.thrown += 1;
+        known.uplinks_at_attempt = Some(uplinks);
+        known.is_taken |= how == Thrown::Taken;
+        let is_counted = usize::from(attempts_made) >= known.thrown;
+        hold(
+            "attempts_never_exceed_what_was_permitted",
+            is_counted && known.thrown == 1,
+            || {
+                format!(
+                    "{id} leaves {} times, {attempts_made} attempts are saved",
+                    known.thrown
+                )
+            },
+        )
+    }
+}
+
+/// Whether a request is the one whose datagram leaves.
+fn is_thrown(action: &Action) -> bool {
+    let happened = action.timeline.as_slice().last().map(|last| last.what);
+    let begins = matches!(happened, Some(Stage::AttemptBegun(_)));
+    begins && action.protocol() == Protocol::Udp && action.status == Status::InProgress
+}
+
+/// Over which protocol a device is asked.
+pub(super) fn over(purpose: Purpose, who: usize, durable: &Durable) -> Protocol {
+    let action = match purpose {
+        Purpose::Action(action) => durable.action(who, action),
+        Purpose::Unsaved(_) | Purpose::Report(_) => None,
+    };
+    action.map_or(Protocol::Lwm2m, Action::protocol)
 }

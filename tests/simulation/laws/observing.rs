@@ -1,11 +1,12 @@
 //! Laws about what is observed: what a device tells is kept, and nothing is forgotten in silence.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use engine::action::{Action, Operation, Request, Status};
 use engine::device::record::{Observation, ObservationState};
 use engine::event::Lifecycle;
 use engine::peer::Peer;
+use protocol::coap::block::Block;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::{Kind, Message};
 use protocol::coap::observe::Newest;
@@ -24,6 +25,8 @@ pub(crate) struct Tellings {
     confirmable: HashMap<(Peer, u16), Vec<Notification>>,
     /// How many uplinks of a device were heard when it was last asked again for a path.
     asked_again: HashMap<(usize, Path), u64>,
+    /// Which devices told something in part.
+    partly: HashSet<usize>,
 }
 
 /// One thing that was said of what is observed.
@@ -31,6 +34,8 @@ struct Said {
     sequence: u32,
     format: Option<ContentFormat>,
     payload: Vec<u8>,
+    /// Whether the rest of it had to be asked for.
+    is_partial: bool,
 }
 
 impl Said {
@@ -48,7 +53,7 @@ struct Notification {
 
 impl Tellings {
     /// A device says something.
-    pub(crate) fn hear(&mut self, from: Peer, datagram: &[u8]) {
+    pub(crate) fn hear(&mut self, (who, from): (usize, Peer), datagram: &[u8]) {
         if !Head::of(datagram).is_some_and(|head| head.is_response()) {
             return;
         }
@@ -65,8 +70,13 @@ impl Tellings {
         if said.iter().any(is_repeated) {
             return;
         }
+        let is_partial = message.block2().is_some_and(Block::has_more);
+        if is_partial {
+            self.partly.insert(who);
+        }
         said.push(Said {
             sequence,
+            is_partial,
             format: message.content_format(),
             payload: message.payload,
         });
@@ -83,7 +93,22 @@ impl Tellings {
     /// Whether anybody said this of what is observed under the token of an attempt.
     pub(super) fn has_said(&self, attempt: &AttemptKey, path: Path, payload: &[u8]) -> bool {
         let said = self.said.get(attempt.token());
-        said.is_some_and(|said| said.iter().any(|said| said.of(path) == payload))
+        // Of what was said in blocks the rest was asked for by itself.
+        let is_it = |said: &Said| said.is_partial || said.of(path) == payload;
+        said.is_some_and(|said| said.iter().any(is_it))
+    }
+
+    /// Whether the rest of what is observed at a path may have to be asked for: the device told
+    /// some of what is observed in part. Nobody else asks for less than an object.
+    pub(super) fn is_partly_told(
+        &self,
+        who: usize,
+        path: Path,
+        observations: &[Observation],
+    ) -> bool {
+        let is_observed = || observations.iter().any(|observed| observed.path == path);
+        let is_object = path == Path::object(path.object_id());
+        self.partly.contains(&who) && (!is_object || is_observed())
     }
 
     /// Whether the device was heard since it was last asked again for this; it is asked now.
@@ -131,7 +156,8 @@ fn is_told_or_overtaken(
     let of_sequence = |sequence| Newest::new(sequence, 0);
     let stands_for_it = |other: &&Said| {
         let is_older = of_sequence(other.sequence).is_outdated_by(&of_sequence(sequence));
-        !is_older && history.has_told(path, &other.of(path))
+        // What came in blocks was asked for by itself, and what it was by then is told.
+        !is_older && (other.is_partial || history.has_told(path, &other.of(path)))
     };
     said.iter().any(|said| stands_for_it(&said)) && history.last_in(path).is_some()
 }
@@ -217,7 +243,9 @@ pub(super) fn what_is_observed_is_what_was_asked(
     action: &Action,
     durable: &Durable,
 ) -> Verdict {
-    let Request::Lwm2m(request) = &action.request;
+    let Request::Lwm2m(request) = &action.request else {
+        return Ok(());
+    };
     let observations = &durable.record(who).observations;
     let found = observations.iter().find(|found| found.path == request.path);
     let is_held = found.is_some_and(|found| found.state == ObservationState::Held);

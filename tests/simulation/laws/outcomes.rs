@@ -1,8 +1,11 @@
 //! Laws about what callers are shown in the end.
 
-use engine::action::{Action, Operation, Payload, Request, Status};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use engine::action::{Action, CoapRequest, Content, Operation, Payload, Request, Status};
 use protocol::lwm2m::path::Path;
 
+use super::deeds::given_and_answered;
 use super::{Judge, Verdict, hold};
 use crate::disk::payload_of;
 use crate::wire::AttemptKey;
@@ -16,7 +19,7 @@ pub(super) fn a_success_is_what_the_device_did(judge: &Judge, action: &Action) -
     let known = judge.known.get(&action.id);
     let sent = known.map(|known| &known.sent[..]).unwrap_or_default();
     let otherwise = known.map(|known| &known.otherwise[..]).unwrap_or_default();
-    let devices = 0..judge.open.len();
+    let devices = 0..judge.members;
     let done = devices.flat_map(|who| {
         let all = sent.iter().chain(otherwise);
         all.filter_map(move |attempt| judge.deeds.get(&(who, *attempt)))
@@ -25,7 +28,16 @@ pub(super) fn a_success_is_what_the_device_did(judge: &Judge, action: &Action) -
         .flat_map(|done| &done.payloads)
         .map(Vec::as_slice)
         .collect();
-    let Request::Lwm2m(request) = &action.request;
+    let request = match &action.request {
+        Request::Udp(_) => {
+            let is_taken = known.is_some_and(|known| known.is_taken);
+            return hold("a_success_is_what_the_device_did", is_taken, || {
+                format!("{} succeeded and never left", action.id)
+            });
+        }
+        Request::Coap(request) => return a_plain_success(action, request, &payloads),
+        Request::Lwm2m(request) => request,
+    };
     let shown = shown_of(action, request.path);
     let has_shown = |shown: &Vec<u8>| payloads.contains(&shown.as_slice());
     let was_notified = |shown: &Vec<u8>| {
@@ -51,6 +63,29 @@ pub(super) fn a_success_is_what_the_device_did(judge: &Judge, action: &Action) -
         format!(
             "{} shows {:?}, the device had {payloads:?}",
             action.id, action.outcome
+        )
+    })
+}
+
+/// What a plain request brings is what the device was given, and what it answered.
+fn a_plain_success(action: &Action, request: &CoapRequest, done: &[&[u8]]) -> Verdict {
+    let given = request.content.as_ref().map(Content::bytes);
+    let shown = action.outcome.as_ref();
+    let shown = shown.and_then(|outcome| outcome.payload.as_ref()?.as_text());
+    let answered = shown.map(|text| {
+        let decoded = STANDARD.decode(text).unwrap_or_default();
+        [text.as_bytes().to_vec(), decoded]
+    });
+    let answered = answered.unwrap_or_default();
+    let mut fitting = answered
+        .iter()
+        .map(|answered| given_and_answered(given.as_deref().unwrap_or_default(), answered));
+    let is_true = fitting.any(|it| done.contains(&it.as_slice()));
+    hold("a_success_is_what_the_device_did", is_true, || {
+        let outcome = &action.outcome;
+        format!(
+            "{} shows {outcome:?}, and {done:?} was given and answered",
+            action.id
         )
     })
 }

@@ -1,13 +1,13 @@
 //! Laws about what is read of devices without anybody having asked for it.
 
-use engine::action::Status;
+use engine::action::{Protocol, Status};
 use engine::setting::SettingState;
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload;
 
-use super::{Judge, Verdict, hold};
+use super::{Judge, Verdict, hold, reaching};
 use crate::disk::Durable;
 
 /// Objects that are never read so: the keys and accounts of a device, and the device itself.
@@ -29,7 +29,12 @@ pub(super) fn nothing_is_read_unasked_unless_it_is_wanted(
 /// What is read unasked is none of the objects that nobody is to read so, and nothing below an
 /// object.
 pub(super) fn what_is_private_is_not_read_unasked(who: usize, datagram: &[u8]) -> Verdict {
-    let asked = asked_for(datagram);
+    let message = Message::decode(datagram).expect("the service speaks well");
+    if message.block1().is_some() {
+        // A part of a list of paths says nothing.
+        return Ok(());
+    }
+    let asked = asked_for(&message);
     let is_fit = |path: &Path| {
         !UNREAD.contains(&path.object_id()) && *path == Path::object(path.object_id())
     };
@@ -47,11 +52,14 @@ pub(super) fn callers_go_before_what_nobody_asked_for(
     durable: &Durable,
 ) -> Verdict {
     let heard_at_ms = judge.ears[who].accepted_at_ms;
+    let may_be_silent = judge.may_be_silent(who);
     let mut pending = durable.pending(who);
     let before = pending.find(|action| {
         action.status == Status::Scheduled
             && action.created_at.as_ms() < heard_at_ms
             && action.expires_at.as_ms() > at_ms
+            && (!may_be_silent || action.protocol() == Protocol::Lwm2m)
+            && reaching::has_a_way(judge, action, who, durable)
     });
     hold(
         "callers_go_before_what_nobody_asked_for",
@@ -64,8 +72,7 @@ pub(super) fn callers_go_before_what_nobody_asked_for(
 }
 
 /// The paths that a request asks for.
-fn asked_for(datagram: &[u8]) -> Option<Vec<Path>> {
-    let message = Message::decode(datagram).expect("the service speaks well");
+fn asked_for(message: &Message) -> Option<Vec<Path>> {
     if message.code == Code::FETCH {
         let format = message.content_format()?;
         return payload::decode_paths(format, &message.payload).ok();

@@ -1,5 +1,6 @@
 //! Laws about what depends on when a device was heard, and what on time alone.
 
+use engine::action::Protocol;
 use engine::ids::ActionId;
 use protocol::coap::message::Message;
 use protocol::coap::recent::RECENT_MAX;
@@ -18,14 +19,17 @@ const REPETITION_MS: i64 = 247_000;
 /// A device in queue mode is asked only for a while after it was heard.
 pub(super) fn a_sleeping_device_is_not_asked(
     judge: &Judge,
-    at_ms: i64,
+    (at_ms, over): (i64, Protocol),
     who: usize,
     durable: &Durable,
 ) -> Verdict {
     let registration = durable.record(who).registration.as_ref();
     let sleeps = registration.is_some_and(|registration| registration.binding.queue_mode());
     let silent_ms = at_ms - judge.ears[who].heard_at_ms;
-    let may_listen = !sleeps || silent_ms < judge.rules.limits.awake_window_ms;
+    // One whose registration is over is tried over other protocols.
+    let is_over = registration.is_some_and(|registration| registration.expires_at.as_ms() <= at_ms);
+    let is_tried = is_over && over != Protocol::Lwm2m;
+    let may_listen = !sleeps || is_tried || silent_ms < judge.rules.limits.awake_window_ms;
     hold("a_sleeping_device_is_not_asked", may_listen, || {
         format!("device {who} sleeps and is asked after {silent_ms} ms of silence")
     })

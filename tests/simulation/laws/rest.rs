@@ -3,8 +3,10 @@
 use engine::delivery::destination::Replay;
 use engine::device::record::ObservationState;
 use engine::location::Location;
+use engine::moment::Timestamp;
 
 use super::{Verdict, hold};
+use crate::fleet::Speaks;
 use crate::world::World;
 
 /// Every request is final, nothing is under way, nothing that is observed is owed, and every device
@@ -41,7 +43,10 @@ pub(crate) fn a_healed_world_comes_to_rest(world: &World) -> Verdict {
         hold(law, owed.is_none(), || {
             format!("device {who} is to be asked again for {owed:?}")
         })?;
-        is_registered(world, who)?;
+        match world.fleet.member(who).speaks {
+            Speaks::Lwm2m | Speaks::Both => is_registered(world, who)?,
+            Speaks::Plain => is_gone(world, who)?,
+        }
     }
     nothing_waits_to_be_delivered(world)
 }
@@ -70,6 +75,14 @@ fn nothing_waits_to_be_delivered(world: &World) -> Verdict {
     Ok(())
 }
 
+/// Of a device without registration nothing is left in memory once nothing is remembered of it.
+fn is_gone(world: &World, who: usize) -> Verdict {
+    let machine = world.service.machine(who);
+    hold("a_healed_world_comes_to_rest", machine.is_none(), || {
+        format!("device {who} has nothing to do and has a machine")
+    })
+}
+
 fn is_registered(world: &World, who: usize) -> Verdict {
     let law = "a_healed_world_comes_to_rest";
     let durable = &world.disk.durable;
@@ -91,5 +104,11 @@ fn is_registered(world: &World, who: usize) -> Verdict {
             "device {who} is at {:?} and looked for at {bound:?}",
             member.address
         )
+    })?;
+    let next = machine.and_then(engine::device::Device::next_timeout);
+    let ends =
+        machine.and_then(|it| Some(it.snapshot(Timestamp::default()).registration?.expires_at));
+    hold(law, next == ends, || {
+        format!("device {who} is registered until {ends:?} and due at {next:?}")
     })
 }

@@ -1,6 +1,7 @@
 //! Laws about the ways of datagrams between arbiters: each ends once, soon, and where it should.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use engine::peer::Peer;
 use engine::registry::Fate;
@@ -13,12 +14,16 @@ use crate::service::{End, Whose};
 pub(crate) struct Ways {
     arbiters: u16,
     underway: BTreeMap<u64, Underway>,
-    /// Where each device said last that it is.
-    behind: Vec<Option<Behind>>,
+    /// Where each device said last that it is: where it is registered, and where it is asked.
+    behind: Vec<Vec<Behind>>,
     /// Where devices were whose actors fell over before it was saved that they were there: what
     /// comes from there may still be taken for theirs, and often is.
     fell: BTreeSet<(Peer, usize)>,
     claims: u64,
+    /// Where devices were since the service started.
+    ever: BTreeSet<(Peer, usize)>,
+    /// What was handled last of what came from a peer and names nobody.
+    newest: BTreeMap<Peer, u64>,
 }
 
 /// A datagram that was heard and has not ended.
@@ -28,6 +33,8 @@ struct Underway {
     is_named: bool,
     /// Whom it has to reach as long as nothing changes.
     meant: Option<Meant>,
+    /// Where it comes from, if it is data that names nobody.
+    address: Option<Peer>,
 }
 
 /// Whom a datagram has to reach.
@@ -53,9 +60,11 @@ impl Ways {
         Self {
             arbiters: u16::try_from(arbiters).expect("a world has few arbiters"),
             underway: BTreeMap::new(),
-            behind: (0..devices).map(|_| None).collect(),
+            behind: (0..devices).map(|_| Vec::new()).collect(),
             fell: BTreeSet::new(),
             claims: 0,
+            ever: BTreeSet::new(),
+            newest: BTreeMap::new(),
         }
     }
 
@@ -72,18 +81,22 @@ impl Ways {
                 Meant::Named { who, turns }
             }),
             Whose::Behind(peer) => self.only_one_behind(peer),
-            Whose::Nobodys => None,
+            Whose::Addressed(_) | Whose::Nobodys => None,
         };
         if let Some(underway) = self.underway.get_mut(&number) {
             underway.is_named = matches!(whose, Whose::Named(_));
             underway.meant = meant;
+            underway.address = match whose {
+                Whose::Addressed(peer) => Some(peer),
+                Whose::Named(_) | Whose::Behind(_) | Whose::Nobodys => None,
+            };
         }
         matches!(meant, Some(Meant::Behind { .. }))
     }
 
     fn only_one_behind(&self, peer: Peer) -> Option<Meant> {
         let mut there = (0..).zip(&self.behind).filter_map(|(who, behind)| {
-            let behind = behind.as_ref().filter(|behind| behind.peer == peer)?;
+            let behind = behind.iter().find(|behind| behind.peer == peer)?;
             let claim = behind.claim;
             Some((behind.is_shared, Meant::Behind { who, claim }))
         });
@@ -104,7 +117,8 @@ impl Ways {
         let steps = underway.steps;
         hold(
             "no_datagram_goes_in_circles",
-            steps <= self.arbiters,
+            // Who is behind its peer is asked of everybody, and who has its address of the disk.
+            steps <= self.arbiters + 1,
             || {
                 format!(
                     "datagram {number} took {steps} steps among {}",
@@ -132,6 +146,9 @@ impl Ways {
             format!("datagram {number} ends again: {end:?}")
         })?;
         let underway = underway.unwrap_or_default();
+        if let (Some(peer), End::Handled { .. }) = (underway.address, end) {
+            self.keeps_its_order(peer, number)?;
+        }
         match underway.meant {
             Some(meant @ Meant::Named { who, turns }) if durable.turns(who) == turns => {
                 reaches("what_names_its_device_reaches_it", meant, who, end)?;
@@ -144,27 +161,65 @@ impl Ways {
         Ok(underway.steps)
     }
 
+    /// Whether a device was ever at a peer since the service started.
+    pub(super) fn was_behind(&self, who: usize, peer: Peer) -> bool {
+        self.ever.contains(&(peer, who))
+    }
+
+    /// Whether a device said that it is at an address, or anywhere.
+    pub(super) fn is_somewhere(&self, who: usize, own: Option<IpAddr>) -> bool {
+        let mut behind = self.behind[who].iter();
+        behind.any(|behind| own.is_none_or(|own| own == behind.peer.ip()))
+    }
+
+    /// Whether a device said that it is at a peer.
+    pub(super) fn is_behind(&self, who: usize, peer: Peer) -> bool {
+        self.behind[who].iter().any(|behind| behind.peer == peer)
+    }
+
     fn still_claims(&self, who: usize, claim: u64) -> bool {
-        let behind = self.behind[who].as_ref();
-        behind.is_some_and(|behind| behind.claim == claim && !behind.is_shared)
+        let mut behind = self.behind[who].iter();
+        behind.any(|behind| behind.claim == claim && !behind.is_shared)
+    }
+
+    /// What comes from a peer and names nobody is handled in the order in which it came.
+    fn keeps_its_order(&mut self, peer: Peer, number: u64) -> Verdict {
+        let before = self.newest.insert(peer, number);
+        hold(
+            "what_an_address_says_keeps_its_order",
+            before.is_none_or(|before| before < number),
+            || format!("datagram {number} of {peer} comes behind {before:?}"),
+        )
     }
 
     /// A device is brought back, and is where it was when that was saved last.
     pub(super) fn restored(&mut self, who: usize, to: Option<Peer>) {
-        let before = self.behind[who].as_ref().map(|behind| behind.peer);
-        if before != to {
-            self.fell.extend(before.map(|peer| (peer, who)));
-        }
-        self.rebound(who, to);
+        let before = std::mem::take(&mut self.behind[who]);
+        let left = before.iter().filter(|behind| Some(behind.peer) != to);
+        self.fell.extend(left.map(|behind| (behind.peer, who)));
+        self.behind[who] = before;
+        self.behind[who].retain(|behind| Some(behind.peer) == to);
+        self.rebound(who, None, to);
     }
 
-    /// A device says where it is.
-    pub(crate) fn rebound(&mut self, who: usize, to: Option<Peer>) {
-        let before = self.behind[who].take();
+    /// The machine of a device is no more, and with it what was asked elsewhere than where the
+    /// device is registered.
+    pub(super) fn abandoned(&mut self, who: usize, registered: Option<Peer>) {
+        let left = self.behind[who].extract_if(.., |behind| Some(behind.peer) != registered);
+        self.fell.extend(left.map(|behind| (behind.peer, who)));
+    }
+
+    /// A device says where it is, and where it is not any more.
+    pub(crate) fn rebound(&mut self, who: usize, from: Option<Peer>, to: Option<Peer>) {
+        let own = &mut self.behind[who];
+        let place = own.iter().position(|behind| Some(behind.peer) == to);
+        let before = place.map(|place| own.remove(place));
+        own.retain(|behind| Some(behind.peer) != from);
         let Some(peer) = to else {
             return;
         };
         self.fell.remove(&(peer, who));
+        self.ever.insert((peer, who));
         let first = (peer, usize::MIN);
         let mut is_shared = self.fell.range(first..=(peer, usize::MAX)).next().is_some();
         for other in self.behind.iter_mut().flatten() {
@@ -173,13 +228,13 @@ impl Ways {
             }
         }
         let claim = match before {
-            Some(before) if before.peer == peer && !before.is_shared => before.claim,
+            Some(before) if !before.is_shared => before.claim,
             Some(_) | None => {
                 self.claims += 1;
                 self.claims
             }
         };
-        self.behind[who] = Some(Behind {
+        self.behind[who].push(Behind {
             peer,
             claim,
             is_shared,
@@ -190,7 +245,9 @@ impl Ways {
     pub(super) fn crashed(&mut self) {
         self.underway.clear();
         self.fell.clear();
-        self.behind.iter_mut().for_each(|behind| *behind = None);
+        self.behind.iter_mut().for_each(Vec::clear);
+        self.newest.clear();
+        self.ever.clear();
     }
 
     /// What was heard and has not ended is somewhere, once.
@@ -214,7 +271,10 @@ fn reaches(law: &'static str, meant: Meant, who: usize, end: End) -> Verdict {
             | Fate::UnknownOption
             | Fate::UnknownEndpoint
             | Fate::UnknownLocation
-            | Fate::UnknownPeer,
+            | Fate::UnknownPeer
+            | Fate::UnknownAddress
+            | Fate::Proxied
+            | Fate::Unanswerable,
         ) => false,
     };
     hold(law, is_right, || {

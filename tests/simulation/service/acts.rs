@@ -3,8 +3,10 @@
 use std::ops::RangeInclusive;
 
 use engine::change::Batch;
+use engine::datagram::Datagram;
 use engine::device::record::Restored;
-use engine::ids::DeviceKey;
+use engine::effect::Departure;
+use engine::ids::{ActionId, DeviceKey};
 use engine::moment::Timestamp;
 use engine::occurrence::Heard;
 use engine::peer::Peer;
@@ -14,7 +16,7 @@ use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 
 use super::{Post, Reply};
-use crate::wire::{AttemptKey, Met, Purpose};
+use crate::wire::{Met, Sent};
 
 /// What an arbiter does.
 #[derive(Debug)]
@@ -43,19 +45,20 @@ pub(crate) enum Act {
     LookUp {
         lookup: u64,
     },
-    /// The datagrams of a peer, and of no other, are to reach a device from now on.
+    /// The datagrams of one peer are to reach a device from now on, those of another no longer.
     Rebound {
         who: usize,
+        from: Option<Peer>,
         to: Option<Peer>,
     },
     /// A machine took a step, in which it sends these requests.
     Decided {
         who: usize,
-        on: Occasion,
-        meets: Option<Met>,
+        took: Took,
         step: u64,
         saves: Saves,
-        sends: Vec<(AttemptKey, Purpose)>,
+        sends: Vec<Sent>,
+        throws: Option<ActionId>,
     },
     Commit {
         who: usize,
@@ -67,6 +70,14 @@ pub(crate) enum Act {
         who: Option<usize>,
         to: Peer,
         datagram: Vec<u8>,
+    },
+    /// Bare bytes leave, or do not.
+    Throw {
+        step: u64,
+        who: usize,
+        to: Peer,
+        bytes: Vec<u8>,
+        departure: Departure,
     },
     Reply {
         call: u64,
@@ -110,9 +121,10 @@ pub(crate) enum Act {
         who: usize,
         restored: Box<Restored>,
     },
-    /// The machine of a device is no more.
+    /// The machine of a device is no more, which was registered there.
     MovedOut {
         who: usize,
+        registered: Option<Peer>,
     },
     Fell {
         who: usize,
@@ -127,6 +139,8 @@ pub(crate) enum Whose {
     Named(Option<usize>),
     /// The device's behind the peer.
     Behind(Peer),
+    /// The device's that has the address, if it is exactly one's.
+    Addressed(Peer),
     /// It says nothing that anybody is to hear.
     Nobodys,
 }
@@ -175,14 +189,56 @@ pub(crate) enum Occasion {
 
 impl Occasion {
     /// What a datagram was that a machine took for this.
-    pub(super) fn of(message: &Message, heard: Heard) -> Self {
-        let is_about_registration = message.uri_path().next() == Some("rd");
-        let tells_values = [Heard::Notification, Heard::Send].contains(&heard);
-        match tells_values || (message.code == Code::POST && is_about_registration) {
-            true => Self::Uplink,
-            false => Self::Heard,
+    pub(super) fn of(datagram: Option<&Datagram>, heard: Heard) -> Self {
+        let message = datagram.map(|datagram| &datagram.message);
+        let is_register = |message: &Message| {
+            let is_about_registration = message.uri_path().next() == Some("rd");
+            message.code == Code::POST && is_about_registration
+        };
+        match heard {
+            Heard::Notification | Heard::Send | Heard::CoapData | Heard::UdpData => Self::Uplink,
+            Heard::Part => Self::Heard,
+            Heard::Register
+            | Heard::Update
+            | Heard::Deregister
+            | Heard::Answer
+            | Heard::Unasked
+            | Heard::Ping
+            | Heard::Unsupported
+            | Heard::Repeated => match message.is_some_and(is_register) {
+                true => Self::Uplink,
+                false => Self::Heard,
+            },
         }
     }
+}
+
+/// What a machine took before a step.
+#[derive(Clone, Debug)]
+pub(crate) struct Took {
+    pub(crate) on: Occasion,
+    /// What it took a datagram for.
+    pub(crate) heard: Option<Heard>,
+    /// What a message may be the answer to.
+    pub(crate) meets: Option<Met>,
+    /// Where a datagram came from.
+    pub(crate) from: Option<Peer>,
+    /// Bare bytes.
+    pub(crate) bare: Option<Vec<u8>>,
+    /// Whether it came from an address of several devices.
+    pub(crate) is_ambiguous: bool,
+}
+
+impl Took {
+    /// Nothing was heard.
+    pub(super) const NOTHING: Self = Self {
+        on: Occasion::Other,
+        heard: None,
+        meets: None,
+        from: None,
+        bare: None,
+        is_ambiguous: false,
+    };
 }
 
 /// Whether a step changes something for good.

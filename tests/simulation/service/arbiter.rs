@@ -1,9 +1,10 @@
 //! One arbiter: whose datagram, whose question, and who is at home here?
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use engine::datagram::Datagram;
+use engine::datagram::{Arrival, Datagram};
 use engine::device::Device;
 use engine::ids::{DeviceKey, Endpoint};
 use engine::location::Location;
@@ -13,6 +14,7 @@ use engine::registry::router::{Hint, Parcel, Route, Router};
 use engine::registry::{self, Panics, Sorted};
 use engine::terms::Terms;
 
+use super::addressing::Lanes;
 use super::resident::{self, Resident};
 use super::restoring::Starting;
 use super::{Act, Curse, Directory, End, Heard, Input, Pressure, Turn};
@@ -37,14 +39,17 @@ pub(crate) struct Arbiter {
     /// Who is to be brought back a little later.
     pub(super) soon: BTreeSet<usize>,
     pub(super) epoch: u64,
-    lookups: BTreeMap<u64, Lookup>,
+    pub(super) lookups: BTreeMap<u64, Lookup>,
+    /// Data whose device is being looked up by its address.
+    pub(super) lanes: Lanes,
     outgoing: BTreeMap<ArbiterId, Post>,
 }
 
-/// A datagram that waits for the disk to say whose it is.
-struct Lookup {
-    wanted: Wanted,
-    heard: Heard,
+/// A question to the disk whose something is.
+pub(super) struct Lookup {
+    pub(super) wanted: Wanted,
+    /// The datagram it is about; what comes from an address waits in its lane.
+    pub(super) about: Option<(u64, Datagram)>,
 }
 
 /// Which device is looked up.
@@ -52,6 +57,8 @@ struct Lookup {
 pub(crate) enum Wanted {
     Bearer(Endpoint),
     At(Location),
+    /// The one with an address.
+    Behind(IpAddr),
 }
 
 /// What one arbiter hands another.
@@ -85,6 +92,7 @@ impl Arbiter {
             soon: BTreeSet::new(),
             epoch,
             lookups: BTreeMap::new(),
+            lanes: Lanes::default(),
             outgoing: BTreeMap::new(),
             directory,
         }
@@ -98,14 +106,20 @@ impl Arbiter {
         self.dispatch(number, from, sorted, turn);
     }
 
-    fn dispatch(&mut self, number: u64, from: Peer, sorted: Sorted, turn: &mut Turn<'_>) {
+    pub(super) fn dispatch(
+        &mut self,
+        number: u64,
+        from: Peer,
+        sorted: Sorted,
+        turn: &mut Turn<'_>,
+    ) {
         let sorted = match self.is_overloaded(turn) {
             true => sorted.put_off(),
             false => sorted,
         };
         match sorted {
             Sorted::ToEndpoint(endpoint, datagram) => {
-                self.look_up(Wanted::Bearer(endpoint), Heard { number, datagram }, turn);
+                self.look_up(Wanted::Bearer(endpoint), Some((number, datagram)), turn);
             }
             Sorted::ToLocation(location, datagram) => {
                 let route = self.router.to_location(location, datagram);
@@ -115,6 +129,7 @@ impl Arbiter {
                 let route = self.router.to_peer(datagram);
                 self.follow(number, route, turn);
             }
+            Sorted::ToAddress(arrival) => self.look_behind(number, arrival, turn),
             Sorted::Answered { datagram, fate } => {
                 let end = End::Turned(fate);
                 turn.acts.push(Act::Ended { number, end });
@@ -132,12 +147,12 @@ impl Arbiter {
         }
     }
 
-    fn follow(&mut self, number: u64, route: Route, turn: &mut Turn<'_>) {
+    pub(super) fn follow(&mut self, number: u64, route: Route, turn: &mut Turn<'_>) {
         match route {
-            Route::Device(key, datagram) => self.hand_heard(key, number, datagram, turn),
+            Route::Device(key, arrival) => self.hand_heard(key, number, arrival, turn),
             Route::At(location, datagram) => match self.key_at(location) {
-                Some(key) => self.hand_heard(key, number, datagram, turn),
-                None => self.look_up(Wanted::At(location), Heard { number, datagram }, turn),
+                Some(key) => self.hand_heard(key, number, Arrival::Message(datagram), turn),
+                None => self.look_up(Wanted::At(location), Some((number, datagram)), turn),
             },
             Route::Elsewhere(to, parcel) => {
                 turn.acts.push(Act::Forwarded { number, to });
@@ -145,8 +160,9 @@ impl Arbiter {
                 post.parcels.push((number, parcel));
             }
             Route::Nobody(datagram) => {
-                let told = registry::unknown_peer(&datagram, turn.of_devices);
-                self.dispatch(number, datagram.peer, told, turn);
+                let peer = datagram.peer;
+                let told = registry::unknown_peer(datagram, turn.of_devices);
+                self.dispatch(number, peer, told, turn);
             }
         }
     }
@@ -158,12 +174,17 @@ impl Arbiter {
     }
 
     fn is_overloaded(&self, turn: &Turn<'_>) -> bool {
-        self.lookups.len() >= LOOKUPS_MAX || turn.store == Pressure::Full
+        self.lookups.len() + self.lanes.waiting() >= LOOKUPS_MAX || turn.store == Pressure::Full
     }
 
-    fn look_up(&mut self, wanted: Wanted, heard: Heard, turn: &mut Turn<'_>) {
+    pub(super) fn look_up(
+        &mut self,
+        wanted: Wanted,
+        about: Option<(u64, Datagram)>,
+        turn: &mut Turn<'_>,
+    ) {
         let lookup = turn.number();
-        self.lookups.insert(lookup, Lookup { wanted, heard });
+        self.lookups.insert(lookup, Lookup { wanted, about });
         turn.acts.push(Act::LookUp { lookup });
     }
 
@@ -180,16 +201,17 @@ impl Arbiter {
         turn: &mut Turn<'_>,
     ) {
         let lookup = self.lookups.remove(&lookup);
-        let Lookup { wanted, heard } = lookup.expect("what is answered was asked");
-        let Heard { number, datagram } = heard;
+        let Lookup { wanted, about } = lookup.expect("what is answered was asked");
+        let (number, datagram) = about.expect("an address has a lane");
         let told = match (found, wanted) {
             (Ok(Some(key)), _) => {
-                let route = self.router.to_device(key, datagram);
+                let route = self.router.to_device(key, Arrival::Message(datagram));
                 self.follow(number, route, turn);
                 return self.end_turn(turn);
             }
             (Ok(None), Wanted::Bearer(_)) => registry::unknown_endpoint(&datagram),
             (Ok(None), Wanted::At(_)) => registry::unknown_location(&datagram),
+            (Ok(None), Wanted::Behind(_)) => panic!("an address has a lane"),
             (Err(Unread), _) => registry::overloaded(&datagram),
         };
         self.dispatch(number, datagram.peer, told, turn);
@@ -218,8 +240,8 @@ impl Arbiter {
         }
     }
 
-    fn hand_heard(&mut self, key: DeviceKey, number: u64, datagram: Datagram, turn: &mut Turn<'_>) {
-        let heard = Box::new(Heard { number, datagram });
+    fn hand_heard(&mut self, key: DeviceKey, number: u64, arrival: Arrival, turn: &mut Turn<'_>) {
+        let heard = Box::new(Heard { number, arrival });
         self.hand(self.directory.who(key), Input::Heard(heard), turn);
     }
 
@@ -250,7 +272,8 @@ impl Arbiter {
             inputs.iter().filter(heard).count()
         };
         let waiting: usize = waiting.flatten().map(heard).sum();
-        self.lookups.len() + outgoing + waiting
+        let named = self.lookups.values().filter(|it| it.about.is_some());
+        named.count() + self.lanes.waiting() + outgoing + waiting
     }
 
     pub(crate) fn here(&self) -> ArbiterId {

@@ -32,8 +32,10 @@ impl Arbiter {
     /// Ends the actor of a device if there is one; returns what waited for it.
     fn let_go(&mut self, who: usize, turn: &mut Turn<'_>) -> VecDeque<Input> {
         match std::mem::replace(&mut self.residents[who], Resident::Away) {
-            Resident::Live(live) => {
-                turn.acts.push(Act::MovedOut { who });
+            Resident::Live(mut live) => {
+                let (key, registered) = (self.directory.keys[who], live.device.bound_peer());
+                self.router.abandon(key, &mut live.said);
+                turn.acts.push(Act::MovedOut { who, registered });
                 live.mailbox
             }
             Resident::Away | Resident::Restoring { .. } | Resident::Parked => VecDeque::new(),
@@ -154,7 +156,7 @@ impl Arbiter {
         live.arm(who, turn);
         self.residents[who] = Resident::Live(live);
         if bound.is_some() {
-            self.rebind(who, None, bound);
+            self.rebind(who, bound, bound);
         }
         self.take_next(who, turn);
         self.move_out_if_idle(who, turn);

@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use engine::change::Owner;
-use engine::effect::{Effects, Speech};
+use engine::effect::{Departure, Effects, Speech};
 use engine::peer::Peer;
 use engine::profile::Profile;
 
 use super::resident::{Open, Resident, Taken};
-use super::{Act, Arbiter, Curse, End, Input, Loss, Question, Receipt, Reply, Saves, Turn};
+use super::{Act, Arbiter, Curse, End, Input, Loss, Question, Receipt, Reply, Saves, Took, Turn};
 use crate::wire;
 
 impl Arbiter {
@@ -73,9 +73,9 @@ impl Arbiter {
 
     /// Performs a step: what is saved first, then the rest.
     fn settle(&mut self, who: usize, taken: Taken, effects: Effects, turn: &mut Turn<'_>) {
-        let Taken { on, meets, answer } = taken;
+        let Taken { took, answer } = taken;
         let step = turn.number();
-        let sends = wire::requests_sent(&effects);
+        let (sends, throws) = wire::requests_sent(&effects);
         let (batch, speeches) = effects.settle(self.owner(who));
         let saves = match batch.is_empty() {
             true => Saves::Nothing,
@@ -83,11 +83,11 @@ impl Arbiter {
         };
         turn.acts.push(Act::Decided {
             who,
-            on,
-            meets,
+            took,
             step,
             saves,
             sends,
+            throws,
         });
         let open = Open {
             step,
@@ -106,10 +106,11 @@ impl Arbiter {
     /// Does in order what a step wants done besides saving, then answers who asked.
     fn perform(&mut self, who: usize, open: Open, turn: &mut Turn<'_>) {
         let step = Some(open.step);
+        let mut departure = None;
         for speech in open.speeches {
             match speech {
                 Speech::Rebind { from, to } => {
-                    turn.acts.push(Act::Rebound { who, to });
+                    turn.acts.push(Act::Rebound { who, from, to });
                     self.rebind(who, from, to);
                 }
                 Speech::Send { to, datagram } => {
@@ -120,12 +121,45 @@ impl Arbiter {
                         datagram,
                     });
                 }
+                Speech::SendBare { to, bytes } => {
+                    let how = turn.departure();
+                    departure = Some(how);
+                    turn.acts.push(Act::Throw {
+                        step: open.step,
+                        who,
+                        to,
+                        bytes,
+                        departure: how,
+                    });
+                }
             }
         }
-        self.rest(who, turn);
-        if let Some((call, reply)) = open.answer {
-            turn.acts.push(Act::Reply { call, step, reply });
+        if let Some(departure) = departure {
+            // Whoever asked was promised an attempt, and not that it succeeds.
+            turn.reply(open.answer, step);
+            return self.take_departure(who, departure, turn);
         }
+        self.rest(who, turn);
+        turn.reply(open.answer, step);
+    }
+
+    /// Tells the device what became of its bare datagram: a step of its own, of which nothing else
+    /// that is for the device comes in between.
+    fn take_departure(&mut self, who: usize, departure: Departure, turn: &mut Turn<'_>) {
+        let Resident::Live(live) = &mut self.residents[who] else {
+            panic!("only a device that is there says something");
+        };
+        if !Arc::ptr_eq(live.device.terms(), &self.terms) {
+            live.device.take_terms(Arc::clone(&self.terms));
+        }
+        let mut m = turn.moment();
+        let mut out = Effects::new();
+        live.device.handle_departure(&mut m, departure, &mut out);
+        let taken = Taken {
+            took: Took::NOTHING,
+            answer: None,
+        };
+        self.settle(who, taken, out, turn);
     }
 
     pub(super) fn rebind(&mut self, who: usize, from: Option<Peer>, to: Option<Peer>) {

@@ -22,7 +22,9 @@ impl World {
     }
 
     fn ask_something(&mut self, who: usize) {
-        let question = self.callers.invent(who, &self.nature, &mut self.chance);
+        let whom = (who, self.speaks(who));
+        let question = self.callers.invent(whom, &self.nature, &mut self.chance);
+        self.count_silent_sleeper(who, &question);
         self.ask(who, question);
     }
 

@@ -1,6 +1,6 @@
 //! What devices do, by themselves and when they are reached.
 
-use engine::peer::Peer;
+use engine::peer::{Peer, Via};
 use harness::chance::Chance;
 use harness::device::SimulatedDevice;
 use harness::device::event::{Event as News, Output};
@@ -12,8 +12,10 @@ use protocol::coap::token::Token;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
 
+use super::plain::is_continue;
 use super::{Mood, World};
 use crate::event::Event;
+use crate::fleet::Speaks;
 use crate::nature::pick;
 use crate::trace::What;
 
@@ -28,7 +30,11 @@ const ASKED: [Path; 5] = [
 
 impl World {
     pub(super) fn reach_device(&mut self, to: Peer, datagram: &[u8]) {
+        if to.via == Via::Bare {
+            return self.reach_bare(to, datagram);
+        }
         let Some(who) = self.fleet.who_is_at(to) else {
+            self.reject_at(to, datagram);
             let port = Self::port_of(to);
             return self.note(What::NobodyHears { port });
         };
@@ -66,6 +72,7 @@ impl World {
         for output in outputs.drain(..) {
             match output {
                 Output::Send(datagram) => self.device_says(who, datagram),
+                Output::SendBare(bytes) => self.device_throws(who, &bytes),
                 Output::Told(News::Rebooted) => self.fleet.member_mut(who).boot += 1,
                 Output::Told(news) => self.census.count_news(&news),
             }
@@ -80,12 +87,14 @@ impl World {
     /// A device that has taken its leave is asked to come back.
     fn invite(&mut self, who: usize) {
         let machine = &self.fleet.member(who).machine;
-        if machine.location().is_none() && machine.next_timeout().is_none() {
+        let registers = self.fleet.member(who).speaks != Speaks::Plain;
+        if registers && machine.location().is_none() && machine.next_timeout().is_none() {
             self.switch_on(who);
         }
     }
 
     fn see_deeds(&mut self, who: usize) {
+        self.see_obeyed(who);
         let member = self.fleet.member(who);
         let (boot, seen, count) = (member.boot, member.seen, member.machine.performed_count());
         if seen == count {
@@ -124,7 +133,11 @@ impl World {
             datagram: datagram.as_slice().into(),
         });
         let from = self.fleet.member(who).address;
-        self.judge.tellings.hear(from, &datagram);
+        let of = self.fleet.member(who).of;
+        self.judge.tellings.hear((of, from), &datagram);
+        let posts = self.fleet.member(who).posts.as_deref();
+        self.judge.datas.hear(&datagram, posts);
+        self.census.blocks_down += u64::from(is_continue(&datagram));
         let samples = &self.fleet.member(who).sends;
         self.judge.sendings.hear(from, &datagram, samples);
         self.travel(|| Event::ReachesService {
@@ -137,9 +150,13 @@ impl World {
     pub(super) fn whim(&mut self) {
         let at_ms = self.later_ms();
         self.queue.push(at_ms, Event::Whim);
-        if self.mood == Mood::Lively {
-            let who = self.anybody();
-            self.indulge(who);
+        match self.mood {
+            Mood::Lively => {
+                let who = self.anybody();
+                self.indulge(who);
+            }
+            Mood::Healing => self.be_heard_again(),
+            Mood::Still => {}
         }
     }
 
@@ -148,6 +165,14 @@ impl World {
     }
 
     pub(super) fn indulge(&mut self, who: usize) {
+        let who = self.some_socket_of(who);
+        let says_plainly = match self.fleet.member(who).speaks {
+            Speaks::Plain => 60,
+            Speaks::Both | Speaks::Lwm2m => 8,
+        };
+        if self.chance.hits(says_plainly) {
+            return self.say_plainly(who);
+        }
         match self.chance.below(115) {
             100.. => self.send_something(who),
             0..25 => self.does(who, "updates", SimulatedDevice::update),
@@ -196,7 +221,11 @@ impl World {
     fn measure(&mut self, who: usize) {
         let number = self.chance.below(100_000);
         self.measures(who, ASKED[0], Value::Float(f64::from(number) / 8.0));
-        self.measures(who, ASKED[1], Value::String(format!("measured {number}")));
+        self.measures(
+            who,
+            ASKED[1],
+            Value::String(format!("what was measured is {number}")),
+        );
     }
 
     /// A device has another value from now on, and says so if that is observed.
@@ -209,6 +238,7 @@ impl World {
     fn change_manners(&mut self, who: usize) {
         let path = pick(&mut self.chance, ASKED);
         let answer = manners(&mut self.chance);
+        self.answer_plainly(who, answer);
         self.answer_with(who, path, answer);
     }
 
@@ -220,7 +250,8 @@ impl World {
     fn make_noise(&mut self, who: usize) {
         let id = MessageId((self.chance.number() >> 48) as u16);
         let token = Token::from_u64(self.chance.number());
-        let datagram = match self.chance.below(6) {
+        let datagram = match self.chance.below(9) {
+            6.. => super::plain::odd(id, token, &mut self.chance),
             0 => Message::ping(id).encode(),
             1 => Message::reset(id).encode(),
             2 => Message::separate(Kind::NonConfirmable, Code::CONTENT, id, token)
@@ -244,6 +275,7 @@ impl World {
         for path in ASKED {
             self.answer_with(who, path, Answer::Piggybacked);
         }
+        self.answer_plainly(who, Answer::Piggybacked);
         self.switch_on(who);
         self.does(who, "updates", SimulatedDevice::update);
     }

@@ -14,7 +14,7 @@ impl World {
     /// A device has another address from now on, its customer says so, and the device is told.
     /// While the service is down nobody can say anything.
     pub(crate) fn readdress(&mut self, who: usize) {
-        if !self.service.is_up() || !self.disk.durable.exists(who) {
+        if !self.service.is_up() || !self.disk.durable.exists(who) || self.is_sharing(who) {
             return;
         }
         let Some(ip) = self.fleet.readdress(who, &mut self.chance) else {

@@ -109,6 +109,12 @@ impl World {
         let Some(wanted) = arbiter.and_then(|arbiter| arbiter.wanted(lookup)).cloned() else {
             return;
         };
+        if let Wanted::Behind(address) = wanted {
+            let behind = self.read().map(|()| self.disk.durable.behind(address));
+            return self.serve(at, |arbiter, turn| {
+                arbiter.found_behind(lookup, address, behind, turn);
+            });
+        }
         let found = self.read().map(|()| self.find(&wanted));
         self.serve(at, |arbiter, turn| arbiter.found(lookup, found, turn));
     }
@@ -119,6 +125,7 @@ impl World {
         let bears = |who: &usize| match wanted {
             Wanted::Bearer(endpoint) => durable.profile(*who).endpoint == *endpoint,
             Wanted::At(location) => durable.key(*who).prefix() == location.device,
+            Wanted::Behind(_) => false,
         };
         existing.filter(bears).map(|who| durable.key(who)).next()
     }

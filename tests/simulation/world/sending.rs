@@ -74,11 +74,15 @@ impl World {
             samples.dedup_by_key(|sample| sample.path);
         }
         self.note(What::Device { who, does: "sends" });
-        self.fleet.member_mut(who).sends = kept_of(&samples);
+        let sends = &mut self.fleet.member_mut(who).sends;
+        let before = std::mem::replace(sends, kept_of(&samples));
         let mut is_sent = false;
         self.drive(who, |device, now_ms, out| {
             is_sent = device.send(now_ms, format, &samples, out).is_ok();
         });
+        if !is_sent {
+            self.fleet.member_mut(who).sends = before;
+        }
         self.census.sent += u64::from(is_sent);
     }
 
@@ -92,8 +96,9 @@ impl World {
             .with_content_format(pick(&mut self.chance, FORMATS))
             .with_payload([&[0x60], &bytes[..]].concat());
         self.census.rubbish_sent += 1;
-        self.fleet.member_mut(who).sends = Vec::new();
+        let before = std::mem::take(&mut self.fleet.member_mut(who).sends);
         self.device_says(who, rubbish.encode());
+        self.fleet.member_mut(who).sends = before;
     }
 }
 

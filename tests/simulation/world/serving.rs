@@ -1,9 +1,11 @@
 //! What the service does: every act is seen by the judge before it counts.
 
+use engine::action::timeline::Stage;
 use engine::change::Batch;
 use engine::peer::Peer;
 use engine::registry::homes::ArbiterId;
 
+use super::plain::is_continue;
 use super::{Mood, World};
 use crate::disk::{Author, Done, Moved, Waiting, Wish};
 use crate::event::Event;
@@ -112,6 +114,15 @@ impl World {
         let action = action.expect("it was saved");
         let (status, attempts) = (action.status, action.attempts_made);
         self.census.count_outcome(moved, action);
+        let last = action.timeline.as_slice().last().map(|last| last.what);
+        let is_cut_off = match last {
+            Some(Stage::GaveUp | Stage::Rejected) => true,
+            Some(Stage::Answered(code)) => !code.is_success(),
+            _ => false,
+        };
+        if is_cut_off && self.judge.is_in_blocks(moved.action) {
+            self.census.transfers_given_up += 1;
+        }
         self.note(What::Saved {
             who: moved.who,
             action: *moved.action.as_bytes(),
@@ -138,24 +149,25 @@ impl World {
             Act::Ended { number, end } => self.ended(number, end),
             Act::Post { to, post } => self.post(at, to, post),
             Act::LookUp { lookup } => self.look_up(at, lookup),
-            Act::Rebound { who, to } => self.judge.ways.rebound(who, to),
+            Act::Rebound { who, from, to } => self.judge.ways.rebound(who, from, to),
             Act::Decided {
                 who,
-                on,
-                meets,
+                took,
                 step,
                 saves,
                 sends,
+                throws,
             } => {
+                self.count_step(who, &took, &sends, throws);
                 let decision = Decision {
                     at_ms: self.now_ms,
                     who,
-                    on,
-                    meets,
+                    took,
                     step,
                     saves,
                     reporting: self.service.terms().passive_reporting,
                     sends,
+                    throws,
                 };
                 let verdict = self.judge.decided(decision, &self.disk.durable);
                 self.check(verdict);
@@ -167,6 +179,13 @@ impl World {
                 to,
                 datagram,
             } => self.send(step, who, to, datagram),
+            Act::Throw {
+                step,
+                who,
+                to,
+                bytes,
+                departure,
+            } => self.throw(step, (who, to), &bytes, departure),
             Act::Reply { call, step, reply } => self.reply(call, step, &reply),
             Act::Fetch { who, fetch } => self.fetch(at, who, fetch),
             Act::RestoreSoon { who } => self.be_restored_soon(at, who),
@@ -181,7 +200,7 @@ impl World {
                 self.queue.push(at_ms, Event::Due { at, who, run });
             }
             Act::Restored { who, restored } => self.restored(at, who, &restored),
-            Act::MovedOut { who } => self.judge.moved_out(who),
+            Act::MovedOut { who, registered } => self.judge.moved_out(who, registered),
             Act::Fell { who, parked } => {
                 self.census.panics += 1;
                 self.census.parked += u64::from(parked);
@@ -221,11 +240,15 @@ impl World {
             datagram: datagram.as_slice().into(),
         });
         let at_ms = self.now_ms;
+        let is_asked = self.is_asked(who, &datagram);
+        self.census.blocks_up += u64::from(is_continue(&datagram));
+        self.census.told_in_blocks += u64::from(self.judge.datas.thanks_for_blocks(&datagram));
         let departure = Departure {
             to,
             at_ms,
             step,
             who,
+            is_asked,
             datagram: &datagram,
         };
         let verdict = self.judge.left(&departure, &self.disk.durable);

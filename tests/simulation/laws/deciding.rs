@@ -1,0 +1,150 @@
+//! Which laws are asked when a machine takes a step, and what is a request for that it sends?
+
+use engine::action::Protocol;
+use engine::occurrence::Heard;
+
+use super::{
+    Again, Begun, Decision, Judge, Verdict, leaving, observing, passive, presence, reaching,
+};
+use crate::disk::Durable;
+use crate::service::{Occasion, Saves, Took};
+use crate::wire::{AttemptKey, FormatFound, GoesOn, Met, Purpose, Sent};
+
+impl Judge {
+    /// A machine took a step.
+    pub(crate) fn decided(&mut self, decision: Decision, durable: &Durable) -> Verdict {
+        let Decision { at_ms, who, .. } = decision;
+        if decision.saves == Saves::Something {
+            self.undurable.insert(decision.step);
+        }
+        let is_fetched = self.is_fetched(who, &decision.took, durable);
+        let on = match is_fetched {
+            true => Occasion::Uplink,
+            false => decision.took.on,
+        };
+        let ear = &mut self.ears[who];
+        match on {
+            Occasion::Uplink => {
+                (ear.heard_at_ms, ear.uplinks) = (at_ms, ear.uplinks + 1);
+                ear.may_be_silent = false;
+            }
+            Occasion::Heard => ear.heard_at_ms = at_ms,
+            Occasion::Other => {}
+        }
+        if on != Occasion::Other
+            && let Some(told) = &mut ear.told
+        {
+            told.heard_since += 1;
+        }
+        if let (Some(open), Some(meets)) = (&mut self.open[who], &decision.took.meets) {
+            open.is_answered |= open.attempt.is_met_by(meets);
+        }
+        if on != Occasion::Other {
+            self.sendings.heard(who);
+        }
+        self.datas.taken(who, &decision)?;
+        reaching::any_uplink_releases_what_waits(self, &decision, durable)?;
+        if let Some(action) = decision.throws {
+            self.throwing[who] = Some((action, self.ears[who].uplinks));
+            presence::a_retry_waits_for_the_device(self, who, action)?;
+            presence::a_sleeping_device_is_not_asked(self, (at_ms, Protocol::Udp), who, durable)?;
+        }
+        self.begun(&decision, durable)
+    }
+
+    /// Whether a device may have been silent since it was heard: then what is asked of it over the
+    /// same protocol waits.
+    pub(super) fn may_be_silent(&self, who: usize) -> bool {
+        let open = self.open[who].as_ref();
+        self.ears[who].may_be_silent || open.is_some_and(|open| !open.is_answered)
+    }
+
+    /// Whether the rest of a notification came: then it counts as heard.
+    fn is_fetched(&self, who: usize, took: &Took, durable: &Durable) -> bool {
+        let open = self.open[who].as_ref();
+        let begun = open.and_then(|open| self.attempts.get(&open.attempt));
+        let observations = &durable.record(who).observations;
+        let is_about_a_part = begun.is_some_and(|begun| match begun.purpose {
+            Purpose::Report(Some(path)) => self.tellings.is_partly_told(who, path, observations),
+            Purpose::Report(None) | Purpose::Unsaved(_) | Purpose::Action(_) => false,
+        });
+        took.heard == Some(Heard::Answer) && is_about_a_part
+    }
+
+    /// Takes note of what a step asks of a device.
+    fn begun(&mut self, decision: &Decision, durable: &Durable) -> Verdict {
+        let Decision { at_ms, who, .. } = *decision;
+        for sent in &decision.sends {
+            let attempt = sent.attempt;
+            if self.is_open(who, attempt) && !matches!(sent.purpose, Purpose::Action(_)) {
+                continue;
+            }
+            let (purpose, again) = self.purpose_of(who, sent, decision.took.meets.as_ref());
+            match purpose {
+                _ if again != Again::No => {}
+                Purpose::Report(Some(path))
+                    if self.tellings.is_partly_told(
+                        who,
+                        path,
+                        &durable.record(who).observations,
+                    ) => {}
+                Purpose::Report(_) => {
+                    let reporting = decision.reporting;
+                    passive::nothing_is_read_unasked_unless_it_is_wanted(who, reporting)?;
+                }
+                Purpose::Action(action) => {
+                    presence::a_retry_waits_for_the_device(self, who, action)?;
+                }
+                Purpose::Unsaved(path) => {
+                    observing::asking_again_waits_for_the_device(self, who, path)?;
+                }
+            }
+            if again != Again::InBlocks {
+                let over = leaving::over(purpose, who, durable);
+                presence::a_sleeping_device_is_not_asked(self, (at_ms, over), who, durable)?;
+            }
+            let uplinks = self.ears[who].uplinks;
+            let begun = Begun {
+                purpose,
+                again,
+                at_ms,
+                uplinks,
+            };
+            // What is renewed or ended has the token it had, and by chance the message id, too.
+            if self.attempts.insert(attempt, begun).is_some() {
+                self.deeds.retain(|(_, done), _| *done != attempt);
+            }
+        }
+        Ok(())
+    }
+
+    /// What a request is for, and whether it goes on with the one before.
+    fn purpose_of(&self, who: usize, sent: &Sent, meets: Option<&Met>) -> (Purpose, Again) {
+        if let Purpose::Action(_) = sent.purpose {
+            return (sent.purpose, Again::No);
+        }
+        let open = self.open[who].as_ref();
+        let begun = open.and_then(|open| self.attempts.get(&open.attempt));
+        match (sent.goes_on, begun) {
+            (GoesOn::InBlocks, Some(begun)) => return (begun.purpose, Again::InBlocks),
+            (GoesOn::InBlocks, None) | (GoesOn::No, _) => {}
+        }
+        match self.refused_format(who, meets) {
+            Some(before) => (before, Again::InAnotherFormat),
+            None => (sent.purpose, Again::No),
+        }
+    }
+
+    /// What the open exchange with a device was for, if its format is what the device refuses.
+    fn refused_format(&self, who: usize, meets: Option<&Met>) -> Option<Purpose> {
+        let open = self.open[who].as_ref()?;
+        let meets = meets.filter(|meets| meets.format == FormatFound::Unfit)?;
+        let begun = self.attempts.get(&open.attempt)?;
+        open.attempt.is_met_by(meets).then_some(begun.purpose)
+    }
+
+    pub(super) fn is_open(&self, who: usize, attempt: AttemptKey) -> bool {
+        let open = self.open[who].as_ref();
+        open.is_some_and(|open| open.attempt == attempt)
+    }
+}

@@ -1,0 +1,47 @@
+//! What devices did when they were asked, and how often.
+
+use harness::device::performed::{Obeyed, Performed};
+
+use super::{Judge, Verdict, attempts};
+use crate::disk::plain;
+use crate::wire::AttemptKey;
+
+impl Judge {
+    /// A device did something that it was asked for.
+    pub(crate) fn performed(&mut self, who: usize, boot: u32, performed: &Performed) -> Verdict {
+        let attempt = AttemptKey::new(performed.message_id.0, performed.token.as_bytes());
+        self.obeyed_once(who, boot, attempt, payload_performed(performed))
+    }
+
+    /// A device did what a plain request asked for.
+    pub(crate) fn obeyed(&mut self, who: usize, boot: u32, obeyed: &Obeyed) -> Verdict {
+        let attempt = AttemptKey::new(obeyed.message_id.0, obeyed.token.as_bytes());
+        let payload = given_and_answered(&obeyed.given, &obeyed.answered);
+        self.obeyed_once(who, boot, attempt, payload)
+    }
+
+    fn obeyed_once(
+        &mut self,
+        who: usize,
+        boot: u32,
+        attempt: AttemptKey,
+        payload: Vec<u8>,
+    ) -> Verdict {
+        attempts::a_device_obeys_an_attempt_once(self, who, boot, attempt)?;
+        let deeds = self.deeds.entry((who, attempt)).or_default();
+        deeds.boot = boot;
+        deeds.payloads.push(payload);
+        Ok(())
+    }
+}
+
+/// What a plain request carries and what it is answered, in one.
+pub(super) fn given_and_answered(given: &[u8], answered: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(given.len()).expect("what is given is not that long");
+    [&length.to_be_bytes(), given, answered].concat()
+}
+
+/// What a device read or wrote, in the bytes in which plain devices say it.
+fn payload_performed(performed: &Performed) -> Vec<u8> {
+    plain(performed.format, performed.path, &performed.payload)
+}

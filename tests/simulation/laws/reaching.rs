@@ -1,0 +1,74 @@
+//! Laws about ways: where what is said to a device goes, and when what waits for it leaves.
+
+use engine::action::{Action, Protocol, Status};
+use engine::occurrence::Heard;
+use engine::peer::{Peer, Via};
+
+use super::{Decision, Departure, Judge, Verdict, hold};
+use crate::disk::Durable;
+
+/// What is for a device goes to its address: to the one its customer gave it, or to where it is
+/// registered.
+pub(super) fn nothing_goes_to_another_address(
+    judge: &Judge,
+    departure: &Departure<'_>,
+    durable: &Durable,
+) -> Verdict {
+    let (Some(who), ip) = (departure.who, departure.to.ip()) else {
+        return Ok(());
+    };
+    if !departure.is_asked {
+        return Ok(());
+    }
+    let is_right = match durable.profile(who).ip {
+        Some(own) => ip == own,
+        None => judge.ways.is_behind(who, departure.to) || departure.to.via == Via::Bare,
+    };
+    hold("nothing_goes_to_another_address", is_right, || {
+        format!("device {who} is asked at {}", departure.to)
+    })
+}
+
+/// Whether a request could go out as far as the disk knows: somebody knows where to.
+pub(super) fn has_a_way(judge: &Judge, action: &Action, who: usize, durable: &Durable) -> bool {
+    let (own, record) = (durable.profile(who).ip, durable.record(who));
+    let registration = record.registration.as_ref();
+    let registered_at = registration.and(record.peer);
+    match action.protocol() {
+        Protocol::Udp | Protocol::Coap => own.is_some() || registered_at.is_some(),
+        Protocol::Lwm2m => {
+            let is_at_home = |peer: Peer| own.is_none_or(|own| own == peer.ip());
+            registered_at.is_some_and(is_at_home) && judge.ways.is_somewhere(who, own)
+        }
+    }
+}
+
+/// A device that is heard, over whatever protocol, is asked what waits for it unless it is being
+/// asked something.
+pub(super) fn any_uplink_releases_what_waits(
+    judge: &Judge,
+    decision: &Decision,
+    durable: &Durable,
+) -> Verdict {
+    let who = decision.who;
+    let is_data = matches!(decision.took.heard, Some(Heard::CoapData | Heard::UdpData));
+    let own = durable.profile(who).ip;
+    let is_own = decision
+        .took
+        .from
+        .is_some_and(|from| own == Some(from.ip()));
+    let is_free = judge.open[who].as_ref().is_none_or(|open| open.is_answered);
+    let asks = !decision.sends.is_empty() || decision.throws.is_some();
+    if !is_data || !is_own || !is_free || asks {
+        return Ok(());
+    }
+    let is_due = |action: &&Action| {
+        action.status == Status::Scheduled
+            && action.protocol() != Protocol::Lwm2m
+            && action.expires_at.as_ms() > decision.at_ms
+    };
+    let waits = durable.pending(who).find(is_due).map(|action| action.id);
+    hold("any_uplink_releases_what_waits", waits.is_none(), || {
+        format!("device {who} is heard, and {waits:?} waits on")
+    })
+}

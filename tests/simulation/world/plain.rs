@@ -1,0 +1,321 @@
+//! What devices say and are asked without LwM2M: data over CoAP, bare bytes, plain requests.
+
+use engine::action::{Mode, Protocol};
+use engine::device::snapshot::Presence;
+use engine::effect::Departure as Thrown;
+use engine::ids::ActionId;
+use engine::moment::Timestamp;
+use engine::peer::Peer;
+use harness::chance::Chance;
+use harness::device::performed::Obeyed;
+use harness::device::resource::Answer;
+use protocol::coap::block::{Block, BlockSize, More};
+use protocol::coap::code::Code;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::option;
+use protocol::coap::token::Token;
+
+use super::{Mood, World};
+use crate::event::Event;
+use crate::fleet::{PLAIN_PATHS, SHARING, Speaks};
+use crate::laws::Departure;
+use crate::nature::{Shared, pick};
+use crate::service::{Question, Took};
+use crate::trace::What;
+use crate::wire::{Head, Sent};
+
+/// The port that devices throw bare bytes from.
+const BARE_PORT: u16 = 4_000;
+
+impl World {
+    /// A device posts or throws something that was never said before.
+    pub(super) fn say_plainly(&mut self, member: usize) {
+        let length = pick(&mut self.chance, [0, 0, 30, 200]);
+        let bytes = self.news(length);
+        match self.chance.below(12) {
+            0 => self.throws(member, b""),
+            1..4 => self.throws(member, &bytes),
+            4 => self.posts(member, Kind::Confirmable, ("no/+/topic", &bytes)),
+            5 => self.posts(member, Kind::Confirmable, ("empty", b"")),
+            6..8 => self.posts(member, Kind::NonConfirmable, ("flow", &bytes)),
+            _ => self.posts(member, Kind::Confirmable, ("flow", &bytes)),
+        }
+    }
+
+    /// Bytes that were never said before, with so many to fill them up.
+    pub(crate) fn news(&mut self, filling: usize) -> Vec<u8> {
+        let number = self.next_number();
+        format!("news {number} {}", "x".repeat(filling)).into_bytes()
+    }
+
+    /// A device posts data under a topic, unless it is off or busy.
+    pub(crate) fn posts(&mut self, member: usize, kind: Kind, (topic, bytes): (&str, &[u8])) {
+        self.note(What::Device {
+            who: member,
+            does: "posts",
+        });
+        let by = (
+            self.fleet.member(member).of,
+            self.fleet.member(member).address,
+        );
+        self.judge.datas.say(by, bytes, &self.disk.durable);
+        let before = self.fleet.member(member).posts.clone();
+        if kind == Kind::Confirmable {
+            let is_told = !bytes.is_empty() && !topic.contains('+');
+            self.fleet.member_mut(member).posts = is_told.then(|| bytes.to_vec());
+        }
+        let mut is_said = false;
+        self.drive(member, |device, now_ms, out| {
+            is_said = device.tell(now_ms, kind, (topic, bytes), out).is_ok();
+        });
+        if !is_said {
+            self.fleet.member_mut(member).posts = before;
+        }
+    }
+
+    /// A device throws bare bytes, unless it is off.
+    pub(crate) fn throws(&mut self, member: usize, bytes: &[u8]) {
+        self.note(What::Device {
+            who: member,
+            does: "throws",
+        });
+        let by = (
+            self.fleet.member(member).of,
+            self.fleet.member(member).address,
+        );
+        self.judge.datas.say(by, bytes, &self.disk.durable);
+        self.drive(member, |device, now_ms, out| {
+            // One that is off says nothing.
+            let _ = device.throw(now_ms, bytes, out);
+        });
+    }
+
+    /// What a device threw travels to the service.
+    pub(super) fn device_throws(&mut self, member: usize, bytes: &[u8]) {
+        self.note(What::DeviceSays {
+            who: member,
+            datagram: bytes.into(),
+        });
+        let mut from = self.fleet.member(member).address;
+        from.address.set_port(BARE_PORT);
+        let from = Peer::bare(from.address);
+        self.travel(|| Event::ReachesService {
+            from,
+            datagram: bytes.to_vec(),
+        });
+    }
+
+    /// The service throws bare bytes, which its socket takes or not.
+    pub(super) fn throw(&mut self, step: u64, (who, to): (usize, Peer), bytes: &[u8], how: Thrown) {
+        self.note(What::ServiceSays {
+            port: Self::port_of(to),
+            datagram: bytes.into(),
+        });
+        let departure = Departure {
+            to,
+            at_ms: self.now_ms,
+            step: Some(step),
+            who: Some(who),
+            is_asked: self.untold[who] == 0,
+            datagram: bytes,
+        };
+        let verdict = self.judge.threw(&departure, how, &self.disk.durable);
+        self.check(verdict);
+        match how {
+            Thrown::Taken => self.travel(|| Event::ReachesDevice {
+                to,
+                datagram: bytes.to_vec(),
+            }),
+            Thrown::Refused => self.census.departures_refused += 1,
+        }
+    }
+
+    /// Bare bytes arrive at an address, where a device may be or not.
+    pub(super) fn reach_bare(&mut self, to: Peer, bytes: &[u8]) {
+        let Some(member) = self.fleet.who_has(to.ip()) else {
+            let port = Self::port_of(to);
+            return self.note(What::NobodyHears { port });
+        };
+        self.note(What::DeviceHears {
+            who: member,
+            datagram: bytes.into(),
+        });
+        self.drive(member, |device, now_ms, out| {
+            device.handle_bare(now_ms, bytes, out);
+        });
+    }
+
+    /// At a port that nobody listens at, a request is rejected, or nothing happens.
+    pub(super) fn reject_at(&mut self, to: Peer, datagram: &[u8]) {
+        let is_of_a_device = self.fleet.who_has(to.ip()).is_some();
+        let is_told = self.mood == Mood::Healing || self.chance.below(2) == 0;
+        let Ok(message) = Message::decode(datagram) else {
+            return;
+        };
+        if is_of_a_device && is_told && message.kind == Kind::Confirmable {
+            let reset = Message::reset(message.message_id).encode();
+            self.travel(|| Event::ReachesService {
+                from: to,
+                datagram: reset.clone(),
+            });
+        }
+    }
+
+    /// In a world that heals, a device for which something waits is heard now and then.
+    pub(super) fn be_heard_again(&mut self) {
+        let who = self.anybody();
+        if self.disk.durable.pending(who).next().is_none() {
+            return;
+        }
+        match self.fleet.plain_socket_of(who) {
+            Some(socket) => {
+                let bytes = self.news(0);
+                self.posts(socket, Kind::Confirmable, ("flow", &bytes));
+            }
+            None => self.does(who, "updates", harness::device::SimulatedDevice::update),
+        }
+    }
+
+    /// One of the sockets of a device.
+    pub(super) fn some_socket_of(&mut self, who: usize) -> usize {
+        match self.fleet.plain_socket_of(who) {
+            Some(socket) if self.chance.below(2) == 0 => socket,
+            Some(_) | None => who,
+        }
+    }
+
+    /// From now on a device answers plain requests in another way.
+    pub(super) fn answer_plainly(&mut self, member: usize, answer: Answer) {
+        let machine = &mut self.fleet.member_mut(member).machine;
+        for path in PLAIN_PATHS {
+            machine.answer_plain_with(path, answer);
+        }
+    }
+
+    /// Of two devices with one address, one gets another before the world heals: nobody could
+    /// hear either of them.
+    pub(super) fn part_who_shares(&mut self) {
+        let (_, other) = SHARING;
+        if self.shares()
+            && let Some(ip) = self.fleet.readdress(other, &mut self.chance)
+        {
+            self.disk.durable.amend(other, ip);
+        }
+    }
+
+    /// They have one address again.
+    pub(super) fn join_who_shares(&mut self) {
+        let (one, other) = SHARING;
+        if self.shares()
+            && let Some(ip) = self.disk.durable.profile(one).ip
+        {
+            self.fleet.move_to(other, ip);
+            self.disk.durable.amend(other, ip);
+        }
+    }
+
+    /// Whether two devices have one address while the world is not healed.
+    pub(super) fn shares(&self) -> bool {
+        self.nature.shared == Shared::Yes && self.nature.devices > SHARING.1
+    }
+
+    /// Whether a device shares its address.
+    pub(super) fn is_sharing(&self, who: usize) -> bool {
+        self.shares() && [SHARING.0, SHARING.1].contains(&who)
+    }
+
+    pub(super) fn see_obeyed(&mut self, member: usize) {
+        let there = self.fleet.member(member);
+        let (boot, seen, count) = (there.boot, there.obeyed, there.machine.obeyed_count());
+        if seen == count {
+            return;
+        }
+        let fresh = there.machine.obeyed().rev();
+        let fresh: Vec<&Obeyed> = fresh.take_while(|it| it.number >= seen).collect();
+        for obeyed in fresh {
+            if let Err(breach) = self.judge.obeyed(member, boot, obeyed) {
+                self.fail(&breach);
+            }
+        }
+        self.fleet.member_mut(member).obeyed = count;
+    }
+
+    /// Whether a datagram asks something of a device that knows by now where it is.
+    pub(super) fn is_asked(&self, who: Option<usize>, datagram: &[u8]) -> bool {
+        let is_request = Head::of(datagram).is_some_and(|head| head.is_request());
+        is_request && who.is_some_and(|who| self.untold[who] == 0)
+    }
+
+    /// Counts what a step shows.
+    pub(super) fn count_step(
+        &mut self,
+        who: usize,
+        took: &Took,
+        sends: &[Sent],
+        throws: Option<ActionId>,
+    ) {
+        self.census.ambiguous += u64::from(took.is_ambiguous);
+        let heard_over = match (&took.bare, took.heard) {
+            (Some(_), _) => Some(Protocol::Udp),
+            (None, Some(engine::occurrence::Heard::CoapData)) => Some(Protocol::Coap),
+            (None, Some(engine::occurrence::Heard::Update)) => Some(Protocol::Lwm2m),
+            (None, _) => None,
+        };
+        let begun = sends.iter().filter_map(|sent| match sent.purpose {
+            crate::wire::Purpose::Action(action) => Some(action),
+            crate::wire::Purpose::Unsaved(_) | crate::wire::Purpose::Report(_) => None,
+        });
+        let over = |action| {
+            self.disk
+                .durable
+                .action(who, action)
+                .map(|it| it.protocol())
+        };
+        let is_across = |action| heard_over.is_some() && over(action) != heard_over;
+        let across = begun
+            .chain(throws)
+            .filter(|action| is_across(*action))
+            .count();
+        self.census.released_across += across as u64;
+    }
+
+    /// Counts what is to be sent at once to a device that sleeps though it was heard lately.
+    pub(super) fn count_silent_sleeper(&mut self, who: usize, question: &Question) {
+        let Question::Submit(new) = question else {
+            return;
+        };
+        let Some(machine) = self.service.machine(who) else {
+            return;
+        };
+        let is_asleep = machine.presence(Timestamp::from_ms(self.now_ms)) == Presence::Asleep;
+        let silent_ms = self.now_ms - self.judge.heard_at_ms(who);
+        let is_early = silent_ms < self.nature.rules.limits.awake_window_ms;
+        let is_it = new.mode == Mode::SendNow && is_asleep && is_early;
+        self.census.silent_sleepers += u64::from(is_it);
+    }
+
+    /// What a device speaks.
+    pub(super) fn speaks(&self, who: usize) -> Speaks {
+        self.fleet.member(who).speaks
+    }
+}
+
+/// Whether a datagram says that a block was taken.
+pub(super) fn is_continue(datagram: &[u8]) -> bool {
+    matches!(datagram, [_, code, ..] if *code == (2 << 5 | 31))
+}
+
+/// What is plain and has no meaning.
+pub(super) fn odd(id: MessageId, token: Token, chance: &mut Chance) -> Vec<u8> {
+    let request = |code| Message::request(Kind::Confirmable, code, id, token);
+    let odd = match chance.below(4) {
+        0 => request(Code::GET),
+        1 => request(Code::POST).with_option(option::PROXY_URI, b"coap://example.com"),
+        2 => request(Code::POST)
+            .with_uri_query(["t=flow"])
+            .with_block1(Block::new(3, More::Yes, BlockSize::MIN))
+            .with_payload(b"sixteen bytes it".as_slice()),
+        _ => request(Code::POST).with_payload(b"about nothing".as_slice()),
+    };
+    odd.encode()
+}
