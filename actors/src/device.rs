@@ -164,7 +164,10 @@ impl DeviceActor {
             Arrival::Bare(bare) => self.device.handle_bare(&mut m, bare, out),
             Arrival::Burst(first, more) => {
                 let burst = iter::once(first).chain(more);
-                self.device.handle_burst(&mut m, burst, out)
+                let heard = self.device.handle_burst(&mut m, burst, out);
+                // Each is counted; the first with all the other arrivals below.
+                more.iter().for_each(|_| self.home.meters.heard(heard));
+                heard
             }
         };
         for _ in 0..arrival.datagrams() {

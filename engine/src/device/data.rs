@@ -156,6 +156,8 @@ impl Device {
 
     fn take_bare(&mut self, m: &mut Moment, bare: &Bare, out: &mut Effects) -> News {
         if !self.pace.take(m.now(), 1) {
+            let why = "more data came than is taken in a minute, and nobody can be told to wait";
+            self.keep_unreadable(m, why, &bare.bytes, out);
             return News::Excessive;
         }
         self.note_contact(m, bare.peer, Protocol::Udp, out);

@@ -220,7 +220,7 @@ impl Device {
             Receipt::Unusable { option, reset } => {
                 let why = format!("the answer has the critical option {option}, not supported");
                 self.note_ending(Ending::Unusable, out);
-                self.attempt_refused(m, message.code, &why, out);
+                self.attempt_unusable(m, message.code, &why, out);
                 if reset.is_some() {
                     self.reject(m, datagram, out);
                 }
@@ -229,7 +229,7 @@ impl Device {
                 self.note_awake(m.now());
                 self.note_ending(Ending::Unusable, out);
                 let why = format!("the blocks of the answer do not fit together: {fault}");
-                self.attempt_refused(m, message.code, &why, out);
+                self.attempt_unusable(m, message.code, &why, out);
                 self.confirm(m, datagram, acknowledge, out);
             }
             Receipt::Answered { acknowledge, whole } => {

@@ -9,6 +9,7 @@ use super::{Attempt, Target, Way};
 use crate::action::timeline::Stage;
 use crate::action::{Action, Outcome, Protocol, Status};
 use crate::device::Device;
+use crate::device::plain::outcome_of;
 use crate::device::queue::Failure;
 use crate::effect::Effects;
 use crate::moment::{Moment, Timestamp};
@@ -35,12 +36,12 @@ impl Device {
         if self.ask_otherwise(m, code, out) {
             return;
         }
-        let why = format!("the device answered {code}");
+        let outcome = self.refusal_in(answer);
         match code {
             Code::REQUEST_ENTITY_INCOMPLETE
             | Code::TOO_MANY_REQUESTS
-            | Code::SERVICE_UNAVAILABLE => self.attempt_put_off(m, code, &why, out),
-            _ => self.attempt_refused(m, code, &why, out),
+            | Code::SERVICE_UNAVAILABLE => self.attempt_put_off(m, code, &outcome, out),
+            _ => self.attempt_refused(m, code, outcome, out),
         }
     }
 
@@ -72,17 +73,23 @@ impl Device {
         }
     }
 
-    /// Ends the attempt in flight with an answer that no repetition would change.
-    pub(in crate::device) fn attempt_refused(
+    /// Ends the attempt in flight with an answer that must not, or cannot, be taken for one.
+    pub(in crate::device) fn attempt_unusable(
         &mut self,
         m: &mut Moment,
         code: Code,
         why: &str,
         out: &mut Effects,
     ) {
+        self.attempt_refused(m, code, refusal(Some(code), why), out);
+    }
+
+    /// Ends the attempt in flight with an answer that no repetition would change.
+    fn attempt_refused(&mut self, m: &mut Moment, code: Code, outcome: Outcome, out: &mut Effects) {
         let Some(attempt) = self.end_exchange(out) else {
             return;
         };
+        let why = outcome.error.clone().unwrap_or_default();
         match attempt.target {
             Target::Action(id) => {
                 let Some(mut action) = self.take_action(id) else {
@@ -90,19 +97,42 @@ impl Device {
                 };
                 action.timeline.note(m.now(), Stage::Answered(code));
                 self.forget_refused(m, &action, out);
-                self.fail(m, action, Failure::Refused, refusal(Some(code), why), out);
+                self.fail(m, action, Failure::Refused, outcome, out);
             }
-            Target::Observation(path) => self.lose_observation(m, path, why, out),
-            Target::Report(part) => self.part_refused(m, part, (code, why), out),
-            Target::Notification(token) => self.notification_missed(m, token, why, out),
+            Target::Observation(path) => self.lose_observation(m, path, &why, out),
+            Target::Report(part) => self.part_refused(m, part, (code, &why), out),
+            Target::Notification(token) => self.notification_missed(m, token, &why, out),
         }
     }
 
     /// Ends the attempt in flight because the device does not take the request now.
-    fn attempt_put_off(&mut self, m: &mut Moment, code: Code, why: &str, out: &mut Effects) {
+    fn attempt_put_off(
+        &mut self,
+        m: &mut Moment,
+        code: Code,
+        outcome: &Outcome,
+        out: &mut Effects,
+    ) {
         if let Some(attempt) = self.end_exchange(out) {
-            let outcome = refusal(Some(code), why);
-            self.end_attempt(m, &attempt, Stage::Answered(code), &outcome, out);
+            self.end_attempt(m, &attempt, Stage::Answered(code), outcome, out);
+        }
+    }
+
+    /// What an answer says that refuses what was asked. Over CoAP its payload may explain it (RFC
+    /// 7252 section 5.5.2).
+    fn refusal_in(&self, answer: &Message) -> Outcome {
+        let asked = self.action_in_flight().and_then(|id| self.position_of(id));
+        let asked = asked.and_then(|index| self.pending().get(index));
+        let refused = refusal(
+            Some(answer.code),
+            &format!("the device answered {}", answer.code),
+        );
+        match asked.map(|pending| pending.action.protocol()) {
+            Some(Protocol::Coap) => Outcome {
+                error: refused.error,
+                ..outcome_of(answer)
+            },
+            Some(Protocol::Udp | Protocol::Lwm2m) | None => refused,
         }
     }
 

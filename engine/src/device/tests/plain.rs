@@ -144,6 +144,22 @@ fn a_refusal_that_no_repetition_would_change_is_final() {
 }
 
 #[test]
+fn what_a_device_says_of_its_refusal_is_told() {
+    for code in [Code::BAD_REQUEST, Code::SERVICE_UNAVAILABLE] {
+        let mut bench = Bench::new();
+        let id = bench.ask(coap(Method::Get, "/a", ""));
+        let answer = bench.piggybacked(code);
+        let answer = answer.with_content_format(ContentFormat::TEXT);
+        bench.hears(SERVER, &answer.with_payload("no such colour"));
+        let outcome = bench.kept(id).outcome.clone().unwrap();
+        assert_eq!(outcome.payload, Some(Payload::from("no such colour")));
+        assert_eq!(outcome.payload_type, Some(PayloadType::Text));
+        let why = format!("the device answered {code}");
+        assert_eq!(outcome.error.as_deref(), Some(why.as_str()));
+    }
+}
+
+#[test]
 fn a_device_that_cannot_now_is_asked_again_when_it_is_next_heard() {
     for code in [
         Code::REQUEST_ENTITY_INCOMPLETE,
