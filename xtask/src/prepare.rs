@@ -3,8 +3,8 @@
 //! Three foreign CoAP stacks, a reader of metrics, a receiver of events and callers: libcoap's
 //! programs, curl, jq and nc from the system's packages; aiocoap, Prometheus' own client, the
 //! library of Standard Webhooks and Schemathesis in a Python environment; a device on Eclipse
-//! Leshan and checks on Eclipse Californium that Maven builds, all under `target/interop`. A machine
-//! that has them is left alone in a moment.
+//! Leshan and checks on Eclipse Californium that Maven builds, all under `target/interop`. A
+//! machine that has them is left alone in a moment.
 
 mod maven;
 mod python;
