@@ -17,10 +17,12 @@ mod wake_up;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
+use protocol::coap::token::Token;
 use serde_json::Value;
 
 use crate::scene::start;
 use crate::vocabulary::caller::{API, Caller};
+use crate::vocabulary::lwm2m::observe_start;
 use crate::vocabulary::plain::{UdpDevice, answer, data};
 use crate::vocabulary::service::Service;
 use crate::vocabulary::wire::Wire;
@@ -93,11 +95,20 @@ impl Scene {
     /// Has the device answer what it is asked next, and gives that.
     fn answer_next(&self, code: Code, text: &str) -> Message {
         let asked = self.coap.hear_request();
-        let said = answer(&asked, code)
-            .with_content_format(ContentFormat::TEXT)
-            .with_payload(text);
+        let said = text_of(answer(&asked, code), text);
         self.coap.say(&said.encode());
         asked
+    }
+
+    /// Has a value of the device observed, which speaks LwM2M behind a wire, and gives the token
+    /// it is told under.
+    fn observe(&self, lwm2m: &Wire) -> Token {
+        let id = self.caller.create_action(ID, &observe_start("/3/0/9"));
+        let asked = lwm2m.hear_request();
+        let first = answer(&asked, Code::CONTENT).with_observe(1);
+        lwm2m.say(&text_of(first, "80").encode());
+        assert_eq!(self.caller.final_action(&id)["status"], "SUCCEEDED");
+        asked.token
     }
 
     /// Kills the service without a word and starts it again; caller and device stay.
@@ -115,6 +126,13 @@ impl Scene {
         let is_it = |entry: &&Value| entry["message"] == message;
         entries.iter().filter(is_it).count()
     }
+}
+
+/// A message that carries text.
+fn text_of(message: Message, text: &str) -> Message {
+    message
+        .with_content_format(ContentFormat::TEXT)
+        .with_payload(text)
 }
 
 /// The status and how many attempts are left.

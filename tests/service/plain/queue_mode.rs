@@ -7,10 +7,10 @@ use protocol::coap::content::ContentFormat;
 use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::token::Token;
 
-use super::{ID, IP, Scene};
+use super::{ID, IP, Scene, text_of};
 use crate::scene::{NEVER_AWAKE, with};
 use crate::vocabulary::caller::text;
-use crate::vocabulary::lwm2m::{observe_start, outcome, read, when_active};
+use crate::vocabulary::lwm2m::{outcome, read, when_active};
 use crate::vocabulary::plain::{answer, coap, datagram, path_of};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::wire::{Wire, location_of, register_with, request, update};
@@ -99,7 +99,7 @@ fn what_waits_for_a_sleeper_goes_out_in_its_order_over_every_protocol() {
 #[test]
 fn the_first_silence_ends_the_awake_window_and_any_uplink_begins_it_anew() {
     let mut sleeper = Sleeper::saying(&SOON_SILENT, &["lwm2m=1.1", "Q"]);
-    let observed = sleeper.observe();
+    let observed = sleeper.scene.observe(&sleeper.lwm2m);
     type Say<'a> = &'a dyn Fn(&mut Sleeper);
     let uplinks: [(&str, Say<'_>); 6] = [
         ("update", &Sleeper::update),
@@ -207,19 +207,6 @@ impl Sleeper {
         assert_eq!(self.lwm2m.ask(&message).code, Code::CHANGED);
     }
 
-    /// Has a value observed, and gives the request for it.
-    fn observe(&mut self) -> Token {
-        let id = self
-            .scene
-            .caller
-            .create_action(ID, &observe_start("/3/0/9"));
-        let asked = self.lwm2m.hear_request();
-        let first = text_of(answer(&asked, Code::CONTENT).with_observe(1), "80");
-        self.lwm2m.say(&first.encode());
-        assert_eq!(self.scene.caller.final_action(&id)["status"], "SUCCEEDED");
-        asked.token
-    }
-
     fn notify(&mut self, token: Token) {
         let id = self.id();
         let kind = Kind::NonConfirmable;
@@ -252,10 +239,4 @@ impl Sleeper {
     fn once(&self, state: &str) {
         until(state, || (self.state() == state).then_some(()));
     }
-}
-
-fn text_of(message: Message, text: &str) -> Message {
-    message
-        .with_content_format(ContentFormat::TEXT)
-        .with_payload(text)
 }

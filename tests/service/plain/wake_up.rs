@@ -6,9 +6,9 @@ use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::token::Token;
 use serde_json::Value;
 
-use super::{ID, IP, Scene};
+use super::{ID, IP, Scene, text_of};
 use crate::vocabulary::caller::text;
-use crate::vocabulary::lwm2m::{observe_start, outcome, read, when_active};
+use crate::vocabulary::lwm2m::{outcome, read, when_active};
 use crate::vocabulary::plain::{answer, coap, data, datagram, path_of};
 use crate::vocabulary::wire::{Wire, register, request, update};
 
@@ -36,7 +36,7 @@ struct Trio {
 #[test]
 fn any_uplink_over_any_protocol_lets_out_what_waits_over_all_of_them() {
     let mut trio = Trio::new();
-    let observed = trio.observe();
+    let observed = trio.scene.observe(&trio.lwm2m);
     let uplinks = [
         Uplink::Update,
         Uplink::Send,
@@ -131,19 +131,6 @@ impl Trio {
         }
     }
 
-    /// Has a value observed, and gives the token it is told under.
-    fn observe(&mut self) -> Token {
-        let id = self
-            .scene
-            .caller
-            .create_action(ID, &observe_start("/3/0/9"));
-        let asked = self.lwm2m.hear_request();
-        let first = answer(&asked, Code::CONTENT).with_observe(1);
-        self.lwm2m.say(&text_of(first, "80").encode());
-        assert_eq!(self.scene.caller.final_action(&id)["status"], "SUCCEEDED");
-        asked.token
-    }
-
     /// Has something wait over each protocol, and one more over the first.
     fn schedule(&self) -> [String; 4] {
         let (scene, caller) = (&self.scene, &self.scene.caller);
@@ -219,12 +206,6 @@ fn check_order(done: &[Value]) {
         let ended = text(&pair[0]["updated"]);
         assert!(ended <= began, "{ended} and {began}");
     }
-}
-
-fn text_of(message: Message, text: &str) -> Message {
-    message
-        .with_content_format(ContentFormat::TEXT)
-        .with_payload(text)
 }
 
 fn sending(id: u16) -> Message {
