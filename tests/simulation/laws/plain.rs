@@ -152,6 +152,7 @@ impl Datas {
             let came = self.came.get(&**bytes).copied().unwrap_or(0);
             let fits = *protocol != Protocol::Udp || told <= came;
             hold("what_is_acknowledged_is_told", fits, || {
+                let bytes = String::from_utf8_lossy(bytes);
                 format!("{bytes:?} of device {who} came {came} times and is told {told} times")
             })?;
         }

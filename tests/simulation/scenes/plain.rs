@@ -182,10 +182,11 @@ fn a_plain_device_leaves_nothing_in_memory() {
     world.create_for(PUMP, now(coap(Method::Get, None)));
     world.pass(S);
     assert!(world.service.machine(PUMP).is_some());
+    world.pass(MINUTE);
     // A body of which the rest does not come.
     let bytes = world.news(30_000);
     world.posts(PUMP, Kind::Confirmable, ("flow", &bytes));
-    world.pass(S / 2);
+    world.pass(2 * S);
     world.switch_off(PUMP);
     world.pass(10 * MINUTE);
     assert!(world.service.machine(PUMP).is_none());
