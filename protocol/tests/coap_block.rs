@@ -92,7 +92,8 @@ proptest! {
     fn no_value_is_too_strange(value in any::<u32>()) {
         let block = Block::from_value(value);
         let is_reserved = value & 7 == 7;
-        prop_assert_eq!((block.size().is_none(), block.offset().is_none()), (is_reserved, is_reserved));
+        let is_without = (block.size().is_none(), block.offset().is_none());
+        prop_assert_eq!(is_without, (is_reserved, is_reserved));
     }
 }
 

@@ -58,8 +58,8 @@ impl Device {
         }
     }
 
-    /// Whether a request could leave now: there is a peer for it, and the device listens as far as anyone
-    /// can tell. Of a device without registration nobody can.
+    /// Whether a request could leave now: there is a peer for it, and the device listens as far as
+    /// anyone can tell. Of a device without registration nobody can.
     pub(super) fn can_take(&self, request: &Request, now: Timestamp) -> bool {
         let listens = match (self.presence(now), request) {
             (Presence::Awake, _) => true,

@@ -15,8 +15,8 @@ use crate::api::words::Word;
 /// GET.
 pub(in crate::api) fn list() -> Operation {
     let text = "What the device said and did in the last days, newest first. Follow `nextCursor` \
-                until there is none: messages that come meanwhile are not shown twice. A stretch of \
-                long messages may have fewer than were asked for.";
+                until there is none: messages that come meanwhile are not shown twice. A stretch \
+                of long messages may have fewer than were asked for.";
     let operation = Operation::new("listMessages", Tag::Devices, "Read what a device said")
         .description(text)
         .query("cursor", id(), "The `nextCursor` of the stretch before.");
