@@ -297,6 +297,7 @@ impl DeviceActor {
     /// Tells the device what became of its bare datagram: a step of its own, of which nothing else
     /// that is for the device comes in between.
     fn take_departure(&mut self, departure: Departure, ctx: &mut Context<Self>) {
+        self.contract.bind(&mut self.device);
         let mut out = Effects::new();
         let mut m = self.home.clock.moment();
         self.device.handle_departure(&mut m, departure, &mut out);

@@ -183,7 +183,9 @@ impl World {
     /// The data a device told, oldest first.
     fn told(&self, name: &str) -> Vec<Vec<u8>> {
         let max = u32::from(u8::MAX);
-        let events = wait_for(self.store.events_of(self.key(name), None, max)).unwrap().events;
+        let events = wait_for(self.store.events_of(self.key(name), None, max))
+            .unwrap()
+            .events;
         let data = |event: &Event| {
             let Happening::Data(data) = &event.happening else {
                 return None;
