@@ -80,7 +80,25 @@ impl Device {
             return Heard::Part;
         }
         self.note_uplink(m.now(), Protocol::Lwm2m);
-        let news = if !message.code.is_success() {
+        let news = self.take_news(m, path, message, out);
+        out.note(None, What::Notified(news));
+        if self.record_is_stale(m.now()) {
+            self.save_record(m.now(), out);
+        }
+        self.acknowledge(m, datagram, out);
+        Heard::Notification
+    }
+
+    /// Takes what a notification tells: the value, or that there are no more (RFC 7641 section
+    /// 4.2), or both.
+    fn take_news(
+        &mut self,
+        m: &mut Moment,
+        path: Path,
+        message: &Message,
+        out: &mut Effects,
+    ) -> News {
+        if !message.code.is_success() {
             let why = format!("the device answered {}", message.code);
             self.lose_held(m, path, &why, out);
             News::Unusable
@@ -93,13 +111,7 @@ impl Device {
             let news = self.take_values(m, path, message, out);
             self.lose_held(m, path, "the device ended it", out);
             news
-        };
-        out.note(None, What::Notified(news));
-        if self.record_is_stale(m.now()) {
-            self.save_record(m.now(), out);
         }
-        self.acknowledge(m, datagram, out);
-        Heard::Notification
     }
 
     /// Takes the answer to being asked again for what it forgot.
