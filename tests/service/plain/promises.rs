@@ -8,7 +8,7 @@ use crate::scene::{IMPATIENT, page, with};
 use crate::vocabulary::caller::{API, text};
 use crate::vocabulary::endpoint::{Endpoint, Posted};
 use crate::vocabulary::lwm2m::when_active;
-use crate::vocabulary::plain::{Told, coap, data, datagram};
+use crate::vocabulary::plain::{Told, carrying, coap, data, datagram};
 use crate::vocabulary::wire::Wire;
 
 const REQUESTS: &str = "/integrate/devices/actions/requests";
@@ -43,6 +43,21 @@ fn a_call_made_again_under_its_key_happens_once() {
     scene.post("awake");
     assert_eq!(scene.udp.heard(), Vec::<Vec<u8>>::new());
     assert_eq!(scene.coap.heard(), []);
+}
+
+#[test]
+fn a_list_leaves_out_what_is_long_and_the_request_by_itself_has_it() {
+    let scene = Scene::new();
+    let long = "x".repeat(5_000);
+    let body = carrying(coap("PUT", "/long", scene.coap.port()), &long);
+    let id = scene.ask(&when_active(body));
+    let list = scene.caller.request("GET", &format!("{API}{REQUESTS}"));
+    let listed = &list.expect(200)["items"][0];
+    assert_eq!(listed["omitted"], json!(["requestData.payload"]));
+    assert_eq!(listed["requestData"].get("payload"), None);
+    let alone = scene.caller.action(&id);
+    assert_eq!(alone.get("omitted"), None);
+    assert_eq!(alone["requestData"]["payload"], json!(long));
 }
 
 #[test]
