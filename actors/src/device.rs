@@ -164,10 +164,7 @@ impl DeviceActor {
             Arrival::Bare(bare) => self.device.handle_bare(&mut m, bare, out),
             Arrival::Burst(first, more) => {
                 let burst = iter::once(first).chain(more);
-                let heard = self.device.handle_burst(&mut m, burst, out);
-                // Each is counted; the first with all the other arrivals below.
-                more.iter().for_each(|_| self.home.meters.heard(heard));
-                heard
+                self.device.handle_burst(&mut m, burst, out)
             }
         };
         for _ in 0..arrival.datagrams() {
