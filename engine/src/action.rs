@@ -1,12 +1,12 @@
 //! What an action request is: what was asked of a device, and what became of it (seed 2.1, 3).
 //!
 //! ```text
-//!  SEND_NOW ---------------------> IN_PROGRESS --2.xx--------------> SUCCEEDED
+//!  SEND_NOW ---------------------> IN_PROGRESS --2.xx, it left (UDP)--> SUCCEEDED
 //!                                   ^   |  ^ |
-//!  SEND_WHEN_ACTIVE -> SCHEDULED ---'   |  '-' no answer, attempts left
-//!                       |     |         '--other 4.xx/5.xx, none left, 48 h--> FAILED
-//!                       |     '-48 h-----------------------------------------> FAILED
-//!                       '-DELETE---------------------------------------------> CANCELLED
+//!  SEND_WHEN_ACTIVE -> SCHEDULED ---'   |  '-' no answer, 4.08, 4.29, 5.03; attempts left
+//!                       |     |         '--other 4.xx/5.xx, none left, 48 h-> FAILED
+//!                       |     '-48 h----------------------------------------> FAILED
+//!                       '-DELETE--------------------------------------------> CANCELLED
 //! ```
 
 pub mod parse;

@@ -249,7 +249,7 @@ impl Device {
         for pending in self.take_pending_if(is_due) {
             let action = pending.action;
             let event = match action.attempts_made {
-                0 => "the device was heard",
+                0 => "it was sent",
                 1.. => "the device answered",
             };
             let why = format!("it expired at {} before {event}", action.expires_at.iso());

@@ -164,7 +164,7 @@ fn a_datagram_that_waits_for_a_sign_of_life_expires() {
     let mut bench = Bench::new();
     bench.ask(datagram("on").when_active().expiring_in_s(60));
     let effects = bench.at(60 * S).timeout();
-    let why = "it expired at 2023-11-14T22:14:20.000Z before the device was heard";
+    let why = "it expired at 2023-11-14T22:14:20.000Z before it was sent";
     let expected = moved("#1", Scheduled, Failed, &format!("0/1 {why:?}"));
     assert!(effects.starts_with(&expected), "{effects:?}");
     assert!(bench.device().is_idle());
