@@ -16,7 +16,7 @@ fn a_request_may_have_an_expiry_of_its_own() {
     assert_eq!(bench.deadline(), Some(90 * S));
     assert_eq!(
         bench.next_deadline(),
-        expired(Scheduled, "0/1", "22:14:50", "was heard")
+        expired(Scheduled, "0/1", "22:14:50", "it was sent")
     );
 }
 
@@ -28,7 +28,7 @@ fn a_request_that_expired_is_not_sent_though_the_device_is_heard_first() {
     assert_eq!(bench.update(), updated(102), "the wake-up comes late");
     assert_eq!(
         bench.timeout(),
-        expired(Scheduled, "0/1", "22:14:50", "was heard")
+        expired(Scheduled, "0/1", "22:14:50", "it was sent")
     );
 }
 
@@ -55,7 +55,7 @@ fn a_request_that_expired_during_its_attempt_is_not_tried_again() {
     assert!(bench.deadline() <= Some(3 * S), "it is due at once");
     assert_eq!(
         bench.timeout(),
-        expired(InProgress, "1/5", "22:13:21", "answered")
+        expired(InProgress, "1/5", "22:13:21", "the device answered")
     );
 }
 
@@ -76,8 +76,8 @@ fn what_expires_at_once_fails_at_once_and_each_is_logged() {
     bench.ask(read("/3/0/9").when_active().expiring_in_s(91));
     let effects = bench.at(90 * S).timeout();
     let expected = all([
-        expired(Scheduled, "0/1", "22:14:50", "was heard"),
-        named("#2", expired(Scheduled, "0/1", "22:14:50", "was heard")),
+        expired(Scheduled, "0/1", "22:14:50", "it was sent"),
+        named("#2", expired(Scheduled, "0/1", "22:14:50", "it was sent")),
     ]);
     assert_eq!(effects, expected);
     assert_eq!(bench.deadline(), Some(91 * S));
@@ -132,7 +132,7 @@ fn a_request_in_progress_survives_its_device_s_registration() {
 }
 
 fn expired(was: crate::action::Status, progress: &str, at: &str, before: &str) -> Lines {
-    let why = format!("it expired at 2023-11-14T{at}.000Z before the device {before}");
+    let why = format!("it expired at 2023-11-14T{at}.000Z before {before}");
     all([
         moved("#1", was, Failed, &format!("{progress} {why:?}")),
         logged(&format!(
