@@ -17,6 +17,7 @@ use engine::ids::{DeviceKey, Endpoint};
 use engine::location::Location;
 use engine::peer::{Peer, Via};
 use engine::registry::form::Form;
+use engine::registry::lanes::{Bounds, Lanes};
 use engine::registry::router::{Route, Router};
 use engine::registry::{self, Fate, Panics, Sorted};
 use store::{Pressure, Unavailable};
@@ -39,7 +40,6 @@ mod addressing;
 pub(crate) mod renaming;
 mod restoring;
 
-use addressing::Lanes;
 use restoring::Starting;
 
 /// Devices woken in one go; then datagrams and questions get their turn.
@@ -68,7 +68,7 @@ pub struct Registry {
     /// Datagrams whose device is being looked up.
     lookups: usize,
     /// Those of them that are known by their address alone.
-    lanes: Lanes,
+    lanes: Lanes<Arrival>,
     tally: Tally,
     inbox: Inbox,
     /// What is in the batch under way; kept for its memory.
@@ -99,7 +99,7 @@ impl Registry {
                 panics: HashMap::new(),
                 generation: 0,
                 lookups: 0,
-                lanes: Lanes::default(),
+                lanes: Lanes::within(Bounds::default()),
                 tally: Tally::default(),
                 inbox: Inbox::new(),
                 batch: Vec::new(),

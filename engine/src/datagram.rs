@@ -44,6 +44,23 @@ impl Arrival {
         }
     }
 
+    /// How long it is, as far as others say how long.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Message(datagram) | Self::Ambiguous(datagram) => {
+                let options = datagram.message.options();
+                let values = options.map(|(_, value)| value.len());
+                let payload = datagram.message.payload.len();
+                values.sum::<usize>().saturating_add(payload)
+            }
+            Self::Bare(bare) => bare.bytes.len(),
+            Self::Burst(first, more) => {
+                let all = std::iter::once(first).chain(more);
+                all.map(|bare| bare.bytes.len()).sum()
+            }
+        }
+    }
+
     /// Where it came from.
     pub fn peer(&self) -> Peer {
         match self {

@@ -68,6 +68,14 @@ pub const COAP_PATH_BYTES_MAX: usize = 255;
 /// longer one does not arrive.
 pub const TOPIC_BYTES_MAX: usize = 253;
 
+/// Data from one address that waits to be told whose it is: a device throws its readings of a day
+/// at once, and not more. What goes beyond is told to come later.
+pub const LANE_MAX: usize = 2_048;
+
+/// Bytes of such data that an arbiter holds for all addresses together: whoever sends them is not
+/// known yet, and a datagram may be as large as sixty of the usual ones.
+pub const LANES_BYTES_MAX: usize = 16 * 1_024 * 1_024;
+
 /// How long a transfer in blocks waits for the next block of the device, in either direction:
 /// EXCHANGE_LIFETIME (RFC 7252 section 4.8.2). Each block renews it.
 pub const TRANSFER_IDLE_MS: i64 = 247_000;

@@ -6,6 +6,7 @@
 pub mod form;
 mod hints;
 pub mod homes;
+pub mod lanes;
 pub mod peers;
 pub mod router;
 

@@ -1,55 +1,52 @@
-//! Whose is data that names nobody? The device's that has the address it comes from.
-//!
-//! There is one question about an address at a time, and what comes meanwhile waits behind it: so
-//! what a device says keeps its order.
+//! Whose is data that names nobody? The device's that has the address it comes from, which the disk
+//! is asked.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
 use engine::datagram::Arrival;
+use engine::registry::lanes::{Bounds, Joined, Lanes, Waits};
 use engine::registry::{self, Behind, Sorted};
 
 use super::arbiter::Wanted;
 use super::{Arbiter, Turn, Unread};
 
-/// Data from one address that may wait: little, so that there is more.
-const WAITING_MAX: usize = 3;
+/// Little may wait, so that there is more.
+const BOUNDS: Bounds = Bounds {
+    lane_max: 3,
+    bytes_max: 4_096,
+};
 
-/// Data whose device is being looked up, by the address it comes from.
-#[derive(Default)]
-pub(super) struct Lanes {
-    lane_by_address: BTreeMap<IpAddr, Lane>,
-}
+/// What waits, and the number it is known by.
+#[derive(Debug)]
+pub(super) struct Numbered(u64, Arrival);
 
-#[derive(Default)]
-struct Lane {
-    waiting: VecDeque<(u64, Arrival)>,
-    /// How many of them the open question is for.
-    asked: usize,
-}
-
-impl Lanes {
-    /// How much waits in all lanes.
-    pub(super) fn waiting(&self) -> usize {
-        let lanes = self.lane_by_address.values();
-        lanes.map(|lane| lane.waiting.len()).sum()
+impl Waits for Numbered {
+    fn arrival(&self) -> &Arrival {
+        &self.1
     }
+}
+
+pub(super) fn lanes() -> Lanes<Numbered> {
+    Lanes::within(BOUNDS)
 }
 
 impl Arbiter {
     /// Finds the device that has the address some data comes from.
     pub(super) fn look_behind(&mut self, number: u64, arrival: Arrival, turn: &mut Turn<'_>) {
         let peer = arrival.peer();
-        let lane = self.lanes.lane_by_address.entry(peer.ip()).or_default();
-        if lane.waiting.len() >= WAITING_MAX {
-            let put_off = Sorted::ToAddress(arrival).put_off();
-            return self.dispatch(number, peer, put_off, turn);
+        match self.lanes.join(Numbered(number, arrival)) {
+            Joined::First => self.ask_behind(peer.ip(), turn),
+            Joined::Behind => {}
+            Joined::Crowded(Numbered(number, arrival)) => {
+                let put_off = Sorted::ToAddress(arrival).put_off();
+                self.dispatch(number, peer, put_off, turn);
+            }
         }
-        lane.waiting.push_back((number, arrival));
-        if lane.asked == 0 {
-            lane.asked = 1;
-            self.look_up(Wanted::Behind(peer.ip()), None, turn);
-        }
+    }
+
+    fn ask_behind(&mut self, address: IpAddr, turn: &mut Turn<'_>) {
+        self.lanes.ask(address);
+        self.look_up(Wanted::Behind(address), None, turn);
     }
 
     /// Takes what the disk says of an address.
@@ -61,20 +58,11 @@ impl Arbiter {
         turn: &mut Turn<'_>,
     ) {
         self.lookups.remove(&lookup);
-        let lanes = &mut self.lanes.lane_by_address;
-        let lane = lanes.get_mut(&address).expect("somebody waits for this");
-        let later = lane.waiting.split_off(lane.asked.min(lane.waiting.len()));
-        let asked = std::mem::replace(&mut lane.waiting, later);
-        lane.asked = lane.waiting.len();
-        let is_over = lane.asked == 0;
-        if is_over {
-            lanes.remove(&address);
-        }
-        for (number, arrival) in asked {
+        for Numbered(number, arrival) in self.lanes.take_asked(address) {
             self.give(number, arrival, behind, turn);
         }
-        if !is_over {
-            self.look_up(Wanted::Behind(address), None, turn);
+        if self.lanes.has(address) {
+            self.ask_behind(address, turn);
         }
         self.end_turn(turn);
     }

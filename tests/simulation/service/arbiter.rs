@@ -10,11 +10,12 @@ use engine::ids::{DeviceKey, Endpoint};
 use engine::location::Location;
 use engine::peer::Peer;
 use engine::registry::homes::{ArbiterId, Homes};
+use engine::registry::lanes::Lanes;
 use engine::registry::router::{Hint, Parcel, Route, Router};
 use engine::registry::{self, Panics, Sorted};
 use engine::terms::Terms;
 
-use super::addressing::Lanes;
+use super::addressing::{self, Numbered};
 use super::resident::{self, Resident};
 use super::restoring::Starting;
 use super::{Act, Curse, Directory, End, Heard, Input, Pressure, Turn};
@@ -41,7 +42,7 @@ pub(crate) struct Arbiter {
     pub(super) epoch: u64,
     pub(super) lookups: BTreeMap<u64, Lookup>,
     /// Data whose device is being looked up by its address.
-    pub(super) lanes: Lanes,
+    pub(super) lanes: Lanes<Numbered>,
     outgoing: BTreeMap<ArbiterId, Post>,
 }
 
@@ -92,7 +93,7 @@ impl Arbiter {
             soon: BTreeSet::new(),
             epoch,
             lookups: BTreeMap::new(),
-            lanes: Lanes::default(),
+            lanes: addressing::lanes(),
             outgoing: BTreeMap::new(),
             directory,
         }
