@@ -1,5 +1,5 @@
-//! Whose is data that names nobody? The device's that has the address it comes from, which the store
-//! is asked. What waits for its answer, and in which order, is `engine::registry::lanes`.
+//! Whose is data that names nobody? The device's that has the address it comes from, which the
+//! store is asked. What waits for its answer, and in which order, is `engine::registry::lanes`.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
