@@ -1,7 +1,7 @@
 //! Can somebody who measures the service read its figures, and are they right?
 
 mod calls;
-mod devices;
+pub(crate) mod devices;
 mod exposition;
 mod plain;
 mod table;

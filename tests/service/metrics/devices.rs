@@ -219,7 +219,7 @@ fn notifications_are_counted_by_what_they_are_worth() {
 }
 
 /// Waits until all figures are as they should be: an arbiter publishes once a second.
-pub(super) fn are(service: &Service, expected: &[Figure<'_>]) {
+pub(crate) fn are(service: &Service, expected: &[Figure<'_>]) {
     let others = RefCell::new(Vec::new());
     until("the figures", || {
         let told = scrape(service);

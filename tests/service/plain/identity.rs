@@ -4,6 +4,7 @@ use protocol::coap::code::Code;
 use serde_json::json;
 
 use super::{ELSEWHERE, ID, IP, Scene};
+use crate::metrics::devices::are;
 use crate::scene::{error_codes, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::http::Request;
@@ -48,6 +49,9 @@ fn an_address_that_several_devices_have_is_nobody_s() {
         );
         scene.udp.say(b"whose?");
     }
+    // Each was judged before the address is the device's alone again.
+    let dropped = ("signalbox_datagrams_turned_away_total", &[][..], 20.0);
+    are(&scene.service, &[dropped]);
     let logged = |caller: &Caller| {
         let entries = caller.log_entries().into_iter();
         entries.filter(|entry| entry["message"] == STRANGER).count()
