@@ -277,21 +277,18 @@ impl Device {
 
     /// Whether an attempt is in flight to where the device is registered.
     pub(super) fn is_asked_as_registered(&self) -> bool {
-        let attempt = self.busy.as_ref().and_then(|busy| busy.attempt.as_ref());
-        attempt.is_some_and(|attempt| attempt.to.is_none())
+        self.attempt().is_some_and(|attempt| attempt.to.is_none())
     }
 
     /// Whether the device is asked at a peer where it is not registered.
     pub(super) fn is_asked_elsewhere(&self, peer: Peer) -> bool {
-        let attempt = self.busy.as_ref().and_then(|busy| busy.attempt.as_ref());
-        let is_asked = attempt.is_some_and(|attempt| attempt.to == Some(peer));
-        is_asked && self.bound_peer() != Some(peer)
+        let is_asked = |attempt: &Attempt| attempt.to == Some(peer);
+        self.attempt().is_some_and(is_asked) && self.bound_peer() != Some(peer)
     }
 
     /// Has the answers to the attempt in flight let through, if it is with a peer of its own.
     pub(super) fn await_elsewhere(&self, out: &mut Effects) {
-        let attempt = self.busy.as_ref().and_then(|busy| busy.attempt.as_ref());
-        if let Some(attempt) = attempt
+        if let Some(attempt) = self.attempt()
             && attempt.to.is_some()
             && attempt.to != self.bound_peer()
             && !attempt.is_departing()
@@ -302,11 +299,15 @@ impl Device {
 
     /// Remarks how the exchange in flight ends, if there is one.
     pub(super) fn note_ending(&self, ending: Ending, out: &mut Effects) {
-        if let Some(attempt) = self.busy.as_ref().and_then(|busy| busy.attempt.as_ref())
+        if let Some(attempt) = self.attempt()
             && !attempt.is_departing()
         {
             out.note(attempt.trace, What::Ended(ending));
         }
+    }
+
+    pub(super) fn attempt(&self) -> Option<&Attempt> {
+        self.busy.as_ref()?.attempt.as_deref()
     }
 
     pub(super) fn attempt_mut(&mut self) -> Option<&mut Attempt> {
@@ -318,14 +319,19 @@ impl Device {
     }
 
     pub(super) fn observation_in_flight(&self) -> Option<Path> {
-        self.busy.as_ref()?.attempt.as_ref()?.observation()
+        self.attempt()?.observation()
+    }
+
+    /// The request the attempt in flight is at.
+    fn pending_in_flight(&self) -> Option<&Pending> {
+        let index = self.position_of(self.action_in_flight()?)?;
+        self.pending().get(index)
     }
 
     /// Whether the answer to the attempt in flight, of which a part is there, may begin an
     /// observation under a token.
     pub(super) fn is_about_to_observe(&self, token: Token) -> bool {
-        let attempt = self.busy.as_ref().and_then(|busy| busy.attempt.as_ref());
-        attempt.is_some_and(|attempt| match &attempt.way {
+        self.attempt().is_some_and(|attempt| match &attempt.way {
             Way::Transfer(transfer) => transfer.is_under_way() && transfer.token() == token,
             Way::Departure { .. } => false,
         })

@@ -50,12 +50,11 @@ impl Device {
                 }
             }
         }
-        let attempt = self.busy.as_ref().and_then(|busy| busy.attempt.as_ref());
         Standing {
             listens: self.listens(),
             scheduled,
             in_progress,
-            exchange: match attempt {
+            exchange: match self.attempt() {
                 Some(attempt) if !attempt.is_departing() => InFlight::Yes,
                 Some(_) | None => InFlight::No,
             },
@@ -64,7 +63,7 @@ impl Device {
 
     /// The call behind what is in flight, if one is.
     pub fn trace_in_flight(&self) -> Option<TraceId> {
-        self.busy.as_ref()?.attempt.as_ref()?.trace()
+        self.attempt()?.trace()
     }
 
     fn listens(&self) -> Listens {

@@ -121,8 +121,7 @@ impl Device {
     /// What an answer says that refuses what was asked. Over CoAP its payload may explain it (RFC
     /// 7252 section 5.5.2).
     fn refusal_in(&self, answer: &Message) -> Outcome {
-        let asked = self.action_in_flight().and_then(|id| self.position_of(id));
-        let asked = asked.and_then(|index| self.pending().get(index));
+        let asked = self.pending_in_flight();
         let refused = refusal(
             Some(answer.code),
             &format!("the device answered {}", answer.code),

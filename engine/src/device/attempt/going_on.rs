@@ -62,9 +62,8 @@ impl Device {
     }
 
     fn has_expired_in_flight(&self, now: Timestamp) -> bool {
-        let in_flight = self.action_in_flight().and_then(|id| self.position_of(id));
-        let pending = in_flight.and_then(|index| self.pending().get(index));
-        pending.is_some_and(|pending| pending.action.expires_at <= now)
+        self.pending_in_flight()
+            .is_some_and(|pending| pending.action.expires_at <= now)
     }
 
     fn expire_in_flight(&mut self, m: &mut Moment, out: &mut Effects) {
