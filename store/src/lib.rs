@@ -6,9 +6,7 @@
 
 pub mod board;
 pub mod conformance;
-mod key;
 pub mod layer;
-mod record;
 pub mod sealed;
 mod shards;
 mod sled;

@@ -27,6 +27,7 @@ mod fault;
 mod gauge;
 mod having;
 mod headcount;
+mod key;
 mod kv;
 mod listing;
 mod meters;
@@ -35,6 +36,7 @@ mod outbox;
 mod overlay;
 mod plan;
 mod readers;
+mod record;
 mod stale;
 mod sweep;
 #[cfg(test)]

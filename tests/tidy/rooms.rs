@@ -116,8 +116,14 @@ const DERIVES: [(&str, &[&str]); 4] = [
         &["src/api", "src/api.rs", "engine/src/delivery/body.rs"],
     ),
     ("Deserialize", &["src/api", "src/api.rs"]),
-    ("Encode", &["store/src/record", "store/src/record.rs"]),
-    ("Decode", &["store/src/record", "store/src/record.rs"]),
+    (
+        "Encode",
+        &["store/src/sled/record", "store/src/sled/record.rs"],
+    ),
+    (
+        "Decode",
+        &["store/src/sled/record", "store/src/sled/record.rs"],
+    ),
 ];
 
 fn each_dependency() -> Vec<(String, String, Dependency)> {

@@ -9,16 +9,16 @@ use sled::IVec;
 
 use super::epochs::Epochs;
 use super::fault::Fault;
+use super::key;
+use super::key::action::Updated;
+use super::key::log::Kind;
 use super::kv::{self, Rows, Value};
 use super::outbox::Outbox;
 use super::overlay::Overlay;
 use super::plan::{Check, Plan, Step, address_of, shared_names};
+use super::record::{self, Unreadable, number};
 use super::{definitions, destinations, listing};
 use crate::CommitError;
-use crate::key;
-use crate::key::action::Updated;
-use crate::key::log::Kind;
-use crate::record::{self, Unreadable, number};
 
 /// Checks a batch and does it, or says why not.
 pub(super) fn apply(

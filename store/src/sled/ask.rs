@@ -16,9 +16,9 @@ pub(super) mod terms;
 use sled::{Db, IVec, Iter};
 
 use super::fault::Fault;
+use super::key;
 use super::kv;
-use crate::key;
-use crate::record::{Unreadable, number};
+use super::record::{Unreadable, number};
 
 /// A thing under its key, if it is there.
 fn load<T>(

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use engine::ids::{CustomerId, Shard};
 
+use super::key::letter;
 use super::overlay::Overlay;
 use crate::Board;
-use crate::key::letter;
 
 /// The boards that are held, by customer.
 #[derive(Default)]

@@ -6,12 +6,12 @@ use engine::ids::{CustomerId, DeviceKey, EntryId};
 use sled::IVec;
 
 use super::fault::Fault;
+use super::key::log::Kind;
+use super::key::log::count::{self, Span};
 use super::kv::Rows;
 use super::overlay::Overlay;
-use crate::key::log::Kind;
-use crate::key::log::count::{self, Span};
-use crate::record::counts::{Counts, read_counts, write_counts};
-use crate::record::last::{LastEntries, read_last_entries, write_last_entries};
+use super::record::counts::{Counts, read_counts, write_counts};
+use super::record::last::{LastEntries, read_last_entries, write_last_entries};
 
 /// What of an entry is counted.
 pub(super) struct Counted {

@@ -7,13 +7,13 @@ use engine::moment::Timestamp;
 use sled::IVec;
 
 use super::fault::Fault;
+use super::key::{self, Key};
 use super::kv::{self, Rows, Value};
 use super::outbox::{Outbox, numbered};
 use super::overlay::Overlay;
-use crate::key::{self, Key};
-use crate::record::destination::{read_destination, write_destination};
-use crate::record::letter::{Tally, read_dead, read_tally, write_dead, write_held, write_tally};
-use crate::record::number::{read_sequence, write_sequence};
+use super::record::destination::{read_destination, write_destination};
+use super::record::letter::{Tally, read_dead, read_tally, write_dead, write_held, write_tally};
+use super::record::number::{read_sequence, write_sequence};
 
 /// A destination as it is put.
 pub(super) struct Put {

@@ -7,9 +7,9 @@ use engine::ids::Shard;
 use sled::{IVec, Tree};
 
 use super::fault::Fault;
+use super::key;
 use super::overlay::Overlay;
-use crate::key;
-use crate::record::{Unreadable, number};
+use super::record::{Unreadable, number};
 
 /// The newest epochs there are.
 pub(super) struct Epochs {

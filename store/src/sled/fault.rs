@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::record::Unreadable;
+use super::record::Unreadable;
 
 /// Why rows could not be read or written.
 #[derive(Debug, thiserror::Error)]

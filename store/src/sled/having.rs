@@ -4,8 +4,8 @@ use engine::ids::CustomerId;
 use sled::Tree;
 
 use super::fault::Fault;
-use crate::key;
-use crate::record::Unreadable;
+use super::key;
+use super::record::Unreadable;
 
 /// The customers that have rows whose keys begin so and go on with a customer.
 pub(super) fn customers_having(tree: &Tree, table: &[u8]) -> Result<Vec<CustomerId>, Fault> {
@@ -28,7 +28,7 @@ mod tests {
     use engine::ids::Shard;
 
     use super::*;
-    use crate::key::letter::{all_waiting, waiting};
+    use crate::sled::key::letter::{all_waiting, waiting};
 
     #[test]
     fn each_customer_that_has_rows_is_found_once() {

@@ -4,10 +4,10 @@
 use sled::{Db, IVec};
 
 use super::fault::Fault;
+use super::key::device::{counts, traits_counted};
 use super::overlay::Overlay;
-use crate::key::device::{counts, traits_counted};
-use crate::record::Unreadable;
-use crate::record::number::read_count;
+use super::record::Unreadable;
+use super::record::number::read_count;
 
 /// Numbers of devices, or by how much they move.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -58,8 +58,8 @@ mod tests {
     use engine::ids::CustomerId;
 
     use super::*;
-    use crate::key::device::counted;
-    use crate::record::traits::Traits;
+    use crate::sled::key::device::counted;
+    use crate::sled::record::traits::Traits;
 
     #[test]
     fn devices_are_summed_over_customers_and_moved_by_groups() {

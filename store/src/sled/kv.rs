@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use sled::IVec;
 
 use super::fault::Fault;
-use crate::key;
-use crate::record::Unreadable;
+use super::key;
+use super::record::Unreadable;
 
 /// The largest value of a row. sled keeps up to 16 rows on a page and writes a page of more than
 /// 128 KiB to `blobs/`.

@@ -7,13 +7,13 @@ use engine::profile::Profile;
 use sled::IVec;
 
 use super::fault::Fault;
+use super::key::{self, Key};
 use super::kv::{self, Value};
 use super::overlay::Overlay;
-use crate::key::{self, Key};
-use crate::record::device::write_device;
-use crate::record::number::write_bearer;
-use crate::record::profile::read_profile;
-use crate::record::traits::{Traits, read_traits};
+use super::record::device::write_device;
+use super::record::number::write_bearer;
+use super::record::profile::read_profile;
+use super::record::traits::{Traits, read_traits};
 
 /// What becomes known of a device.
 pub(super) struct Recorded {

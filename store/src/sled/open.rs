@@ -11,9 +11,9 @@ use sled::{Db, IVec};
 
 use super::epochs::Epochs;
 use super::fault::Fault;
+use super::key;
 use super::outbox::Outbox;
-use crate::key;
-use crate::record::number;
+use super::record::number;
 
 /// The format of the whole store: which tables there are and what their keys mean. A store of
 /// another format is refused; records have versions of their own.

@@ -12,12 +12,12 @@ use sled::{IVec, Tree};
 
 use super::fault::Fault;
 use super::having::customers_having;
+use super::key;
 use super::kv::Rows;
 use super::overlay::Overlay;
+use super::record::letter::write_waiting;
+use super::record::number::{read_count, read_sequence, write_sequence};
 use super::stale::Stale;
-use crate::key;
-use crate::record::letter::write_waiting;
-use crate::record::number::{read_count, read_sequence, write_sequence};
 
 /// What the committer knows of what waits.
 pub(super) struct Outbox {

@@ -10,9 +10,9 @@ use std::ops::Bound;
 use sled::{Batch, IVec, Tree};
 
 use super::fault::Fault;
+use super::key::{self, Key};
 use super::kv::{self, Rows, Value};
-use crate::key::{self, Key};
-use crate::record::number;
+use super::record::number;
 
 /// The tree with the writes of a group on top.
 pub(super) struct Overlay<'t> {

@@ -20,13 +20,13 @@ use sled::IVec;
 use tracing::Span;
 
 use super::counting::Counted;
+use super::key::{self, Key};
 use super::kv::Value;
 use super::listing::Recorded;
 use super::outbox::Awaiting;
+use super::record;
+use super::record::traits::Traits;
 use super::{definitions, destinations};
-use crate::key::{self, Key};
-use crate::record;
-use crate::record::traits::Traits;
 
 /// A batch as rows.
 pub(super) struct Plan {

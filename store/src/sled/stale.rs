@@ -12,7 +12,7 @@ use sled::Tree;
 
 use super::fault::Fault;
 use super::having::customers_having;
-use crate::key;
+use super::key;
 use crate::shards::ShardSet;
 
 /// The shards in which rows may be stale, by customer.

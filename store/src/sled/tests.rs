@@ -106,7 +106,7 @@ fn a_batch_that_is_taken_back_changes_nobody_who_is_told() {
     let home = tempfile::tempdir().unwrap();
     let options = Options::at(home.path());
     let opened = open::open(&options).unwrap();
-    let count = crate::key::counter(&Counter::Devices(acme()));
+    let count = crate::sled::key::counter(&Counter::Devices(acme()));
     opened.db.insert(count, b"damaged").unwrap();
     let store = SledStore::start(opened, &options, disk::free_bytes()).unwrap();
     let meter = device(&acme(), 1);
@@ -142,7 +142,7 @@ fn a_batch_that_meets_a_damaged_row_fails_alone() {
     let home = tempfile::tempdir().unwrap();
     let options = Options::at(home.path());
     let opened = open::open(&options).unwrap();
-    let count = crate::key::counter(&Counter::Devices(acme()));
+    let count = crate::sled::key::counter(&Counter::Devices(acme()));
     opened.db.insert(count, b"damaged").unwrap();
     let store = SledStore::start(opened, &options, disk::free_bytes()).unwrap();
     let meter = device(&acme(), 1);
@@ -160,7 +160,7 @@ fn an_event_that_cannot_be_read_is_none_so_that_others_are_delivered() {
     let meter = device(&acme(), 1);
     let [damaged, whole] = [1, 2].map(|number| event(&meter, 10, number));
     let opened = open::open(&options).unwrap();
-    let row = crate::key::event::event(meter.key(), damaged.id);
+    let row = crate::sled::key::event::event(meter.key(), damaged.id);
     opened.db.insert(row, b"damaged").unwrap();
     let store = SledStore::start(opened, &options, disk::free_bytes()).unwrap();
     let said = Change::AppendEvent(Box::new(whole.clone()));
@@ -182,7 +182,7 @@ fn a_sweep_that_meets_a_damaged_row_leaves_its_sort_and_takes_the_others() {
     assert_eq!(wait(store.commit(batch(vec![old]))), Ok(()));
     drop(store);
     let opened = open::open(&options).unwrap();
-    let damaged = crate::key::action::action(done.id);
+    let damaged = crate::sled::key::action::action(done.id);
     opened.db.insert(damaged, b"damaged").unwrap();
     let store = SledStore::start(opened, &options, disk::free_bytes()).unwrap();
     let due = Retention {
@@ -297,7 +297,10 @@ fn what_was_removed_and_swept_leaves_no_row() {
 
     let opened = open::open(&options).unwrap();
     let left: Vec<_> = opened.db.iter().keys().collect::<Result<_, _>>().unwrap();
-    let kept = [crate::key::format(), crate::key::letter::newest_number()];
+    let kept = [
+        crate::sled::key::format(),
+        crate::sled::key::letter::newest_number(),
+    ];
     assert_eq!(left, kept.map(sled::IVec::from));
 }
 

@@ -15,11 +15,11 @@ use engine::query::{ActionFilter, ActionOrder, Page, PageWanted};
 use sled::{Db, Iter};
 
 use super::{count, load, rows_of};
-use crate::key::action::Updated;
-use crate::key::{self, Key};
-use crate::record::Unreadable;
-use crate::record::action::read_action;
 use crate::sled::fault::Fault;
+use crate::sled::key::action::Updated;
+use crate::sled::key::{self, Key};
+use crate::sled::record::Unreadable;
+use crate::sled::record::action::read_action;
 
 /// An action request.
 pub(in crate::sled) fn action(db: &Db, id: ActionId) -> Result<Option<Action>, Fault> {

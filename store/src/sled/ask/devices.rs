@@ -10,12 +10,12 @@ use engine::registry::Behind;
 use sled::Db;
 
 use super::{actions, load, rows_of};
-use crate::key;
-use crate::record::Unreadable;
-use crate::record::device::read_device;
-use crate::record::number::read_bearer;
-use crate::record::profile::read_profile;
 use crate::sled::fault::Fault;
+use crate::sled::key;
+use crate::sled::record::Unreadable;
+use crate::sled::record::device::read_device;
+use crate::sled::record::number::read_bearer;
+use crate::sled::record::profile::read_profile;
 
 /// A device.
 pub(in crate::sled) fn profile(db: &Db, device: DeviceKey) -> Result<Option<Profile>, Fault> {

@@ -16,14 +16,14 @@ use engine::query::{LogFilter, Page, PageWanted};
 use sled::{Db, Iter};
 
 use super::load;
-use crate::key::log::Kind;
-use crate::key::log::count::Span;
-use crate::key::{self, Key};
-use crate::record::Unreadable;
-use crate::record::counts::read_counts;
-use crate::record::entry::{read_entry, read_payload};
-use crate::record::number::read_last_entry;
 use crate::sled::fault::Fault;
+use crate::sled::key::log::Kind;
+use crate::sled::key::log::count::Span;
+use crate::sled::key::{self, Key};
+use crate::sled::record::Unreadable;
+use crate::sled::record::counts::read_counts;
+use crate::sled::record::entry::{read_entry, read_payload};
+use crate::sled::record::number::read_last_entry;
 
 use counts::Counts;
 pub(super) use stretch::Stretch;

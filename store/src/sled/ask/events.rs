@@ -8,12 +8,12 @@ use engine::query::listed::Stretch;
 use sled::Db;
 
 use super::{load, rows_of};
-use crate::key;
-use crate::record::Unreadable;
-use crate::record::event::read_event;
-use crate::record::number::read_last_event;
-use crate::record::value::read_known;
 use crate::sled::fault::Fault;
+use crate::sled::key;
+use crate::sled::record::Unreadable;
+use crate::sled::record::event::read_event;
+use crate::sled::record::number::read_last_event;
+use crate::sled::record::value::read_known;
 
 /// What a device said, newest first, at most so much; only what is older than an event, where one
 /// is given. What a device said that had the same key is nobody's.

@@ -19,10 +19,10 @@ use sled::{Db, IVec, Iter};
 
 use super::devices::profile;
 use super::{count, load, rows_of};
-use crate::key;
-use crate::record::number::read_bearer;
-use crate::record::traits::{Traits, read_traits};
 use crate::sled::fault::Fault;
+use crate::sled::key;
+use crate::sled::record::number::read_bearer;
+use crate::sled::record::traits::{Traits, read_traits};
 
 /// A page of the devices of a customer that pass a filter.
 pub(in crate::sled) fn devices_of(

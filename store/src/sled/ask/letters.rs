@@ -9,13 +9,13 @@ use sled::Db;
 
 use super::terms::destination;
 use super::{load, rows_of};
-use crate::key;
-use crate::record::Unreadable;
-use crate::record::letter::{Tally, read_dead, read_held, read_tally, read_waiting};
-use crate::record::number::read_sequence;
 use crate::sled::fault::Fault;
 use crate::sled::gauge::Gauge;
+use crate::sled::key;
 use crate::sled::outbox::numbered;
+use crate::sled::record::Unreadable;
+use crate::sled::record::letter::{Tally, read_dead, read_held, read_tally, read_waiting};
+use crate::sled::record::number::read_sequence;
 
 /// How far a destination has come: its place in each shard, and what it holds back.
 pub(in crate::sled) fn standing_of(db: &Db, id: DestinationId) -> Result<Standing, Fault> {

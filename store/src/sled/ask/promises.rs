@@ -4,10 +4,10 @@ use engine::promise::{OnceKey, Promise};
 use sled::Db;
 
 use super::rows_of;
-use crate::key;
-use crate::record::Unreadable;
-use crate::record::promise::read_promise;
 use crate::sled::fault::Fault;
+use crate::sled::key;
+use crate::sled::record::Unreadable;
+use crate::sled::record::promise::read_promise;
 
 /// All that was promised under a key: one row for each device of one call.
 pub(in crate::sled) fn promises_under(db: &Db, key: OnceKey) -> Result<Vec<Promise>, Fault> {

@@ -14,13 +14,13 @@ use sled::{Db, IVec, Iter};
 
 use super::actions;
 use crate::RestoredPage;
-use crate::key::{self, Key};
-use crate::record::Unreadable;
-use crate::record::device::{LikeOthers, read_one_of_many};
-use crate::record::profile::read_profile;
-use crate::record::traits::{Traits, read_traits};
 use crate::sled::fault::Fault;
+use crate::sled::key::{self, Key};
 use crate::sled::kv;
+use crate::sled::record::Unreadable;
+use crate::sled::record::device::{LikeOthers, read_one_of_many};
+use crate::sled::record::profile::read_profile;
+use crate::sled::record::traits::{Traits, read_traits};
 
 /// The bytes of the rows of a page: what a page costs in memory is a few times that. A page ends
 /// with the device that reaches it.

@@ -10,13 +10,13 @@ use sled::Db;
 
 use super::entries::{Log, Stretch};
 use super::rows_of;
-use crate::key;
-use crate::key::log::Kind;
-use crate::key::log::count::{self, Span};
-use crate::record::last::read_last_entries;
-use crate::record::number;
 use crate::sled::fault::Fault;
 use crate::sled::gauge::Gauge;
+use crate::sled::key;
+use crate::sled::key::log::Kind;
+use crate::sled::key::log::count::{self, Span};
+use crate::sled::record::last::read_last_entries;
+use crate::sled::record::number;
 
 /// The statistics of a log.
 pub(in crate::sled) fn statistics(

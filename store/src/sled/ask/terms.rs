@@ -10,12 +10,12 @@ use sled::Db;
 
 use super::customers::settings_of;
 use super::{load, rows_of};
-use crate::key;
-use crate::record::Unreadable;
-use crate::record::definition::{Defined, read_defined, read_text};
-use crate::record::destination::read_destination;
 use crate::sled::fault::Fault;
 use crate::sled::having::customers_having;
+use crate::sled::key;
+use crate::sled::record::Unreadable;
+use crate::sled::record::definition::{Defined, read_defined, read_text};
+use crate::sled::record::destination::read_destination;
 
 /// A definition is replaced once per group, so a reader that loses so often in a row has not met a
 /// writer but damage.

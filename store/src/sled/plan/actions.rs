@@ -3,9 +3,9 @@
 use engine::action::{Action, Standing, Status};
 
 use super::{Step, Steps};
-use crate::key::action::Updated;
-use crate::key::{self, Key};
-use crate::record;
+use crate::sled::key::action::Updated;
+use crate::sled::key::{self, Key};
+use crate::sled::record;
 
 impl Steps {
     /// Puts a request that stood so before, and lists it.

@@ -6,13 +6,13 @@ use engine::ids::{CustomerId, DestinationId, Shard};
 
 use super::Due;
 use super::room::{Removed, Room};
-use crate::key;
-use crate::record::Unreadable;
-use crate::record::letter::read_tally;
-use crate::record::number::read_sequence;
 use crate::sled::fault::Fault;
+use crate::sled::key;
 use crate::sled::kv::Rows;
 use crate::sled::overlay::Overlay;
+use crate::sled::record::Unreadable;
+use crate::sled::record::letter::read_tally;
+use crate::sled::record::number::read_sequence;
 
 /// What a customer may have removed in one turn, however many wait for theirs.
 const TURN: usize = 128;
@@ -144,9 +144,9 @@ mod tests {
     use super::*;
     use crate::Retention;
     use crate::conformance::given::{customer, destination};
-    use crate::record::letter::write_waiting;
     use crate::sled::destinations::{Put, Step};
     use crate::sled::outbox::Outbox;
+    use crate::sled::record::letter::write_waiting;
     use crate::sled::sweep::LOOKS;
 
     const CUSTOMERS: u8 = 8;

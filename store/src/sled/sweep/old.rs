@@ -6,14 +6,14 @@ use engine::ids::ActionId;
 
 use super::Due;
 use super::room::{Removed, Room};
-use crate::key;
-use crate::record::{self, Unreadable};
 use crate::sled::apply::{Indexed, remove_action, remove_updates};
 use crate::sled::counting::Counted;
 use crate::sled::destinations::{count_out_dead, remove_dead};
 use crate::sled::fault::Fault;
+use crate::sled::key;
 use crate::sled::kv;
 use crate::sled::overlay::Overlay;
+use crate::sled::record::{self, Unreadable};
 
 /// Removes access tokens.
 pub(super) fn tokens(

@@ -6,13 +6,13 @@ use engine::ids::{EntryId, EventId};
 use super::Due;
 use super::old::remove_entry;
 use super::room::{Removed, Room};
-use crate::key::log::Kind;
-use crate::key::{self, Key};
-use crate::record::{Unreadable, number};
 use crate::sled::destinations::remove_dead;
 use crate::sled::fault::Fault;
+use crate::sled::key::log::Kind;
+use crate::sled::key::{self, Key};
 use crate::sled::kv::Rows;
 use crate::sled::overlay::Overlay;
+use crate::sled::record::{Unreadable, number};
 
 /// Removes what is left of the logs of removed customers.
 pub(super) fn logs(_: &mut Due<'_>, room: Room, rows: &mut Overlay<'_>) -> Result<Removed, Fault> {

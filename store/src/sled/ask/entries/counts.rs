@@ -5,8 +5,8 @@ use engine::moment::Timestamp;
 
 use super::Log;
 use super::stretch::{Part, Stretch, shorter};
-use crate::key::log::count::Span;
 use crate::sled::fault::Fault;
+use crate::sled::key::log::count::Span;
 
 /// What a window has, part by part.
 pub(super) struct Counts<'a> {

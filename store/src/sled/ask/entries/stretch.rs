@@ -8,7 +8,7 @@
 use engine::admin_log::window::Window;
 use engine::moment::Timestamp;
 
-use crate::key::log::count::Span;
+use crate::sled::key::log::count::Span;
 
 /// Where time ends: spans of five seconds are numbered in 32 bits, which last until 2650.
 const END: Timestamp = Timestamp::from_ms(5_000 * u32::MAX as i64);

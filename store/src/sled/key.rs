@@ -19,7 +19,7 @@ use engine::ids::{ClientId, CustomerId, Shard};
 use engine::moment::Timestamp;
 use engine::setting::SettingName;
 
-use crate::record::code;
+use super::record::code;
 
 /// The bytes of a key, or of the part that a range of keys begins with.
 pub(crate) type Key = Vec<u8>;
@@ -326,7 +326,7 @@ mod tests {
     use engine::ids::{ActionId, DeviceKey};
 
     use super::*;
-    use crate::record::traits::Traits;
+    use crate::sled::record::traits::Traits;
 
     fn customer_id(text: &str) -> CustomerId {
         CustomerId::parse(text).unwrap()

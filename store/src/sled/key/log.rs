@@ -9,7 +9,7 @@ use engine::admin_log::entry::{Category, Entry, Subject};
 use engine::ids::{CustomerId, EntryId, Iccid};
 
 use super::{Builder, Key, Table, append, rest_of};
-use crate::record::code;
+use crate::sled::record::code;
 
 /// What sort of entry it is: its category and its subject.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
     use crate::conformance::given::{links, record};
-    use crate::record::device::write_device;
+    use crate::sled::record::device::write_device;
 
     #[test]
     fn a_record_is_read_as_having_the_traits_it_has() {

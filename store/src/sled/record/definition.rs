@@ -5,7 +5,7 @@ use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};
 
 use super::{Unreadable, check_version, damaged, read, write};
-use crate::key::definition::TextId;
+use crate::sled::key::definition::TextId;
 
 const VERSION: u8 = 1;
 const TEXT_VERSION: u8 = 1;

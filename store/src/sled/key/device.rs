@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use engine::ids::{CustomerId, DeviceId, DeviceKey};
 
 use super::{Builder, Key, Table, append};
-use crate::record::traits::Traits;
+use crate::sled::record::traits::Traits;
 
 /// A device.
 pub(crate) fn device(key: DeviceKey) -> Key {

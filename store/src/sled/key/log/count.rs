@@ -7,8 +7,8 @@ use engine::admin_log::entry::Category;
 use engine::ids::{CustomerId, DeviceKey, EntryId};
 use engine::moment::Timestamp;
 
-use crate::key::{Builder, Key, Table, append, made_at};
-use crate::record::code;
+use crate::sled::key::{Builder, Key, Table, append, made_at};
+use crate::sled::record::code;
 
 /// How long the stretches are that entries are counted in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -108,7 +108,7 @@ mod tests {
     use engine::moment::Moment;
 
     use super::*;
-    use crate::key::rest_of;
+    use crate::sled::key::rest_of;
 
     #[test]
     fn a_stretch_is_found_again_in_the_key_of_its_count() {
