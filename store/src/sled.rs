@@ -80,10 +80,11 @@ use self::ask::{
     actions, bearing, customers, devices, entries, events, fleet, letters, promises, restoring,
     statistics, terms,
 };
-use self::committer::{Caller, Committer, Contents, Job, Reply, Waiting};
+use self::committer::{Caller, Committer, Job, Reply, Waiting};
 use self::disk::{Disk, FreeBytes};
 use self::gauge::Gauge;
 use self::headcount::Headcount;
+use self::meters::Contents;
 use self::open::Opened;
 use self::plan::Plan;
 use self::readers::Readers;

@@ -6,7 +6,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use engine::change::{Batch, Change};
 use sled::Db;
 use tokio::sync::oneshot;
 
@@ -17,6 +16,7 @@ use super::epochs::Epochs;
 use super::fault::Fault;
 use super::gauge::Gauge;
 use super::headcount::Headcount;
+use super::meters::Contents;
 use super::outbox::Outbox;
 use super::overlay::Overlay;
 use super::plan::Plan;
@@ -78,48 +78,6 @@ pub(super) struct Caller {
     pub(super) handed_over_at: Instant,
     /// Where the verdict goes.
     pub(super) reply: Reply,
-}
-
-/// What a batch has, as far as it is counted.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Contents {
-    /// Its changes.
-    pub(super) changes: u64,
-    /// Those that add an entry to the administration log.
-    pub(super) entries: u64,
-    /// Those that add an event to the history of a device.
-    pub(super) events: u64,
-}
-
-impl Contents {
-    /// What a batch has.
-    pub(super) fn of(batch: &Batch) -> Self {
-        let mut contents = Self::default();
-        for change in &batch.changes {
-            contents.changes += 1;
-            match change {
-                Change::AppendEntry(_) => contents.entries += 1,
-                Change::AppendEvent(_) => contents.events += 1,
-                Change::PutCustomer(_)
-                | Change::RemoveCustomer(_)
-                | Change::PutClient(_)
-                | Change::RemoveClient(_)
-                | Change::PutToken(_)
-                | Change::PutSetting(_)
-                | Change::PutDevice { .. }
-                | Change::RemoveDevice(_)
-                | Change::PutRecord { .. }
-                | Change::PutAction { .. }
-                | Change::KeepPromise(_)
-                | Change::PutDestination(_)
-                | Change::RemoveDestination { .. }
-                | Change::PutProgress(_)
-                | Change::PutDefinition(_)
-                | Change::RemoveDefinition(_) => {}
-            }
-        }
-        contents
-    }
 }
 
 /// What becomes of a batch.
@@ -196,7 +154,8 @@ impl Committer {
         };
         for (caller, verdict) in callers.into_iter().zip(verdicts) {
             self.gauge.leave(caller.bytes);
-            self.gauge.meters.judged(&caller, verdict);
+            let took = caller.handed_over_at.elapsed();
+            self.gauge.meters.judged(caller.contents, took, verdict);
             // Who no longer waits does not need to know.
             let _ = caller.reply.send(verdict);
         }

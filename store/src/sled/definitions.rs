@@ -5,11 +5,10 @@ use engine::ids::CustomerId;
 use sled::IVec;
 
 use super::fault::Fault;
-use super::key::definition::TextId;
 use super::key::{self, Key};
 use super::kv::{Rows, Value};
 use super::overlay::Overlay;
-use super::record::definition::{Defined, read_defined, write_defined, write_text};
+use super::record::definition::{Defined, TextId, read_defined, write_defined, write_text};
 
 /// A definition as it is put.
 pub(super) struct Put {

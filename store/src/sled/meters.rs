@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use engine::change::{Batch, Change};
 use metrics::{
     Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram,
     gauge, histogram,
 };
 
-use super::committer::{Caller, Verdict};
 use super::headcount::Headcount;
 use crate::CommitError;
 
@@ -110,16 +110,20 @@ impl Meters {
         self.groups.increment(1);
     }
 
-    /// There is a verdict on a batch of a group.
-    pub(super) fn judged(&self, caller: &Caller, verdict: Verdict) {
+    /// There is a verdict on a batch of a group, so long after it was handed over.
+    pub(super) fn judged(
+        &self,
+        contents: Contents,
+        took: Duration,
+        verdict: Result<(), CommitError>,
+    ) {
         match verdict {
             Ok(()) => {
                 self.durable.increment(1);
-                let contents = caller.contents;
                 self.changes.increment(contents.changes);
                 self.entries.increment(contents.entries);
                 self.events.increment(contents.events);
-                self.seconds.record(caller.handed_over_at.elapsed());
+                self.seconds.record(took);
             }
             Err(refusal) => self.refused(refusal),
         }
@@ -133,6 +137,48 @@ impl Meters {
             CommitError::Full => self.full.increment(1),
             CommitError::Unavailable => self.unavailable.increment(1),
         }
+    }
+}
+
+/// What a batch has, as far as it is counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Contents {
+    /// Its changes.
+    pub(super) changes: u64,
+    /// Those that add an entry to the administration log.
+    pub(super) entries: u64,
+    /// Those that add an event to the history of a device.
+    pub(super) events: u64,
+}
+
+impl Contents {
+    /// What a batch has.
+    pub(super) fn of(batch: &Batch) -> Self {
+        let mut contents = Self::default();
+        for change in &batch.changes {
+            contents.changes += 1;
+            match change {
+                Change::AppendEntry(_) => contents.entries += 1,
+                Change::AppendEvent(_) => contents.events += 1,
+                Change::PutCustomer(_)
+                | Change::RemoveCustomer(_)
+                | Change::PutClient(_)
+                | Change::RemoveClient(_)
+                | Change::PutToken(_)
+                | Change::PutSetting(_)
+                | Change::PutDevice { .. }
+                | Change::RemoveDevice(_)
+                | Change::PutRecord { .. }
+                | Change::PutAction { .. }
+                | Change::KeepPromise(_)
+                | Change::PutDestination(_)
+                | Change::RemoveDestination { .. }
+                | Change::PutProgress(_)
+                | Change::PutDefinition(_)
+                | Change::RemoveDefinition(_) => {}
+            }
+        }
+        contents
     }
 }
 

@@ -8,9 +8,7 @@ use engine::definition::DefinitionId;
 use engine::ids::CustomerId;
 
 use super::{Builder, Key, Table, append, first_id, rest_of};
-
-/// The id of a text, which no other text ever has.
-pub(crate) type TextId = [u8; 16];
+use crate::sled::record::definition::TextId;
 
 /// A definition.
 pub(crate) fn definition(id: &DefinitionId) -> Key {

@@ -5,10 +5,12 @@ use minicbor::bytes::ByteArray;
 use minicbor::{Decode, Encode};
 
 use super::{Unreadable, check_version, damaged, read, write};
-use crate::sled::key::definition::TextId;
 
 const VERSION: u8 = 1;
 const TEXT_VERSION: u8 = 1;
+
+/// The id of a text, which no other text ever has.
+pub(crate) type TextId = [u8; 16];
 
 /// What stands under the name of a definition.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -12,10 +12,8 @@ use engine::peer::Peer;
 use minicbor::bytes::{ByteArray, ByteVec};
 use minicbor::{Decode, Encode};
 
-use super::{Unreadable, code, damaged, read, traits, write};
-
-/// The version of the format.
-pub(super) const VERSION: u8 = 1;
+use super::traits::{self, DEVICE_VERSION};
+use super::{Unreadable, code, damaged, read, write};
 
 #[derive(Decode, Encode)]
 #[cbor(array)]
@@ -123,7 +121,7 @@ pub(crate) fn write_device(record: &DeviceRecord) -> Vec<u8> {
         heard_over: Some(traits::bits_of(record.heard_over)).filter(|bits| *bits != 0),
         heard_over_last: record.heard_over.last().map(code::of_protocol),
     };
-    write(VERSION, &kept)
+    write(DEVICE_VERSION, &kept)
 }
 
 /// Reads a device record.
@@ -136,7 +134,7 @@ pub(crate) fn read_one_of_many(
     value: &[u8],
     others: &mut LikeOthers,
 ) -> Result<DeviceRecord, Unreadable> {
-    let kept: DeviceV1<'_> = read(VERSION, value)?;
+    let kept: DeviceV1<'_> = read(DEVICE_VERSION, value)?;
     Ok(DeviceRecord {
         first_heard_at: kept.first_heard_at_ms.map(Timestamp::from_ms),
         last_seen_at: kept.last_seen_at_ms.map(Timestamp::from_ms),

@@ -7,6 +7,9 @@ use minicbor::{Decode, Decoder, decode};
 
 use super::{Unreadable, code, read};
 
+/// The version of the format of what an actor saved of a device, which is read in part here.
+pub(super) const DEVICE_VERSION: u8 = 1;
+
 /// What a list can ask of a device, one bit for each question. Bits never change their meaning.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Traits(u8);
@@ -107,7 +110,7 @@ impl<'b, C> Decode<'b, C> for There {
 
 /// Reads the traits of a device from its record.
 pub(crate) fn read_traits(record: &[u8]) -> Result<Traits, Unreadable> {
-    let noticed: NoticedV1 = read(super::device::VERSION, record)?;
+    let noticed: NoticedV1 = read(DEVICE_VERSION, record)?;
     let heard_over = checked(noticed.heard_over.unwrap_or(0))?;
     Ok(Traits::told_by(noticed.registration.is_some(), heard_over))
 }
