@@ -18,7 +18,7 @@ use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::query::{ActionFilter, PageWanted};
 use engine::registry::Behind;
-use store::{Options, SledStore, Store};
+use store::{Commit as _, DeviceReads as _, DirectoryReads as _, Options, SledStore};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 

@@ -48,8 +48,8 @@ use actors::clock::Clock;
 use actors::devices::Devices;
 use actors::post::Post;
 use engine::delivery::address::policy::Policy;
-use store::Store;
 use store::sealed::MasterKey;
+use store::{Commit, Reads};
 
 use crate::config::Config;
 use crate::operator::OperatorToken;
@@ -65,10 +65,30 @@ use routes::{ROUTES, Route};
 #[derive(Clone)]
 pub struct State(web::Data<Api>);
 
+/// What the API is made of, apart from what the configuration says.
+pub struct Parts {
+    /// Makes durable what callers change.
+    pub commits: Arc<dyn Commit>,
+    /// Reads what is stored.
+    pub store: Arc<dyn Reads>,
+    /// The door to the devices.
+    pub devices: Devices,
+    /// The door to where events are delivered.
+    pub post: Post,
+    /// The time, and the chance that makes ids.
+    pub clock: Clock,
+    /// What seals the secrets of devices and webhooks.
+    pub master_key: Arc<MasterKey>,
+    /// What opens the operator API.
+    pub operator: OperatorToken,
+}
+
 /// What the handlers work with; one value serves every thread.
 struct Api {
-    /// What is kept.
-    store: Arc<dyn Store>,
+    /// Makes durable what callers change.
+    commits: Arc<dyn Commit>,
+    /// Reads what is stored.
+    store: Arc<dyn Reads>,
     /// The door to the devices.
     devices: Devices,
     /// The door to where events are delivered.
@@ -111,26 +131,20 @@ struct Api {
 
 impl State {
     /// The state of a service that is starting.
-    pub fn new(
-        config: &Config,
-        store: Arc<dyn Store>,
-        (devices, post): (Devices, Post),
-        clock: Clock,
-        master_key: Arc<MasterKey>,
-        operator: OperatorToken,
-    ) -> Self {
+    pub fn new(config: &Config, parts: Parts) -> Self {
         meters::describe();
         let document = openapi::document(ROUTES, &config.platform);
         Self(web::Data::new(Api {
-            store,
-            devices,
-            post,
+            commits: parts.commits,
+            store: parts.store,
+            devices: parts.devices,
+            post: parts.post,
             policy: config.policy(),
             changing_webhooks: tokio::sync::Mutex::default(),
             changing_definitions: tokio::sync::Mutex::default(),
-            clock,
-            master_key,
-            operator,
+            clock: parts.clock,
+            master_key: parts.master_key,
+            operator: parts.operator,
             platform: config.platform.clone(),
             readiness: Readiness::starting(),
             rate: RateLimit::new(config.rate_limit),

@@ -1,16 +1,11 @@
-//! With what are events delivered? What the configuration says, read and checked before anything
+//! Through what are events delivered? What the configuration says, read and checked before anything
 //! starts.
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use actors::clock::Clock;
 use actors::http::{Http, HttpError, Outbound};
-use actors::post::PostParts;
-use store::Store;
-use store::sealed::MasterKey;
 
 use crate::config::Config;
 
@@ -30,22 +25,9 @@ pub enum DeliveryError {
     Http(#[from] HttpError),
 }
 
-/// All that is delivered with.
-pub fn parts(
-    config: &Config,
-    clock: Clock,
-    store: Arc<dyn Store>,
-    master_key: Arc<MasterKey>,
-) -> Result<PostParts, DeliveryError> {
-    let policy = config.policy();
-    Ok(PostParts {
-        clock,
-        store,
-        http: Http::new(outbound(config)?)?,
-        policy,
-        master_key,
-        rules: Arc::new(config.delivery_rules()),
-    })
+/// What calls the endpoints of destinations.
+pub fn http(config: &Config) -> Result<Http, DeliveryError> {
+    Ok(Http::new(outbound(config)?)?)
 }
 
 fn outbound(config: &Config) -> Result<Outbound, DeliveryError> {

@@ -15,7 +15,7 @@ use actors::arbiters::Arbiters;
 use actors::clock::Clock;
 use actors::home::HomeParts;
 use actors::logging::{KeptFor, Logging};
-use actors::post::Post;
+use actors::post::{Post, PostParts};
 use actors::socket::{self, Open};
 use actors::terms::Book;
 use actors::web::{self, Drain, Listening, Web};
@@ -98,24 +98,41 @@ impl Service {
         let master_key = Arc::new(master_key(config)?);
         let operator = OperatorToken::load_or_make(config).map_err(StartError::OperatorToken)?;
         let clock = Clock::new();
-        let shared = (Arc::clone(&store), Arc::clone(&master_key));
-        let delivering = deliveries::parts(config, clock.clone(), shared.0, shared.1)?;
+        let delivering = PostParts {
+            clock: clock.clone(),
+            commits: store.clone(),
+            store: store.clone(),
+            http: deliveries::http(config)?,
+            policy: config.policy(),
+            master_key: Arc::clone(&master_key),
+            rules: Arc::new(config.delivery_rules()),
+        };
         let epoch = store.take_over().await?;
         let doors = Doors::open(config)?;
-        let logging = Logging::new(clock.clone(), Arc::clone(&store), kept_for(config)).start();
+        let (commits, kept) = (store.clone(), store.clone());
+        let logging = Logging::new(clock.clone(), commits, kept, kept_for(config)).start();
         let chosen = store.all_chosen().await?;
         let parts = HomeParts {
             clock: clock.clone(),
-            store: Arc::clone(&store),
+            commits: store.clone(),
+            store: store.clone(),
             terms: Book::of(&Arc::new(rules(config, doors.to_devices()?)), &chosen),
             epoch,
         };
         let arbiters = Arbiters::start(parts, doors.sockets, &logging);
         let destinations = chosen.into_iter().flat_map(|it| it.destinations);
         let post = Post::start(delivering, destinations.collect(), &logging);
-        let doors_within = (arbiters.devices(), post);
         let operator_token_path = operator.path.clone();
-        let state = State::new(config, store, doors_within, clock, master_key, operator);
+        let parts = api::Parts {
+            commits: store.clone(),
+            store,
+            devices: arbiters.devices(),
+            post,
+            clock,
+            master_key,
+            operator,
+        };
+        let state = State::new(config, parts);
         let web = start_web(doors.listening, &state).map_err(refused("HTTP", doors.http))?;
         state.set_ready();
         Ok(Self {

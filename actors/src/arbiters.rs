@@ -55,9 +55,7 @@ impl Arbiters {
 
     /// The door to all devices.
     pub fn devices(&self) -> Devices {
-        let store = Arc::clone(&self.parts.store);
-        let rules = Arc::clone(self.parts.terms.rules());
-        Devices::new(self.homes, Arc::clone(&self.registries), store, rules)
+        Devices::new(self.homes, Arc::clone(&self.registries), &self.parts)
     }
 
     /// The threads that serve devices.
@@ -76,7 +74,7 @@ impl Arbiters {
             told_or_gone(registry.send(Deafen).await);
         }
         // The store is asked in turn: what was committed before has its receipt now.
-        if let Err(error) = self.parts.store.commit(Batch::default()).await {
+        if let Err(error) = self.parts.commits.commit(Batch::default()).await {
             warn!(%error, "what was under way may not be durable");
         }
         for registry in &*self.registries {

@@ -262,7 +262,7 @@ impl DeviceActor {
         if batch.is_empty() {
             return span.in_scope(|| self.perform(speeches, &told, afterwards, ctx));
         }
-        let receipt = span.in_scope(|| self.home.store.commit(batch));
+        let receipt = span.in_scope(|| self.home.commits.commit(batch));
         let receipt = receipt.into_actor(self);
         ctx.wait(receipt.map(move |result, actor, ctx| match result {
             Ok(()) => span.in_scope(|| actor.perform(speeches, &told, afterwards, ctx)),

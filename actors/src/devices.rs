@@ -12,11 +12,12 @@ use engine::device::snapshot::Snapshot;
 use engine::ids::{ActionId, CustomerId, DeviceKey};
 use engine::registry::homes::Homes;
 use metrics::Gauge;
-use store::{Pressure, Store, Unavailable};
+use store::{Commit, DeviceReads, Pressure, Unavailable};
 use tokio::sync::{Mutex, oneshot};
 use tracing::Span;
 
 use crate::device::{Asked, Question, Renamed};
+use crate::home::HomeParts;
 use crate::meters::waiting::{Waiting, questions_for};
 use crate::registry::renaming::Rename;
 use crate::registry::{Ask, Registry};
@@ -52,7 +53,8 @@ pub struct Devices {
     registries: Arc<[Addr<Registry>]>,
     /// How many questions wait for each.
     waiting: Arc<[Gauge]>,
-    store: Arc<dyn Store>,
+    commits: Arc<dyn Commit>,
+    store: Arc<dyn DeviceReads>,
     rules: Arc<Rules>,
     /// Whoever tells terms tells the newest: one at a time.
     telling: Arc<Mutex<()>>,
@@ -60,19 +62,15 @@ pub struct Devices {
 
 impl Devices {
     /// The door to the devices of these registries.
-    pub fn new(
-        homes: Homes,
-        registries: Arc<[Addr<Registry>]>,
-        store: Arc<dyn Store>,
-        rules: Arc<Rules>,
-    ) -> Self {
+    pub fn new(homes: Homes, registries: Arc<[Addr<Registry>]>, parts: &HomeParts) -> Self {
         let waiting = homes.arbiters().map(questions_for).collect();
         Self {
             homes,
             registries,
             waiting,
-            store,
-            rules,
+            commits: Arc::clone(&parts.commits),
+            store: Arc::clone(&parts.store),
+            rules: Arc::clone(parts.terms.rules()),
             telling: Arc::default(),
         }
     }
@@ -84,7 +82,7 @@ impl Devices {
         device: DeviceKey,
         action: NewAction,
     ) -> impl Future<Output = Result<Result<Accepted, SubmitRefusal>, Unserved>> + use<> {
-        let asked = match self.store.pressure() {
+        let asked = match self.commits.pressure() {
             Pressure::Full => Err(Unserved::Busy),
             Pressure::Open => self.put(device, |reply| Question::Submit(action, reply)),
         };

@@ -147,7 +147,7 @@ impl Forwarder {
         if batch.is_empty() {
             return self.perform(errands, afterwards, ctx);
         }
-        let receipt = self.parts.store.commit(batch).into_actor(self);
+        let receipt = self.parts.commits.commit(batch).into_actor(self);
         ctx.wait(receipt.map(move |result, actor, ctx| match result {
             Ok(()) => actor.perform(errands, afterwards, ctx),
             Err(error) => actor.give_up(error, afterwards, ctx),
@@ -342,7 +342,7 @@ impl Forwarder {
             changes: vec![remove],
             ..Batch::default()
         };
-        let receipt = self.parts.store.commit(batch).into_actor(self);
+        let receipt = self.parts.commits.commit(batch).into_actor(self);
         ctx.wait(receipt.map(move |result, actor, ctx| match result {
             Ok(()) => {
                 // A caller who went away does not miss the answer.

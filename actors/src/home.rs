@@ -17,7 +17,7 @@ use engine::registry::Return;
 use engine::registry::homes::{ArbiterId, Homes};
 use engine::registry::peers::Said;
 use engine::registry::router::Router;
-use store::Store;
+use store::{Commit, DeviceReads};
 use tracing::Span;
 
 use crate::clock::Clock;
@@ -30,7 +30,8 @@ use crate::terms::{Book, Contracts};
 /// The common ground of an arbiter; it never leaves its thread.
 pub(crate) struct Home {
     pub(crate) clock: Clock,
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) commits: Arc<dyn Commit>,
+    pub(crate) store: Arc<dyn DeviceReads>,
     /// The terms of the customers of its devices.
     pub(crate) contracts: Contracts,
     pub(crate) sockets: Sockets,
@@ -72,6 +73,7 @@ impl Home {
         Rc::new(Self {
             muster,
             clock: parts.clock,
+            commits: parts.commits,
             store: parts.store,
             contracts: Contracts::new(parts.terms),
             epoch: parts.epoch,
@@ -184,8 +186,10 @@ impl Muster {
 pub struct HomeParts {
     /// The clock.
     pub clock: Clock,
-    /// The store.
-    pub store: Arc<dyn Store>,
+    /// Makes durable what devices do.
+    pub commits: Arc<dyn Commit>,
+    /// Reads what is stored of them.
+    pub store: Arc<dyn DeviceReads>,
     /// The terms of all customers.
     pub terms: Book,
     /// In which epoch this process owns its shards.

@@ -14,7 +14,7 @@ use engine::event::Event;
 use engine::limits::PROMISE_RETENTION_MS;
 use engine::moment::Timestamp;
 use metrics::{Counter, Gauge, counter, describe_counter, describe_gauge, gauge};
-use store::{Retention, Store, Unavailable};
+use store::{Commit, Maintenance, Retention, Unavailable};
 use tracing::{debug, warn};
 
 use crate::clock::Clock;
@@ -56,7 +56,8 @@ pub struct KeptFor {
 /// The keeper of the log.
 pub struct Logging {
     clock: Clock,
-    store: Arc<dyn Store>,
+    commits: Arc<dyn Commit>,
+    store: Arc<dyn Maintenance>,
     kept_for: KeptFor,
     waiting: VecDeque<Record>,
     /// Whether a sweep is under way: one that takes long is not joined by another.
@@ -66,9 +67,15 @@ pub struct Logging {
 
 impl Logging {
     /// A keeper that writes to the store.
-    pub fn new(clock: Clock, store: Arc<dyn Store>, kept_for: KeptFor) -> Self {
+    pub fn new(
+        clock: Clock,
+        commits: Arc<dyn Commit>,
+        store: Arc<dyn Maintenance>,
+        kept_for: KeptFor,
+    ) -> Self {
         Self {
             clock,
+            commits,
             store,
             kept_for,
             waiting: VecDeque::new(),
@@ -84,7 +91,7 @@ impl Logging {
         let entry = Change::AppendEntry(entry);
         let changes = [entry].into_iter();
         let changes = changes.chain(told.map(Change::AppendEvent)).collect();
-        let receipt = self.store.commit(Batch {
+        let receipt = self.commits.commit(Batch {
             changes,
             ..Batch::default()
         });

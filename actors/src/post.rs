@@ -12,8 +12,8 @@ use engine::delivery::destination::{Destination, EventTypes, Target};
 use engine::delivery::forwarding::{DeliveryRules, NotActive, ReplayUnderWay};
 use engine::delivery::letter::Sequence;
 use engine::ids::{CustomerId, DestinationId};
-use store::Store;
 use store::sealed::MasterKey;
+use store::{Commit, DeliveryReads};
 use tokio::sync::oneshot;
 use tracing::Span;
 
@@ -31,8 +31,10 @@ use office::{Ask, Create, ForgetCustomer, PostOffice};
 pub struct PostParts {
     /// The clock.
     pub clock: Clock,
-    /// The store.
-    pub store: Arc<dyn Store>,
+    /// Makes durable how far destinations have come.
+    pub commits: Arc<dyn Commit>,
+    /// Reads what waits for them.
+    pub store: Arc<dyn DeliveryReads>,
     /// HTTP out.
     pub http: Http,
     /// What may be reached.

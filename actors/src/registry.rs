@@ -200,7 +200,7 @@ impl Registry {
     }
 
     fn is_overloaded(&self) -> bool {
-        self.lookups >= LOOKUPS_MAX || self.home.store.pressure() == Pressure::Full
+        self.lookups >= LOOKUPS_MAX || self.home.commits.pressure() == Pressure::Full
     }
 
     /// Says how much there was to do.

@@ -13,7 +13,6 @@ use actors::logging::{KeptFor, Logging};
 use actors::socket::{self, Open};
 use actors::terms::Book;
 use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS};
-use store::Store;
 
 use crate::made::Made;
 use crate::{kept, resident, show};
@@ -28,17 +27,17 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 pub(crate) async fn run(devices: u32) {
     let clock = Clock::new();
     let made = Arc::new(Made::new(devices, clock.now()));
-    let store: Arc<dyn Store> = Arc::clone(&made) as Arc<dyn Store>;
     let kept = KeptFor {
         actions_ms: ACTION_RETENTION_MS,
         entries_ms: LOG_RETENTION_MS,
         events_ms: ACTION_RETENTION_MS,
         letters_ms: ACTION_RETENTION_MS,
     };
-    let logging = Logging::new(clock.clone(), Arc::clone(&store), kept).start();
+    let logging = Logging::new(clock.clone(), made.clone(), made.clone(), kept).start();
     let parts = HomeParts {
         clock,
-        store,
+        commits: made.clone(),
+        store: made.clone(),
         terms: Book::of(&Arc::new(kept::rules()), &[]),
         epoch: 1,
     };

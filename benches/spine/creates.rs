@@ -8,7 +8,7 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use actix_web::web::ServiceConfig;
-use actors::post::Post;
+use actors::post::{Post, PostParts};
 use actors::web::{self, Listening, Web};
 use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Request};
 use engine::change::{Batch, Change, Owner};
@@ -18,12 +18,12 @@ use engine::device::record::{DeviceRecord, Restored};
 use engine::effect::Effects;
 use engine::ids::{ClientId, TraceId};
 use engine::terms::Terms;
-use signalbox::api::{self, State};
+use signalbox::api::{self, Parts, State};
 use signalbox::config::{self, Config};
 use signalbox::deliveries;
 use signalbox::operator::OperatorToken;
 use signalbox::telemetry;
-use store::Store;
+use store::Commit;
 use store::sealed::MasterKey;
 use tokio::sync::oneshot;
 
@@ -51,15 +51,10 @@ pub(crate) async fn run() {
     telemetry::start(&config.log, config.log_format).expect("the process has no log yet");
     let shelf = Shelf::with_devices(DEVICES).await;
     shelf.commit(credentials(&shelf)).await;
-    let kept = Line::start(&shelf, Arc::clone(&shelf.store) as Arc<dyn Store>);
-    let unwritten: Arc<dyn Store> = Arc::new(Unwritten(Arc::clone(&shelf.store)));
-    let unkept = Line::start(&shelf, Arc::clone(&unwritten));
-    let endpoint = serve(
-        &config,
-        &shelf,
-        Arc::clone(&shelf.store) as Arc<dyn Store>,
-        &kept,
-    );
+    let kept = Line::start(&shelf, shelf.store.clone());
+    let unwritten = Arc::new(Unwritten);
+    let unkept = Line::start(&shelf, unwritten.clone());
+    let endpoint = serve(&config, &shelf, shelf.store.clone(), &kept);
     let without = serve(&config, &shelf, unwritten, &unkept);
     for api in [&endpoint, &without] {
         create(api, DEVICES as usize).await;
@@ -134,18 +129,31 @@ pub(crate) fn config() -> Config {
 }
 
 /// Serves the API over a line's devices; returns where.
-pub(crate) fn serve(config: &Config, shelf: &Shelf, store: Arc<dyn Store>, line: &Line) -> Api {
+pub(crate) fn serve(config: &Config, shelf: &Shelf, commits: Arc<dyn Commit>, line: &Line) -> Api {
     let operator = OperatorToken {
         digest: SecretDigest::of(TOKEN),
         path: None,
     };
-    let key = Arc::new(MasterKey::from_bytes(&[7; 32]));
-    let clock = shelf.clock.clone();
-    let delivering = deliveries::parts(config, clock.clone(), Arc::clone(&store), Arc::clone(&key));
-    let delivering = delivering.expect("the defaults can be delivered with");
-    let post = Post::start(delivering, Vec::new(), &line.logging);
-    let doors = (line.devices.clone(), post);
-    let state = State::new(config, store, doors, clock, key, operator);
+    let master_key = Arc::new(MasterKey::from_bytes(&[7; 32]));
+    let delivering = PostParts {
+        clock: shelf.clock.clone(),
+        commits: Arc::clone(&commits),
+        store: shelf.store.clone(),
+        http: deliveries::http(config).expect("the defaults can be delivered with"),
+        policy: config.policy(),
+        master_key: Arc::clone(&master_key),
+        rules: Arc::new(config.delivery_rules()),
+    };
+    let parts = Parts {
+        commits,
+        store: shelf.store.clone(),
+        devices: line.devices.clone(),
+        post: Post::start(delivering, Vec::new(), &line.logging),
+        clock: shelf.clock.clone(),
+        master_key,
+        operator,
+    };
+    let state = State::new(config, parts);
     state.set_ready();
     let listener = web::open(config.http).expect("a port is free");
     let address = listener.local_addr().expect("a listener has an address");

@@ -13,7 +13,7 @@ use actors::socket::{self, Open};
 use actors::terms::Book;
 use engine::device::{NameTrust, Patience, Rules};
 use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS, Limits};
-use store::Store;
+use store::Commit;
 
 use crate::shelf::Shelf;
 use crate::thread::Thread;
@@ -35,18 +35,20 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Starts an arbiter whose devices are kept in a store.
-    pub(crate) fn start(shelf: &Shelf, store: Arc<dyn Store>) -> Self {
+    /// Starts an arbiter whose devices are those of a store, which commits in this way.
+    pub(crate) fn start(shelf: &Shelf, commits: Arc<dyn Commit>) -> Self {
         let kept = KeptFor {
             actions_ms: ACTION_RETENTION_MS,
             entries_ms: LOG_RETENTION_MS,
             events_ms: ACTION_RETENTION_MS,
             letters_ms: ACTION_RETENTION_MS,
         };
-        let logging = Logging::new(shelf.clock.clone(), Arc::clone(&store), kept).start();
+        let (clock, store) = (shelf.clock.clone(), shelf.store.clone());
+        let logging = Logging::new(clock, Arc::clone(&commits), store, kept).start();
         let parts = HomeParts {
             clock: shelf.clock.clone(),
-            store: Arc::clone(&store),
+            commits,
+            store: shelf.store.clone(),
             terms: Book::of(&Arc::new(rules()), &[]),
             epoch: shelf.epoch,
         };

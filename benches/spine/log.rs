@@ -3,15 +3,13 @@
 //! Two stores are filled with entries of the last seven days, few and many, and both are asked the
 //! same over HTTP, in turns.
 
-use std::sync::Arc;
-
 use engine::admin_log::entry::{AboutDevice, Category, Entry, Subject};
 use engine::change::{Batch, Change};
 use engine::ids::{EntryId, TraceId};
 use engine::moment::{Moment, Timestamp};
 use signalbox::config::Config;
 use signalbox::telemetry;
-use store::Store;
+use store::Commit as _;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
@@ -109,9 +107,8 @@ impl Log {
         let shelf = Shelf::with_devices(0).await;
         shelf.commit(credentials(&shelf)).await;
         fill(&shelf, entries).await;
-        let store = Arc::clone(&shelf.store) as Arc<dyn Store>;
-        let line = Line::start(&shelf, Arc::clone(&store));
-        let api = serve(config, &shelf, store, &line);
+        let line = Line::start(&shelf, shelf.store.clone());
+        let api = serve(config, &shelf, shelf.store.clone(), &line);
         Self {
             api,
             _line: line,

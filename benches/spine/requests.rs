@@ -3,15 +3,13 @@
 //! A store is filled with requests of the last days, most of them done; then callers create more,
 //! and another turns over the lists, page 1 and page 1,000.
 
-use std::sync::Arc;
-
 use engine::action::{Action, Outcome, Status};
 use engine::change::{Batch, Change, Owner};
 use engine::effect::Effects;
 use engine::ids::ActionId;
 use engine::moment::Moment;
 use signalbox::telemetry;
-use store::Store;
+use store::Commit as _;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
@@ -64,9 +62,8 @@ pub(crate) async fn run(existing: &[u32]) {
         let shelf = Shelf::with_devices(DEVICES).await;
         shelf.commit(credentials(&shelf)).await;
         fill(&shelf, *existing).await;
-        let line = Line::start(&shelf, Arc::clone(&shelf.store) as Arc<dyn Store>);
-        let store = Arc::clone(&shelf.store) as Arc<dyn Store>;
-        let api = serve(&config, &shelf, store, &line);
+        let line = Line::start(&shelf, shelf.store.clone());
+        let api = serve(&config, &shelf, shelf.store.clone(), &line);
         creates::create(&api, DEVICES as usize).await;
         let mut created = Vec::new();
         let mut listed: Vec<Vec<Called>> = LISTS.iter().map(|_| Vec::new()).collect();

@@ -4,11 +4,9 @@
 //! Rounds alternate between the service's arbiter, whose devices are those of `signalbox load`, and
 //! the store with the batches of just such Sends, with as many writers as Sends are under way.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::change::Batch;
-use store::Store;
 
 use crate::figures::Figures;
 use crate::line::Line;
@@ -49,7 +47,7 @@ struct Round {
 
 async fn measure(devices: u32) -> (Vec<Round>, Vec<Round>) {
     let shelf = Shelf::with_devices(devices).await;
-    let line = Line::start(&shelf, Arc::clone(&shelf.store) as Arc<dyn Store>);
+    let line = Line::start(&shelf, shelf.store.clone());
     let mut senders = Senders::register(devices, line.coap).await;
     let said = Said::at(shelf.clock.now());
     sending(&mut senders).await;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use actors::clock::Clock;
 use engine::change::Batch;
-use store::{Options, SledStore, Store};
+use store::{Commit as _, Maintenance as _, Options, SledStore};
 use tokio::task::JoinSet;
 
 use crate::known;

@@ -1,20 +1,17 @@
-//! What would the endpoint do if nothing had to be kept? A store that says "durable" at once.
-
-use std::sync::Arc;
+//! What would the endpoint do if nothing had to be kept? Commits that are "durable" at once.
 
 use engine::change::Batch;
-use store::layer::Layer;
-use store::{Receipt, SledStore, Store};
+use store::{Commit, Pressure, Receipt};
 
-/// A store that answers as another does, and keeps nothing.
-pub(crate) struct Unwritten(pub(crate) Arc<SledStore>);
+/// Keeps nothing.
+pub(crate) struct Unwritten;
 
-impl Layer for Unwritten {
-    fn below(&self) -> &dyn Store {
-        &*self.0
-    }
-
+impl Commit for Unwritten {
     fn commit(&self, _: Batch) -> Receipt {
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn pressure(&self) -> Pressure {
+        Pressure::Open
     }
 }

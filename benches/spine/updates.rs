@@ -5,10 +5,8 @@
 //! devices. Whoever serves has a core of its own, and whoever sends has the other.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use store::Store;
 use tokio::sync::oneshot;
 
 use crate::crowd::Crowd;
@@ -80,7 +78,7 @@ struct Server {
 
 async fn measure(devices: u32) -> (Vec<Round>, Vec<Round>) {
     let shelf = Shelf::with_devices(devices).await;
-    let line = Line::start(&shelf, Arc::clone(&shelf.store) as Arc<dyn Store>);
+    let line = Line::start(&shelf, shelf.store.clone());
     let echo = Echo::start();
     let service = Server {
         address: line.coap,

@@ -53,7 +53,7 @@ pub(super) async fn create(
         scopes,
         secret: SecretDigest::of(&client_secret),
     };
-    let client = settle(&*api.store, async || {
+    let client = settle(&*api.commits, async || {
         let holder = api.store.customer(customer.clone()).await?;
         let others = api.store.clients_of(customer.clone()).await?;
         Ok(create_client(
@@ -89,7 +89,7 @@ pub(super) async fn delete(
     At(client): At<ClientId>,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, Failure> {
-    settle(&*api.store, async || {
+    settle(&*api.commits, async || {
         Ok(remove_client(
             &customer,
             api.store.client(client.clone()).await?,

@@ -52,7 +52,7 @@ pub(super) async fn create(
     let id = fields.optional("id", CustomerId::parse);
     let name = fields.required("name", label);
     let new = fields.finish(name.map(|name| NewCustomer { id, name }))?;
-    let customer = settle(&*api.store, async || {
+    let customer = settle(&*api.commits, async || {
         let customer = draft_customer(&mut api.clock.moment(), new.clone());
         let holder = api.store.customer(customer.id.clone()).await?;
         Ok(create_customer(customer, holder)?)
@@ -87,11 +87,11 @@ pub(super) async fn delete(
     // Without clients nobody makes devices while they are removed.
     for client in api.store.clients_of(customer.clone()).await? {
         let decided = remove_client(&customer, Some(client))?;
-        settle(&*api.store, async || Ok(decided.clone())).await?;
+        settle(&*api.commits, async || Ok(decided.clone())).await?;
     }
     retire_devices(&api, &customer).await?;
     api.post.forget(customer.clone()).await?;
-    settle(&*api.store, async || {
+    settle(&*api.commits, async || {
         Ok(remove_customer(
             api.store.customer(customer.clone()).await?,
         )?)

@@ -101,7 +101,7 @@ async fn kept(
 ) -> Result<(DefinitionBody, DefinitionId, Put), Failure> {
     // One after the other, so that no two callers find the last place free.
     let turn = api.changing_definitions.lock().await;
-    let (definition, put) = settle(&*api.store, async || {
+    let (definition, put) = settle(&*api.commits, async || {
         let others = api.store.chosen_by(customer.clone()).await?.definitions;
         let moment = api.clock.moment();
         Ok(put_definition(&moment, customer.clone(), &others, &read)?)
@@ -154,7 +154,7 @@ pub(super) async fn delete(
 }
 
 async fn removed(api: web::Data<Api>, id: DefinitionId) -> Result<(), Failure> {
-    settle(&*api.store, async || {
+    settle(&*api.commits, async || {
         let found = api.store.definition(id.clone()).await?;
         Ok(remove_definition(found)?)
     })

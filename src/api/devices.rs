@@ -40,7 +40,7 @@ pub(super) async fn create(
     api: web::Data<Api>,
 ) -> Result<HttpResponse, Failure> {
     let new = new_device(fields)?;
-    let profile = settle(&*api.store, async || {
+    let profile = settle(&*api.commits, async || {
         let profile = draft_device(&mut api.clock.moment(), &caller.customer, new.clone())?;
         let taken = borne(&api, Name::all_of(&profile)).await?;
         Ok(create_device(profile, taken)?)

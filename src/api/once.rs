@@ -15,7 +15,7 @@ use tracing::Instrument as _;
 
 use engine::ids::{ActionId, DeviceKey};
 use engine::promise::{Fingerprint, KeyText, Once, OnceKey, Promise};
-use store::Store;
+use store::DeviceReads;
 
 use super::Api;
 use super::access::Caller;
@@ -134,7 +134,7 @@ where
 }
 
 /// The promises whose device is there: one that was made anew with its id was promised nothing.
-async fn held(store: &dyn Store, promises: Vec<Promise>) -> Result<Vec<Promise>, Failure> {
+async fn held(store: &dyn DeviceReads, promises: Vec<Promise>) -> Result<Vec<Promise>, Failure> {
     let mut held = Vec::with_capacity(promises.len());
     for promise in promises {
         let profile = store.profile(promise.device).await?;

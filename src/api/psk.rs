@@ -28,7 +28,7 @@ pub(super) async fn give(
     let device = DeviceKey::of(&caller.customer, &device);
     // Bound to the device: moved to another record, the key does not open.
     let sealed = api.master_key.seal(&key, device.as_bytes());
-    settle(&*api.store, async || {
+    settle(&*api.commits, async || {
         let profile = api.store.profile(device).await?;
         let holder = match &identity {
             Some(identity) => api.store.bearer(identity.as_name()).await?,

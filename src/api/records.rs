@@ -1,7 +1,7 @@
 //! How are records changed that no actor owns? Read, decide, commit what the decision rests on.
 
 use engine::directory::Decided;
-use store::{CommitError, Store};
+use store::{Commit, CommitError};
 use tracing::Instrument as _;
 
 use super::error::Failure;
@@ -12,13 +12,13 @@ const RETRIES: u32 = 3;
 
 /// Decides and commits until what was decided on still holds.
 pub(super) async fn settle<T>(
-    store: &dyn Store,
+    commits: &dyn Commit,
     decide: impl AsyncFn() -> Result<Decided<T>, Failure>,
 ) -> Result<T, Failure> {
     let mut retries_left = RETRIES;
     loop {
         let decided = decide().await?;
-        match store.commit(decided.batch).await {
+        match commits.commit(decided.batch).await {
             Ok(()) => return Ok(decided.answer),
             Err(CommitError::Conflict) if retries_left > 0 => retries_left -= 1,
             Err(error) => return Err(Failure::from(error)),

@@ -74,7 +74,7 @@ async fn changed(api: web::Data<Api>, setting: Setting) -> Result<(), Failure> {
         batch: change_setting(setting.clone()),
         answer: (),
     };
-    settle(&*api.store, async || Ok(decided.clone())).await?;
+    settle(&*api.commits, async || Ok(decided.clone())).await?;
     Ok(api.devices.take_terms(setting.customer).await?)
 }
 

@@ -47,7 +47,7 @@ pub(super) async fn issue(
     };
     let token = draw().map_err(Failure::internal)?;
     let batch = issue_token(&api.clock.moment(), &client, SecretDigest::of(&token));
-    match api.store.commit(batch).await {
+    match api.commits.commit(batch).await {
         Ok(()) => Ok(issued(token, &client)),
         // The client was removed since it was read.
         Err(CommitError::Conflict) => Ok(bad_credentials()),

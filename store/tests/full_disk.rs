@@ -7,7 +7,9 @@ use std::path::Path;
 use engine::action::Action;
 use store::conformance::given::{acme, action, created, device};
 use store::conformance::wait;
-use store::{CommitError, Options, Pressure, SledStore, Store, Unavailable};
+use store::{
+    Commit, CommitError, DirectoryReads, Maintenance, Options, Pressure, SledStore, Unavailable,
+};
 
 #[test]
 fn a_full_disk_refuses_commits_and_loses_nothing() {

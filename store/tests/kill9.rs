@@ -28,7 +28,7 @@ use store::conformance::given::{
     action, at, created, customer, destination, device, entry, event, links, record,
 };
 use store::conformance::wait;
-use store::{Options, SledStore, Store};
+use store::{Commit, DeliveryReads, DeviceReads, DirectoryReads, Options, SledStore};
 
 const TEST: &str = "what_was_acknowledged_survives_kill_9";
 const DIRECTORY: &str = "STORE_KILL9_DIRECTORY";

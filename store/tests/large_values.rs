@@ -19,7 +19,7 @@ use store::conformance::given::{
     PORT, acme, action, batch, created, definition, device, event, moved, saved,
 };
 use store::conformance::wait;
-use store::{Options, SledStore, Store};
+use store::{Commit, DeliveryReads, DirectoryReads, Options, SledStore};
 
 const ANSWER_BYTES: usize = 100 * 1_024;
 const DEFINITION_BYTES: usize = 256 * 1_024;

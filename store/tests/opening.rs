@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use engine::change::Change;
 use store::conformance::given::{acme, batch, customer};
 use store::conformance::wait;
-use store::{OpenError, Options, SledStore, Store};
+use store::{Commit, DirectoryReads, OpenError, Options, SledStore};
 
 const HOLDER: &str = "a_store_held_by_another_process_is_refused_until_that_ends";
 const DIRECTORY: &str = "STORE_HOLDER_DIRECTORY";

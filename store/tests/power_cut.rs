@@ -19,10 +19,10 @@ use engine::query::listed::ListedAction;
 use engine::query::{ActionFilter, PageWanted};
 use store::conformance::chance::Chance;
 use store::conformance::given::{
-    acme, action, batch, created, destination, device, event, links, moved, record, saved,
+    acme, action, batch, created, destination, device, event, known, links, moved, record, saved,
 };
 use store::conformance::wait;
-use store::{Options, SledStore, Store};
+use store::{Commit, DirectoryReads, Options, SledStore, Store};
 
 const PAGE_BYTES: usize = 4_096;
 const COMMITS: u64 = 120;
@@ -104,6 +104,9 @@ impl Story {
         let second = i64::try_from(number).unwrap();
         let new = action(&self.meter, second, number);
         let mut batch = created(&new);
+        if number == 0 {
+            batch.changes.splice(..0, known(&self.meter).changes);
+        }
         let pending = self
             .requests
             .iter_mut()
@@ -154,7 +157,8 @@ impl Story {
     /// What a store holds.
     fn told_by(store: &dyn Store) -> Self {
         let mut told = Self::new();
-        told.record = wait(store.record(told.meter.key())).unwrap();
+        let restored = wait(store.restored(told.meter.key())).unwrap();
+        told.record = restored.map(|restored| restored.record);
         let filter = ActionFilter::all_of(acme());
         let page = PageWanted {
             number: 1,

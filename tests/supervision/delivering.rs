@@ -16,7 +16,7 @@ use engine::ids::{DestinationId, DeviceId, EventId, Iccid};
 use engine::limits::PANICS_MAX;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
-use store::Store as _;
+use store::{Commit as _, DeliveryReads as _};
 
 use crate::faulty::Mood;
 use crate::telling::{is_told, listen};
@@ -34,7 +34,7 @@ fn a_panicked_forwarder_is_restored_and_what_was_under_way_comes_again_under_its
     world.once_posted_to(&endpoint, Mood::PanicOnceTo(to));
     world.say(1.0);
     let posted = endpoint.once(2);
-    assert_eq!(world.store.mood(), Mood::Well);
+    assert_eq!(world.commits.mood(), Mood::Well);
     assert!(world.is_told_of(to, "a forwarder panicked and is restored"));
     assert_repeats(&posted);
     world.until(|| world.waiting_for(to) == 0);
@@ -49,7 +49,7 @@ fn a_forwarder_that_keeps_panicking_is_parked_with_a_log_entry_and_others_go_on(
     let world = World::new([METER]);
     let (endpoint, other) = (Endpoint::new(), Endpoint::new());
     let (to, to_other) = (world.destination(&endpoint), world.destination(&other));
-    world.store.set(Mood::PanicAlwaysTo(to));
+    world.commits.set(Mood::PanicAlwaysTo(to));
     world.say(1.0);
     world.until(|| world.entries() == ["CloudIntegrator[IntegrationParked]"]);
     assert!(world.is_told_of(to, "a forwarder keeps panicking and is parked"));
@@ -78,10 +78,10 @@ fn a_step_that_was_not_saved_is_taken_again_once_the_store_is_back_and_not_befor
         world.once_posted_to(&endpoint, mood);
         world.say(1.0);
         // The office looks again and again whether the store is back.
-        world.until(|| world.store.turned_back() >= 3);
+        world.until(|| world.commits.turned_back() >= 3);
         assert!(world.is_told_of(to, "a step of a destination was not saved"));
         assert_eq!(values(&endpoint.posted()), [1.0], "{mood:?}");
-        world.store.set(Mood::Well);
+        world.commits.set(Mood::Well);
         assert_repeats(&endpoint.once(2));
         world.until(|| world.waiting_for(to) == 0);
         world.say(2.0);
@@ -101,7 +101,7 @@ fn what_is_asked_of_a_destination_that_comes_back_is_refused_as_busy_and_works_l
     assert_eq!(wait_for(post.replay(to)).err(), Some(Unserved::Busy));
     assert_eq!(wait_for(post.test(to)).err(), Some(Unserved::Busy));
     assert_eq!(wait_for(post.remove(to)), Err(Unserved::Busy));
-    world.store.set(Mood::Well);
+    world.commits.set(Mood::Well);
     world.until(|| world.rename(to, "in time").as_deref() == Ok("in time"));
     let restarted = wait_for(post.restart(to)).unwrap();
     assert_eq!(&*restarted.name, "in time", "what failed was not done");
@@ -123,13 +123,17 @@ fn a_customer_that_goes_takes_its_forwarders_along_wherever_they_are() {
         assert_eq!(told, Err(Unserved::Unknown));
     }
     // Somebody who begins now shows that what is said is told.
-    let turned_back = world.store.turned_back();
-    world.store.set(Mood::Well);
+    let turned_back = world.commits.turned_back();
+    world.commits.set(Mood::Well);
     world.destination(&later);
     world.say(1.0);
     assert_eq!(values(&later.once(1)), [1.0]);
     assert_eq!(endpoint.posted().len() + other.posted().len(), 0);
-    assert_eq!(world.store.turned_back(), turned_back, "nobody comes back");
+    assert_eq!(
+        world.commits.turned_back(),
+        turned_back,
+        "nobody comes back"
+    );
 }
 
 // The vocabulary of these tests.
@@ -161,10 +165,10 @@ impl World {
 
     /// From the first delivery on, the store is in this mood.
     fn once_posted_to(&self, endpoint: &Endpoint, mood: Mood) {
-        let (store, is_first) = (Arc::clone(&self.store), AtomicBool::new(true));
+        let (commits, is_first) = (Arc::clone(&self.commits), AtomicBool::new(true));
         endpoint.reply(move |_, _| {
             if is_first.swap(false, Ordering::SeqCst) {
-                store.set(mood);
+                commits.set(mood);
             }
             Reply::Status(204)
         });
@@ -174,9 +178,9 @@ impl World {
     fn let_fall(&self, id: DestinationId) {
         // At first the office may still be bringing it.
         self.until(|| self.rename(id, "before").is_ok());
-        self.store.set(Mood::Unavailable);
+        self.commits.set(Mood::Unavailable);
         assert_eq!(self.rename(id, "not saved"), Err(Unserved::Failed));
-        self.until(|| self.store.turned_back() > 0);
+        self.until(|| self.commits.turned_back() > 0);
     }
 
     /// The device tells a value.
@@ -200,7 +204,7 @@ impl World {
                 values: [(Path::resource(3303, 0, 5700), Value::Float(value))].into(),
             }),
         };
-        let said = self.store.commit(Batch {
+        let said = self.commits.commit(Batch {
             changes: vec![Change::AppendEvent(Box::new(event))],
             ..Batch::default()
         });

@@ -1,14 +1,13 @@
-//! A store that can be told to fail: the real one behind a switch.
+//! Commits that can be told to fail: those of the real store behind a switch.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use engine::change::{Batch, Change};
 use engine::ids::{DestinationId, DeviceKey};
-use store::layer::Layer;
-use store::{CommitError, Pressure, Receipt, SledStore, Store};
+use store::{Commit, CommitError, Pressure, Receipt, SledStore};
 
-/// How the store behaves.
+/// How commits go.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Mood {
     /// As it should.
@@ -29,16 +28,16 @@ pub(crate) enum Mood {
     Full,
 }
 
-/// A store with a switch.
-pub(crate) struct FaultyStore {
-    inner: SledStore,
+/// The way into a store, with a switch.
+pub(crate) struct Faulty {
+    inner: Arc<SledStore>,
     mood: Mutex<Mood>,
     refused: AtomicU64,
     turned_back: AtomicU64,
 }
 
-impl FaultyStore {
-    pub(crate) fn new(inner: SledStore) -> Self {
+impl Faulty {
+    pub(crate) fn new(inner: Arc<SledStore>) -> Self {
         Self {
             inner,
             mood: Mutex::new(Mood::Well),
@@ -90,14 +89,10 @@ fn is_of_destination(batch: &Batch, id: DestinationId) -> bool {
     batch.changes.iter().any(is_of)
 }
 
-impl Layer for FaultyStore {
-    fn below(&self) -> &dyn Store {
-        &self.inner
-    }
-
+impl Commit for Faulty {
     fn commit(&self, batch: Batch) -> Receipt {
         match self.mood() {
-            Mood::Well => Store::commit(&self.inner, batch),
+            Mood::Well => self.inner.commit(batch),
             Mood::PanicOnce => {
                 self.set(Mood::Well);
                 panic!("told to panic once");
@@ -113,11 +108,11 @@ impl Layer for FaultyStore {
                 panic!("told to panic always");
             }
             Mood::PanicAlwaysFor(_) | Mood::PanicOnceTo(_) | Mood::PanicAlwaysTo(_) => {
-                Store::commit(&self.inner, batch)
+                self.inner.commit(batch)
             }
             Mood::UnavailableSoon => {
                 self.set(Mood::Unavailable);
-                Store::commit(&self.inner, batch)
+                self.inner.commit(batch)
             }
             Mood::Unavailable => self.refuse(CommitError::Unavailable),
             Mood::Full => self.refuse(CommitError::Full),
@@ -135,7 +130,7 @@ impl Layer for FaultyStore {
             | Mood::PanicOnceTo(_)
             | Mood::PanicAlwaysTo(_)
             | Mood::UnavailableSoon
-            | Mood::Unavailable => self.below().pressure(),
+            | Mood::Unavailable => self.inner.pressure(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What happens to a device or a destination whose actor falls over or whose store fails, and to
 //! the others?
 //!
-//! The real registry, post office, actors, socket and store; only the store's door has a switch
+//! The real registry, post office, actors, socket and store; only the way in has a switch
 //! that makes a commit fail or panic.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -21,7 +21,7 @@ use engine::admin_log::window::Window;
 use engine::query::{LogFilter, PageWanted};
 use faulty::Mood;
 use protocol::coap::code::Code;
-use store::Store as _;
+use store::DirectoryReads as _;
 use world::{World, changing_update, register};
 
 #[test]
@@ -29,10 +29,10 @@ fn a_panicked_device_is_restored_from_the_store() {
     let world = World::new(["meter"]);
     let mut device = world.device();
     let location = device.ask(&register("meter")).location();
-    world.store.set(Mood::PanicOnce);
+    world.commits.set(Mood::PanicOnce);
     let update = changing_update(&location, 600);
     assert_eq!(device.ask_until_answered(&update).code, Code::CHANGED);
-    assert_eq!(world.store.mood(), Mood::Well);
+    assert_eq!(world.commits.mood(), Mood::Well);
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn a_device_that_keeps_panicking_is_parked_with_a_log_entry_and_others_are_serve
     let world = World::new(["meter", "lamp"]);
     let mut device = world.device();
     let location = device.ask(&register("meter")).location();
-    world.store.set(Mood::PanicAlwaysFor(world.key("meter")));
+    world.commits.set(Mood::PanicAlwaysFor(world.key("meter")));
     world.until(|| {
         device.send(&changing_update(&location, 600));
         world
@@ -57,12 +57,12 @@ fn a_device_that_keeps_panicking_is_parked_with_a_log_entry_and_others_are_serve
 fn a_step_that_was_not_saved_is_not_answered_and_happens_once_the_store_is_back() {
     let world = World::new(["meter"]);
     let mut device = world.device();
-    world.store.set(Mood::Unavailable);
+    world.commits.set(Mood::Unavailable);
     let message = register("meter");
     device.send(&message);
-    world.until(|| world.store.refused() > 0);
+    world.until(|| world.commits.refused() > 0);
     assert!(device.hears_nothing_for(Duration::from_millis(200)));
-    world.store.set(Mood::Well);
+    world.commits.set(Mood::Well);
     assert_eq!(device.ask_until_answered(&message).code, Code::CREATED);
     assert_eq!(world.entries(), ["Lifecycle[DeviceFirstTimeRegistered]"]);
 }
@@ -71,12 +71,12 @@ fn a_step_that_was_not_saved_is_not_answered_and_happens_once_the_store_is_back(
 fn a_full_store_is_told_to_devices_and_callers() {
     let world = World::new(["meter"]);
     let mut device = world.device();
-    world.store.set(Mood::Full);
+    world.commits.set(Mood::Full);
     let answer = device.ask(&register("meter"));
     assert_eq!(answer.code, Code::SERVICE_UNAVAILABLE);
     assert!(answer.max_age_s.is_some_and(|max_age_s| max_age_s > 0));
     assert_eq!(world.submit("meter"), Err(Unserved::Busy));
-    world.store.set(Mood::Well);
+    world.commits.set(Mood::Well);
     assert_eq!(
         device.ask_until_answered(&register("meter")).code,
         Code::CREATED
@@ -130,7 +130,7 @@ fn a_change_of_names_waits_for_no_device_that_is_parked_or_falls_over() {
     let world = World::new(["meter"]);
     let mut device = world.device();
     let location = device.ask(&register("meter")).location();
-    world.store.set(Mood::PanicAlwaysFor(world.key("meter")));
+    world.commits.set(Mood::PanicAlwaysFor(world.key("meter")));
     world.until(|| {
         device.send(&changing_update(&location, 600));
         // It falls over again and again meanwhile, and is parked in the end.

@@ -12,7 +12,7 @@ use engine::ids::ActionId;
 use protocol::coap::code::Code;
 use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::token::Token;
-use store::Store as _;
+use store::DirectoryReads as _;
 
 use crate::faulty::Mood;
 use crate::world::{Socket, World, wait_for};
@@ -81,11 +81,11 @@ fn data_from_an_address_of_two_devices_is_neither_s() {
 fn data_is_put_off_while_the_store_is_full() {
     let world = World::at(home(), [METER]);
     let mut device = world.device_at(home());
-    world.store.set(Mood::Full);
+    world.commits.set(Mood::Full);
     let answer = device.ask(&post(1, "off"));
     assert_eq!(answer.code, Code::SERVICE_UNAVAILABLE);
     assert!(answer.max_age_s.is_some_and(|max_age_s| max_age_s > 0));
-    world.store.set(Mood::Well);
+    world.commits.set(Mood::Well);
     assert_eq!(device.ask(&post(2, "off")).code, Code::CHANGED);
     assert_eq!(world.told(METER), [b"off"]);
 }
@@ -94,11 +94,11 @@ fn data_is_put_off_while_the_store_is_full() {
 fn data_that_was_not_saved_is_thanked_for_once_the_store_is_back() {
     let world = World::at(home(), [METER]);
     let mut device = world.device_at(home());
-    world.store.set(Mood::Unavailable);
+    world.commits.set(Mood::Unavailable);
     device.send(&post(1, "off"));
-    world.until(|| world.store.refused() > 0);
+    world.until(|| world.commits.refused() > 0);
     assert!(device.hears_nothing_for(Duration::from_millis(200)));
-    world.store.set(Mood::Well);
+    world.commits.set(Mood::Well);
     let answer = device.ask_until_answered(&post(1, "off"));
     assert_eq!(answer.code, Code::CHANGED);
     assert_eq!(world.told(METER), [b"off"]);
@@ -131,12 +131,12 @@ fn bytes_that_the_socket_does_not_take_are_a_failure() {
 fn bytes_that_left_without_its_being_saved_do_not_leave_again() {
     let world = World::at(home(), [METER]);
     let device = bare(home());
-    world.store.set(Mood::UnavailableSoon);
+    world.commits.set(Mood::UnavailableSoon);
     let action = world.send_bare(&device, "on");
     assert_eq!(received(&device), (b"on".to_vec(), world.udp));
-    world.until(|| world.store.refused() > 0);
+    world.until(|| world.commits.refused() > 0);
     assert_eq!(world.status(action), Status::InProgress);
-    world.store.set(Mood::Well);
+    world.commits.set(Mood::Well);
     world.until(|| world.status(action) == Status::Failed);
     let a_while = Some(Duration::from_millis(200));
     device.set_read_timeout(a_while).unwrap();
@@ -168,10 +168,10 @@ fn a_device_that_falls_over_in_an_exchange_elsewhere_is_served_there_again() {
     let first = coap(device.address().port(), Method::Get);
     let first = world.submit_now(METER, first).unwrap().unwrap().id;
     let asked = device.next();
-    world.store.set(Mood::PanicOnce);
+    world.commits.set(Mood::PanicOnce);
     device.send(&Message::response_to(&asked, Code::CONTENT, MessageId(1)));
     world.until(|| world.status(first) == Status::Failed);
-    assert_eq!(world.store.mood(), Mood::Well);
+    assert_eq!(world.commits.mood(), Mood::Well);
     let second = coap(device.address().port(), Method::Get);
     let second = world.submit_now(METER, second).unwrap().unwrap().id;
     let asked = next_after(&mut device, &asked);

@@ -19,7 +19,7 @@ fn the_line_of_a_device_that_fell_over_has_the_trace_of_the_call() {
     listen();
     let world = World::new(["meter"]);
     let trace = trace(&world);
-    world.store.set(Mood::PanicOnce);
+    world.commits.set(Mood::PanicOnce);
     assert_eq!(world.submit_under(trace, "meter"), Err(Unserved::Failed));
     world.until(|| has_line(trace, "the actor of a device panicked and is restored"));
 }
@@ -29,7 +29,7 @@ fn the_line_of_a_step_that_was_not_saved_has_the_trace_of_the_call() {
     listen();
     let world = World::new(["meter"]);
     let trace = trace(&world);
-    world.store.set(Mood::Unavailable);
+    world.commits.set(Mood::Unavailable);
     assert_eq!(world.submit_under(trace, "meter"), Err(Unserved::Failed));
     world.until(|| has_line(trace, "a step was not saved"));
 }
@@ -40,11 +40,11 @@ fn the_line_of_an_attempt_that_was_not_saved_has_the_trace_of_its_request() {
     let world = World::new(["meter"]);
     let trace = trace(&world);
     assert!(matches!(world.submit_under(trace, "meter"), Ok(Ok(_))));
-    world.store.set(Mood::Unavailable);
+    world.commits.set(Mood::Unavailable);
     let mut device = world.device();
     device.send(&register("meter"));
     world.until(|| has_line(trace, "a step was not saved"));
-    world.store.set(Mood::Well);
+    world.commits.set(Mood::Well);
     let answer = device.ask_until_answered(&register("meter"));
     assert_eq!(answer.code, Code::CREATED);
 }

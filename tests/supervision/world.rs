@@ -34,11 +34,11 @@ use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::token::Token;
 use protocol::lwm2m::path::Path;
 use store::sealed::MasterKey;
-use store::{Options, SledStore, Store as _};
+use store::{Commit as _, Options, SledStore};
 use tempfile::TempDir;
 use tracing::error_span;
 
-use crate::faulty::FaultyStore;
+use crate::faulty::Faulty;
 
 /// How long anything may take here before it is held to be broken.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -48,7 +48,9 @@ const REPEAT: Duration = Duration::from_millis(300);
 
 /// A running registry with its store.
 pub(crate) struct World {
-    pub(crate) store: Arc<FaultyStore>,
+    pub(crate) store: Arc<SledStore>,
+    /// How all that is here commits.
+    pub(crate) commits: Arc<Faulty>,
     pub(crate) clock: Clock,
     pub(crate) post: Post,
     devices: Devices,
@@ -73,22 +75,25 @@ impl World {
 
     fn with<const N: usize>(names: [&str; N], ip: Option<IpAddr>) -> Self {
         let dir = TempDir::new().unwrap();
-        let inner = SledStore::open(Options::at(dir.path().join("store"))).unwrap();
-        let store = Arc::new(FaultyStore::new(inner));
+        let store = SledStore::open(Options::at(dir.path().join("store"))).unwrap();
+        let store = Arc::new(store);
+        let commits = Arc::new(Faulty::new(Arc::clone(&store)));
         let clock = Clock::new();
         let devices = names.iter().map(|name| put_device(&clock, name, ip));
-        wait_for(store.commit(Batch {
+        wait_for(commits.commit(Batch {
             changes: devices.chain([put_customer(&clock)]).collect(),
             ..Batch::default()
         }))
         .unwrap();
         let (started, starting) = channel();
         let (stop, stopped) = tokio::sync::oneshot::channel();
-        let parts = (Arc::clone(&store), clock.clone());
+        let doors = (Arc::clone(&commits), Arc::clone(&store));
+        let parts = (doors, clock.clone());
         let thread = std::thread::spawn(move || run(parts, &started, stopped));
         let (devices, post, [coap, udp]) = starting.recv_timeout(DEADLINE).unwrap();
         Self {
             store,
+            commits,
             clock,
             post,
             devices,
@@ -129,7 +134,7 @@ impl World {
 
     /// Removes a device from the store; no actor hears of it.
     pub(crate) fn remove_in_store(&self, name: &str) {
-        let removed = self.store.commit(Batch {
+        let removed = self.commits.commit(Batch {
             changes: vec![Change::RemoveDevice(self.key(name))],
             ..Batch::default()
         });
@@ -218,7 +223,7 @@ impl Drop for World {
 type Started = Sender<(Devices, Post, [SocketAddr; 2])>;
 
 fn run(
-    (store, clock): (Arc<FaultyStore>, Clock),
+    (doors, clock): ((Arc<Faulty>, Arc<SledStore>), Clock),
     started: &Started,
     stopped: tokio::sync::oneshot::Receiver<()>,
 ) {
@@ -229,7 +234,8 @@ fn run(
             events_ms: 1 << 40,
             letters_ms: 1 << 40,
         };
-        let logging = Logging::new(clock.clone(), store.clone(), kept_for).start();
+        let (commits, store) = doors.clone();
+        let logging = Logging::new(clock.clone(), commits.clone(), store.clone(), kept_for).start();
         // Two, so that what one hears may be the other's.
         let two = || open_shared("127.0.0.1:0".parse().unwrap(), 2).unwrap();
         let open = |(plain, bare)| Open { plain, bare };
@@ -242,11 +248,12 @@ fn run(
             response_timeout_ms: 93_000,
         };
         let rules = Rules::new(Limits::default(), patience, NameTrust::NameSuffices);
-        let delivering = delivering(store.clone(), clock.clone());
+        let delivering = delivering(doors, clock.clone());
         let post = Post::start(delivering, Vec::new(), &logging);
         let parts = HomeParts {
             clock,
-            store: store.clone(),
+            commits,
+            store,
             terms: Book::of(&Arc::new(rules), &[]),
             epoch: 1,
         };
@@ -257,10 +264,11 @@ fn run(
     });
 }
 
-fn delivering(store: Arc<FaultyStore>, clock: Clock) -> PostParts {
+fn delivering((commits, store): (Arc<Faulty>, Arc<SledStore>), clock: Clock) -> PostParts {
     let policy = Policy::PrivateAllowed;
     PostParts {
         clock,
+        commits,
         store,
         http: Http::new(Outbound::under(policy)).unwrap(),
         policy,

@@ -13,7 +13,7 @@ use engine::delivery::signature::{self, Secret};
 use engine::event::Speaker;
 use engine::ids::{DestinationId, EventId};
 use engine::moment::Timestamp;
-use store::Store;
+use store::DeliveryReads;
 use store::sealed::MasterKey;
 
 use super::under_way::answered;
@@ -32,7 +32,7 @@ pub fn header_context(id: DestinationId, name: &str) -> Vec<u8> {
 
 /// Brings events to one destination.
 pub(super) struct Courier {
-    store: Arc<dyn Store>,
+    store: Arc<dyn DeliveryReads>,
     http: Http,
     clock: Clock,
     /// What becomes of the text of a device that is JSON.
@@ -61,7 +61,7 @@ pub(super) enum Unusable {
 
 impl Courier {
     pub(super) fn new(
-        store: Arc<dyn Store>,
+        store: Arc<dyn DeliveryReads>,
         http: Http,
         clock: Clock,
         (key, policy): (&MasterKey, Policy),

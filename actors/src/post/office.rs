@@ -155,7 +155,7 @@ async fn restored(
     id: DestinationId,
     customer: CustomerId,
 ) -> Result<Option<(Forwarding, Arc<Board>)>, Unavailable> {
-    match parts.store.pressure() {
+    match parts.commits.pressure() {
         Pressure::Open => {}
         Pressure::Full => return Err(Unavailable),
     }
@@ -201,7 +201,7 @@ impl Handler<Create> for PostOffice {
             expects: vec![Expect::Taken(Name::Customer(customer.clone()))],
             ..Batch::default()
         };
-        let receipt = self.parts.store.commit(batch).into_actor(self);
+        let receipt = self.parts.commits.commit(batch).into_actor(self);
         ctx.spawn(receipt.map(move |saved, office, ctx| match saved {
             Ok(()) => {
                 office.made.insert(id, reply);
@@ -260,7 +260,7 @@ impl PostOffice {
             changes: vec![remove],
             ..Batch::default()
         };
-        let receipt = self.parts.store.commit(batch).into_actor(self);
+        let receipt = self.parts.commits.commit(batch).into_actor(self);
         ctx.spawn(receipt.map(move |removed, office, _| {
             if removed.is_ok() {
                 office.desks.remove(&id);

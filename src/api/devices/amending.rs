@@ -52,7 +52,7 @@ async fn settled(
     device: DeviceKey,
     amendments: Amendments,
 ) -> Result<Profile, Failure> {
-    let profile = settle(&*api.store, async || {
+    let profile = settle(&*api.commits, async || {
         let was = found(api.store.profile(device).await?)?;
         let is = amendments.clone().apply(was.clone());
         let taken = borne(&api, names_gained(&was, &is)).await?;

@@ -138,7 +138,7 @@ impl Batches {
         let receipt: Receipt = if batch.changes.is_empty() {
             Box::pin(std::future::ready(Ok(())))
         } else {
-            self.api.store.commit(batch)
+            self.api.commits.commit(batch)
         };
         self.flights.push_back(Flight {
             entries,
@@ -222,7 +222,7 @@ impl Batches {
             if batch.changes.is_empty() {
                 return Ok(Some(answer));
             }
-            match self.api.store.commit(batch).await {
+            match self.api.commits.commit(batch).await {
                 Ok(()) => return Ok(Some(answer)),
                 Err(CommitError::Conflict) => self.expect_customer().await?,
                 Err(CommitError::Full) => {}
@@ -244,7 +244,7 @@ impl Batches {
     /// An import is in no hurry: whoever waits for an answer goes first.
     async fn wait_for_room(&self) -> Result<(), Failure> {
         for _ in 0..ROOM_LOOKS_MAX {
-            match self.api.store.pressure() {
+            match self.api.commits.pressure() {
                 Pressure::Open => return Ok(()),
                 Pressure::Full => tokio::time::sleep(ROOM_PAUSE).await,
             }

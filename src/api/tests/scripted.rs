@@ -1,21 +1,20 @@
-//! A store whose next commits are refused as a test says; else it is the real one.
+//! A store whose next commits are refused as a test says; else they are the real one's.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use engine::change::Batch;
-use store::layer::Layer;
-use store::{CommitError, Receipt, SledStore, Store};
+use store::{Commit, CommitError, Pressure, Receipt, SledStore};
 
 /// A store with a script.
 pub(super) struct Scripted {
-    inner: SledStore,
+    inner: Arc<SledStore>,
     verdicts: Mutex<VecDeque<Option<CommitError>>>,
 }
 
 impl Scripted {
     /// A store that does as the real one until it is told otherwise.
-    pub(super) fn new(inner: SledStore) -> Self {
+    pub(super) fn new(inner: Arc<SledStore>) -> Self {
         Self {
             inner,
             verdicts: Mutex::default(),
@@ -33,15 +32,15 @@ impl Scripted {
     }
 }
 
-impl Layer for Scripted {
-    fn below(&self) -> &dyn Store {
-        &self.inner
-    }
-
+impl Commit for Scripted {
     fn commit(&self, batch: Batch) -> Receipt {
         match self.verdicts.lock().unwrap().pop_front().flatten() {
-            None => Store::commit(&self.inner, batch),
+            None => self.inner.commit(batch),
             Some(refused) => Box::pin(std::future::ready(Err(refused))),
         }
+    }
+
+    fn pressure(&self) -> Pressure {
+        self.inner.pressure()
     }
 }

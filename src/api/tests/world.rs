@@ -13,14 +13,16 @@ use tempfile::TempDir;
 
 use actors::clock::Clock;
 use actors::devices::Devices;
+use actors::home::HomeParts;
 use actors::logging::Logging;
-use actors::post::Post;
+use actors::post::{Post, PostParts};
+use actors::terms::Book;
 use engine::customer::SecretDigest;
 use engine::registry::homes::Homes;
 use store::sealed::MasterKey;
-use store::{Options, SledStore, Store};
+use store::{Commit, Options, SledStore, Store};
 
-use crate::api::{State, configure};
+use crate::api::{Parts, State, configure};
 use crate::config::Config;
 use crate::deliveries;
 use crate::operator::OperatorToken;
@@ -56,38 +58,55 @@ impl World {
     }
 
     pub(super) fn with(config: Config) -> Self {
-        Self::made(config, |store| Arc::new(store))
+        Self::made(config, |store| store)
     }
 
-    /// Over a store made of the embedded one.
-    pub(super) fn over<S: Store + 'static>(wrap: impl FnOnce(SledStore) -> Arc<S>) -> Self {
+    /// Over a store that commits in another way.
+    pub(super) fn over<C: Commit + 'static>(wrap: impl FnOnce(Arc<SledStore>) -> Arc<C>) -> Self {
         Self::made(Config::of_defaults(), |store| wrap(store))
     }
 
-    fn made(config: Config, wrap: impl FnOnce(SledStore) -> Arc<dyn Store>) -> Self {
+    fn made(config: Config, wrap: impl FnOnce(Arc<SledStore>) -> Arc<dyn Commit>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = SledStore::open(Options::at(folder.path().join("store"))).unwrap();
-        let store = wrap(store);
-        let devices = Devices::new(
-            Homes::among(1),
-            Arc::new([]),
-            Arc::clone(&store),
-            Arc::new(rules(&config, Vec::new())),
-        );
+        let store = Arc::new(store);
+        let commits = wrap(Arc::clone(&store));
+        let clock = Clock::new();
+        let home = HomeParts {
+            clock: clock.clone(),
+            commits: Arc::clone(&commits),
+            store: store.clone(),
+            terms: Book::of(&Arc::new(rules(&config, Vec::new())), &[]),
+            epoch: 1,
+        };
+        let devices = Devices::new(Homes::among(1), Arc::new([]), &home);
         let operator = OperatorToken {
             digest: SecretDigest::of("the-operator"),
             path: None,
         };
-        let key = Arc::new(MasterKey::from_bytes(&[7; 32]));
-        let clock = Clock::new();
-        let delivering = (clock.clone(), Arc::clone(&store), Arc::clone(&key));
-        let delivering = deliveries::parts(&config, delivering.0, delivering.1, delivering.2);
-        let logging = (clock.clone(), Arc::clone(&store));
-        let logging = Logging::new(logging.0, logging.1, kept_for(&config)).start();
-        let post = Post::start(delivering.unwrap(), Vec::new(), &logging);
-        let doors = (devices, post);
-        let state = Arc::clone(&store);
-        let state = State::new(&config, state, doors, clock, key, operator);
+        let master_key = Arc::new(MasterKey::from_bytes(&[7; 32]));
+        let delivering = PostParts {
+            clock: clock.clone(),
+            commits: Arc::clone(&commits),
+            store: store.clone(),
+            http: deliveries::http(&config).unwrap(),
+            policy: config.policy(),
+            master_key: Arc::clone(&master_key),
+            rules: Arc::new(config.delivery_rules()),
+        };
+        let logging = (clock.clone(), Arc::clone(&commits), store.clone());
+        let logging = Logging::new(logging.0, logging.1, logging.2, kept_for(&config)).start();
+        let post = Post::start(delivering, Vec::new(), &logging);
+        let parts = Parts {
+            commits,
+            store: store.clone(),
+            devices,
+            post,
+            clock,
+            master_key,
+            operator,
+        };
+        let state = State::new(&config, parts);
         Self {
             state,
             store,

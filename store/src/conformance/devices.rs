@@ -11,7 +11,7 @@ use super::given::{
     saved,
 };
 use super::lists::{everything, whole_log};
-use super::restoring::{all_live, keep};
+use super::restoring::{all_live, keep, one};
 use super::{Ground, commit, put, wait};
 use crate::Store;
 
@@ -94,7 +94,6 @@ pub(super) fn restored(ground: &Ground<'_>) {
         record: DeviceRecord::default(),
         pending: vec![],
     };
-    assert_eq!(wait(store.record(meter.key())), Ok(None));
     assert_eq!(wait(store.restored(meter.key())), Ok(Some(fresh)));
 
     let requests: Vec<Action> = [30, 10, 20, 40]
@@ -113,10 +112,9 @@ pub(super) fn restored(ground: &Ground<'_>) {
 
     let expected = Restored {
         profile: meter.clone(),
-        record: known_of.clone(),
+        record: known_of,
         pending: vec![requests[1].clone(), requests[2].clone(), started],
     };
-    assert_eq!(wait(store.record(meter.key())), Ok(Some(known_of)));
     assert_eq!(wait(store.restored(meter.key())), Ok(Some(expected)));
 }
 
@@ -152,8 +150,9 @@ pub(super) fn any_size(ground: &Ground<'_>) {
         was = answered;
     }
     let large = record(20, &links(1_000));
+    assert_eq!(commit(&*store, known(&meter)), Ok(()));
     keep(&*store, &meter, &large);
-    assert_eq!(wait(store.record(meter.key())), Ok(Some(large)));
+    assert_eq!(one(&*store, meter.key()).record, large);
 }
 
 pub(super) fn removed(ground: &Ground<'_>) {
@@ -181,7 +180,6 @@ pub(super) fn removed(ground: &Ground<'_>) {
     assert_eq!(commit(&*store, forgotten(&gone)), Ok(()));
 
     assert_eq!(wait(store.profile(gone.key())), Ok(None));
-    assert_eq!(wait(store.record(gone.key())), Ok(None));
     assert_eq!(wait(store.restored(gone.key())), Ok(None));
     for name in Name::all_of(&gone) {
         assert_eq!(wait(store.bearer(name)), Ok(None));

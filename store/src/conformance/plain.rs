@@ -13,7 +13,7 @@ use engine::topic::Topic;
 use engine::{Path, PathAndQuery, event};
 
 use super::given::{self, acme, action, at, created, device, known, record, requests};
-use super::restoring::keep;
+use super::restoring::{keep, one};
 use super::{Ground, commit, put, wait};
 
 pub(super) fn requests_come_back(ground: &Ground<'_>) {
@@ -117,7 +117,7 @@ pub(super) fn what_they_were_heard_over_comes_back(ground: &Ground<'_>) {
             ..record(10, "</3/0>")
         };
         keep(&*store, &meter, &heard);
-        assert_eq!(wait(store.record(meter.key())), Ok(Some(heard)));
+        assert_eq!(one(&*store, meter.key()).record, heard);
     }
 }
 

@@ -197,7 +197,7 @@ fn every_key() -> RangeInclusive<DeviceKey> {
     DeviceKey::from_bytes([0; 16])..=DeviceKey::from_bytes([0xff; 16])
 }
 
-fn one(store: &dyn Store, device: DeviceKey) -> Restored {
+pub(super) fn one(store: &dyn Store, device: DeviceKey) -> Restored {
     let restored = wait(store.restored(device)).expect("an answer");
     restored.expect("it is there")
 }

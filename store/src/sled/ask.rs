@@ -1,14 +1,12 @@
 //! How are the questions answered that a store can be asked?
 
 pub(super) mod actions;
-pub(super) mod bearing;
 pub(super) mod customers;
 pub(super) mod devices;
 pub(super) mod entries;
 pub(super) mod events;
 pub(super) mod fleet;
 pub(super) mod letters;
-pub(super) mod promises;
 pub(super) mod restoring;
 pub(super) mod statistics;
 pub(super) mod terms;

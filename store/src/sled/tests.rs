@@ -10,9 +10,12 @@ use engine::action::Status;
 use engine::admin_log::entry::Entry;
 use engine::admin_log::payload::Payload;
 use engine::change::{Change, Counter};
-use engine::delivery::letter::{Held, Progress};
+use engine::delivery::letter::{DeadLetter, Held, Progress, Sequence};
+use engine::ids::ActionId;
 use engine::moment::Timestamp;
-use engine::setting::{SettingName, SettingState};
+use engine::profile::Profile;
+use engine::query::listed::Stretch;
+use engine::setting::{Setting, SettingName, SettingState};
 
 use super::*;
 use crate::conformance::given::{
@@ -20,6 +23,7 @@ use crate::conformance::given::{
     event, forgotten, known, links, moved, record, saved, token,
 };
 use crate::conformance::wait;
+use crate::{DeliveryReads, DeviceReads, DirectoryReads};
 
 #[test]
 fn a_full_disk_is_noticed_and_its_room_too_without_anybody_asking() {

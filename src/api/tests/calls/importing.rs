@@ -9,7 +9,6 @@ use serde_json::json;
 use engine::change::Name;
 use engine::ids::Endpoint;
 use store::CommitError::{Conflict, Fenced, Full, Unavailable};
-use store::Store;
 
 use crate::api::tests::scripted::Scripted;
 use crate::api::tests::world::{Answer, World};
@@ -47,8 +46,8 @@ async fn a_batch_that_never_holds_is_settled_line_by_line() {
     assert_eq!(told["refusals"][0]["line"], 2);
     assert_eq!(told["refusals"][0]["errors"][0]["code"], "UNAVAILABLE");
     assert_eq!(store.left(), 0);
-    assert!(is_known(&store, "device-0").await);
-    assert!(!is_known(&store, "device-1").await);
+    assert!(is_known(&world, "device-0").await);
+    assert!(!is_known(&world, "device-1").await);
 }
 
 #[actix_web::test]
@@ -66,8 +65,8 @@ async fn an_import_that_the_store_stops_says_through_which_line_all_is_durable()
         let created = told["created"].as_u64().unwrap();
         assert!([512, 688].contains(&created), "{told}");
         assert_eq!(told["lines"], created);
-        assert!(is_known(&store, "device-511").await);
-        assert!(!is_known(&store, "device-512").await);
+        assert!(is_known(&world, "device-511").await);
+        assert!(!is_known(&world, "device-512").await);
         let again = import(&world, &bearer, &lines("device", 1_200))
             .await
             .json();
@@ -96,9 +95,10 @@ async fn import(world: &World, bearer: &str, text: &str) -> Answer {
 }
 
 /// Whether there is a device of the customer, by its names.
-async fn is_known(store: &Scripted, id: &str) -> bool {
+async fn is_known(world: &World, id: &str) -> bool {
     let endpoint = Endpoint::parse(id).unwrap();
-    store
+    world
+        .store
         .bearer(Name::Endpoint(endpoint))
         .await
         .unwrap()

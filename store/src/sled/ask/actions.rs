@@ -10,6 +10,7 @@ use std::collections::{BinaryHeap, HashSet};
 use engine::action::{Action, Protocol, Status};
 use engine::change::Counter;
 use engine::ids::ActionId;
+use engine::promise::{OnceKey, Promise};
 use engine::query::listed::ListedAction;
 use engine::query::{ActionFilter, ActionOrder, Page, PageWanted};
 use sled::{Db, Iter};
@@ -20,6 +21,7 @@ use crate::sled::key::action::Updated;
 use crate::sled::key::{self, Key};
 use crate::sled::record::Unreadable;
 use crate::sled::record::action::read_action;
+use crate::sled::record::promise::read_promise;
 
 /// An action request.
 pub(in crate::sled) fn action(db: &Db, id: ActionId) -> Result<Option<Action>, Fault> {
@@ -52,6 +54,18 @@ pub(in crate::sled) fn actions(
         }
     }
     Ok(Page { items, total })
+}
+
+/// All that was promised under a key: one row for each device of one call.
+pub(in crate::sled) fn promises_under(db: &Db, key: OnceKey) -> Result<Vec<Promise>, Fault> {
+    let mut promises = Vec::new();
+    for row in rows_of(db, &key::promise::promises_under(key)) {
+        let (row, value) = row?;
+        let device = key::promise::device_of(&row);
+        let device = device.ok_or(Unreadable::Damaged("a promise"))?;
+        promises.push(read_promise(key, device, &value)?);
+    }
+    Ok(promises)
 }
 
 /// From which end a list is read.

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use engine::change::Name;
 use engine::device::record::{DeviceRecord, Restored};
+use engine::directory::import::Known;
 use engine::ids::{ActionId, DeviceKey};
 use engine::profile::Profile;
 use engine::registry::Behind;
@@ -37,6 +38,33 @@ pub(in crate::sled) fn bearer(db: &Db, name: &Name) -> Result<Option<DeviceKey>,
     }
 }
 
+/// Those of the names that devices bear, and the devices that bear the ids among them.
+pub(in crate::sled) fn known(db: &Db, names: Vec<Name>) -> Result<Known, Fault> {
+    let mut known = Known::default();
+    for name in names {
+        let is_borne = match &name {
+            Name::Device(key) => match profile(db, *key)? {
+                Some(there) => {
+                    known.profile_by_key.insert(*key, there);
+                    true
+                }
+                None => false,
+            },
+            Name::Customer(_)
+            | Name::Client(_)
+            | Name::Iccid(_)
+            | Name::Imsi(_)
+            | Name::Msisdn(_)
+            | Name::Endpoint(_)
+            | Name::PskIdentity(_) => bearer(db, &name)?.is_some(),
+        };
+        if is_borne {
+            known.borne.insert(name);
+        }
+    }
+    Ok(known)
+}
+
 /// The device whose key begins so.
 pub(in crate::sled) fn device_at(db: &Db, prefix: [u8; 8]) -> Result<Option<DeviceKey>, Fault> {
     match rows_of(db, &key::device::devices_at(prefix)).keys().next() {
@@ -59,7 +87,7 @@ pub(in crate::sled) fn at_address(db: &Db, ip: IpAddr) -> Result<Behind, Fault> 
 }
 
 /// What a device's actor saved of it.
-pub(in crate::sled) fn record(db: &Db, device: DeviceKey) -> Result<Option<DeviceRecord>, Fault> {
+fn record(db: &Db, device: DeviceKey) -> Result<Option<DeviceRecord>, Fault> {
     load(db, &key::device::record(device), read_device)
 }
 

@@ -258,7 +258,7 @@ mod tests {
     use crate::conformance::wait;
     use crate::sled::kv::Value;
     use crate::sled::open;
-    use crate::{Options, SledStore, Store};
+    use crate::{Commit, Options, SledStore};
 
     #[test]
     fn a_damaged_row_keeps_no_other_device_from_coming_back() {

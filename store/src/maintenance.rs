@@ -1,0 +1,58 @@
+//! What does the process that owns the shards do beside commits? It takes them over when it starts,
+//! and removes what is too old.
+
+use engine::moment::Timestamp;
+
+use crate::Answer;
+
+/// Keeps a store in order.
+pub trait Maintenance: Send + Sync {
+    /// Begins a new epoch for the shards of this process and returns it, durable. From then on a
+    /// batch of an owner of an earlier epoch is fenced off.
+    fn take_over(&self) -> Answer<u64>;
+
+    /// Removes what is too old, and what is left of removed customers and devices: at most `max`
+    /// things, and at most as many as an engine can remove without holding up commits.
+    fn sweep(&self, retention: Retention, max: u32) -> Answer<Swept>;
+}
+
+/// How much a sweep removed and whether it stopped at its bound.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Swept {
+    /// Requests, entries, events, tokens, promises, what waited and dead letters removed.
+    pub removed: u64,
+    /// Whether there is more to remove.
+    pub more: bool,
+}
+
+/// What is removed for its age.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Retention {
+    /// Final action requests created before this go.
+    pub actions_before: Timestamp,
+    /// Administration log entries written before this go.
+    pub entries_before: Timestamp,
+    /// What devices said before this goes.
+    pub events_before: Timestamp,
+    /// Access tokens that expired before this go.
+    pub tokens_before: Timestamp,
+    /// What calls were promised before this goes.
+    pub promises_before: Timestamp,
+    /// Dead letters set aside before this go.
+    pub letters_before: Timestamp,
+}
+
+impl Retention {
+    /// Nothing is too old.
+    pub const NOTHING: Self = Self {
+        actions_before: BEGINNING,
+        entries_before: BEGINNING,
+        events_before: BEGINNING,
+        tokens_before: BEGINNING,
+        promises_before: BEGINNING,
+        letters_before: BEGINNING,
+    };
+}
+
+/// Before everything.
+const BEGINNING: Timestamp = Timestamp::from_ms(i64::MIN);
