@@ -8,6 +8,7 @@
 
 mod board;
 mod commit;
+#[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod deliveries;
 mod devices;

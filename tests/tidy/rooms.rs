@@ -30,7 +30,7 @@ const ROOMS: [Room; 8] = [
     Room {
         name: "store",
         imports: &["engine"],
-        tests_import: &[],
+        tests_import: &["store"],
     },
     Room {
         name: "actors",
