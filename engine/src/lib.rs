@@ -25,6 +25,7 @@ pub mod profile;
 pub mod promise;
 pub mod query;
 pub mod registry;
+pub mod route;
 pub mod sealed;
 pub mod setting;
 pub mod terms;

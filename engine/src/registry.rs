@@ -23,6 +23,7 @@ use crate::limits::{OVERLOAD_MAX_AGE_S, PANIC_WINDOW_MS, PANICS_MAX};
 use crate::location::Location;
 use crate::moment::Timestamp;
 use crate::peer::{Peer, Via};
+use crate::route::{Resource, Route};
 
 /// The critical options a device may use towards us.
 const KNOWN_CRITICAL: [u16; 9] = [
@@ -214,7 +215,9 @@ pub fn unknown_peer(datagram: Datagram, of_devices: Return) -> Sorted {
         // A notification nobody asked for: a Reset makes the device stop.
         (_, code) if code.is_response() => Some(Message::reset(message.message_id)),
         // The device would register anew. It sends once more, and may be back by then.
-        (_, Code::POST) if is_send(message) && of_devices == Return::UnderWay => None,
+        (_, Code::POST) if Route::of(message) == Route::Send && of_devices == Return::UnderWay => {
+            None
+        }
         (_, _) => respond(message, Code::NOT_FOUND),
     };
     answered(answer, Fate::UnknownPeer)
@@ -233,31 +236,36 @@ pub fn overloaded(datagram: &Datagram) -> Sorted {
 }
 
 fn sort_message(datagram: Datagram) -> Sorted {
-    let path = {
-        let mut path = datagram.message.uri_path();
-        [path.next(), path.next(), path.next()]
-    };
-    match (datagram.message.code, path) {
-        (Code::POST, [Some("rd"), None, None]) => match endpoint_of(&datagram.message) {
+    if !datagram.message.code.is_request() {
+        return Sorted::ToPeer(datagram);
+    }
+    match Route::of(&datagram.message) {
+        Route::Register => match endpoint_of(&datagram.message) {
             Some(endpoint) => Sorted::ToEndpoint(endpoint, datagram),
             None => {
                 let answer = respond(&datagram.message, Code::BAD_REQUEST);
                 answered(answer, Fate::UnknownEndpoint)
             }
         },
-        (code, [Some("rd"), Some(segment), None]) if code.is_request() => {
-            match Location::parse(segment) {
-                Some(location) => Sorted::ToLocation(location, datagram),
-                None => unknown_location(&datagram),
-            }
+        Route::Update(location)
+        | Route::Deregister(location)
+        | Route::NotAllowed(Resource::Registration(Some(location))) => {
+            Sorted::ToLocation(location, datagram)
         }
-        _ => Sorted::ToPeer(datagram),
+        Route::UnknownLocation | Route::NotAllowed(Resource::Registration(None)) => {
+            unknown_location(&datagram)
+        }
+
+        Route::Send | Route::Data | Route::Bootstrap | Route::NotAllowed(_) | Route::Unknown => {
+            Sorted::ToPeer(datagram)
+        }
     }
 }
 
-/// Whether it is data of a device that need not speak LwM2M: a request without a path.
+/// Whether it is data of a device that need not speak LwM2M.
 fn is_data(message: &Message) -> bool {
-    message.code.is_request() && message.uri_path().next().is_none()
+    let of_data = [Route::Data, Route::NotAllowed(Resource::Data)];
+    message.code.is_request() && of_data.contains(&Route::of(message))
 }
 
 fn is_proxied(message: &Message) -> bool {
@@ -271,11 +279,6 @@ pub fn is_of_one_host(ip: IpAddr) -> bool {
         IpAddr::V4(ip) => !(ip.is_multicast() || ip.is_broadcast() || ip.is_unspecified()),
         IpAddr::V6(ip) => !(ip.is_multicast() || ip.is_unspecified()),
     }
-}
-
-/// Whether a device sends values unasked (LwM2M Core 1.1 section 6.4.6).
-fn is_send(message: &Message) -> bool {
-    message.uri_path().eq(["dp"])
 }
 
 fn endpoint_of(message: &Message) -> Option<Endpoint> {

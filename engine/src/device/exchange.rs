@@ -14,6 +14,7 @@ use crate::effect::Effects;
 use crate::location::Location;
 use crate::moment::Moment;
 use crate::occurrence::{Ending, Heard};
+use crate::route::{Resource, Route};
 
 /// What a message of a device is about.
 pub(super) enum Meaning {
@@ -268,17 +269,17 @@ impl Meaning {
         if !message.code.is_request() {
             return Self::Answer;
         }
-        let mut path = message.uri_path();
-        match (message.code, [path.next(), path.next(), path.next()]) {
-            (Code::POST, [Some("rd"), None, None]) => Self::Register,
-            (Code::POST, [Some("rd"), Some(at), None]) => Self::at(at, Self::Update),
-            (Code::DELETE, [Some("rd"), Some(at), None]) => Self::at(at, Self::Deregister),
-            (Code::POST, [Some("dp"), None, None]) => Self::Send,
-            (Code::POST, [None, ..]) => Self::Data,
-            (_, [None, ..]) => Self::Unsupported(Code::METHOD_NOT_ALLOWED),
-            (_, [Some("dp"), None, None]) => Self::Unsupported(Code::METHOD_NOT_ALLOWED),
-            (_, [Some("rd"), _, None]) => Self::Unsupported(Code::METHOD_NOT_ALLOWED),
-            _ => Self::Unsupported(Code::NOT_FOUND),
+        match Route::of(message) {
+            Route::Register => Self::Register,
+            Route::Update(location) => Self::Update(location),
+            Route::Deregister(location) => Self::Deregister(location),
+            Route::Send => Self::Send,
+            Route::Data => Self::Data,
+            Route::NotAllowed(Resource::Bootstrap)
+            | Route::Bootstrap
+            | Route::UnknownLocation
+            | Route::Unknown => Self::Unsupported(Code::NOT_FOUND),
+            Route::NotAllowed(_) => Self::Unsupported(Code::METHOD_NOT_ALLOWED),
         }
     }
 
@@ -290,9 +291,5 @@ impl Meaning {
                 false
             }
         }
-    }
-
-    fn at(segment: &str, meaning: fn(Location) -> Self) -> Self {
-        Location::parse(segment).map_or(Self::Unsupported(Code::NOT_FOUND), meaning)
     }
 }

@@ -1,0 +1,79 @@
+//! What does a device ask the service for? The resources of the service and their methods, decided
+//! in one place: for whoever sorts datagrams and for the device they are of.
+//!
+//! ```text
+//!  POST   /rd              register     (LwM2M Core 1.2 section 6.2.1)
+//!  POST   /rd/{location}   update       (section 6.2.2)
+//!  DELETE /rd/{location}   deregister   (section 6.2.3)
+//!  POST   /dp              Send         (section 6.4.6)
+//!  POST   /bs              bootstrap    (section 6.1)
+//!  POST   /                data of a device that need not speak LwM2M
+//! ```
+
+use protocol::coap::code::Code;
+use protocol::coap::message::Message;
+
+use crate::location::Location;
+
+/// What a request of a device means.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Route {
+    /// It registers.
+    Register,
+    /// It updates the registration at the location.
+    Update(Location),
+    /// It ends the registration at the location.
+    Deregister(Location),
+    /// It sends values unasked.
+    Send,
+    /// It sends data.
+    Data,
+    /// It asks for its bootstrap.
+    Bootstrap,
+    /// The resource has no such method.
+    NotAllowed(Resource),
+    /// It names a registration as the service never does.
+    UnknownLocation,
+    /// There is no such resource.
+    Unknown,
+}
+
+/// What the service offers to devices.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Resource {
+    /// Where devices register.
+    Registrations,
+    /// One registration; none of the service's where its name is no location.
+    Registration(Option<Location>),
+    /// Where devices send values.
+    Send,
+    /// Where devices send data.
+    Data,
+    /// Where devices are bootstrapped.
+    Bootstrap,
+}
+
+impl Route {
+    /// What a request means.
+    pub fn of(request: &Message) -> Self {
+        let mut path = request.uri_path();
+        let resource = match [path.next(), path.next(), path.next()] {
+            [None, ..] => Resource::Data,
+            [Some("rd"), None, None] => Resource::Registrations,
+            [Some("rd"), Some(segment), None] => Resource::Registration(Location::parse(segment)),
+            [Some("dp"), None, None] => Resource::Send,
+            [Some("bs"), None, None] => Resource::Bootstrap,
+            _ => return Self::Unknown,
+        };
+        match (request.code, resource) {
+            (Code::POST, Resource::Data) => Self::Data,
+            (Code::POST, Resource::Registrations) => Self::Register,
+            (Code::POST, Resource::Registration(Some(location))) => Self::Update(location),
+            (Code::DELETE, Resource::Registration(Some(location))) => Self::Deregister(location),
+            (Code::POST | Code::DELETE, Resource::Registration(None)) => Self::UnknownLocation,
+            (Code::POST, Resource::Send) => Self::Send,
+            (Code::POST, Resource::Bootstrap) => Self::Bootstrap,
+            (_, resource) => Self::NotAllowed(resource),
+        }
+    }
+}
