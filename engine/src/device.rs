@@ -5,38 +5,41 @@
 //! something of it; the rest looks. Each call leaves all its effects in the buffer it is given.
 //! `next_timeout` says when `handle_timeout` is due; calling it early does no harm.
 //!
+//! A device is made of parts that own their fields, and a step gives each input to the part it is
+//! for. A part knows those before it and none behind it:
+//!
 //! ```text
-//!              register                    lifetime over, deregister
-//!  unregistered -------> awake <---------> unregistered
-//!                        |   ^
-//!     window over (queue |   | any uplink
-//!     mode only)         v   |
-//!                        asleep
+//!  registration     who and where it is, its registration, whether it listens
+//!   > context       what every part is given in a step
+//!   > messages      deduplication, message ids, answers
+//!   > ingest        what it says by itself, how much of it is taken
+//!   > exchange      the one request in flight
+//!   > observations  what is observed, what is to be asked for that
+//!   > passive       what is read of it because it registered or updated
+//!   > queue         requests of callers
+//!   > request       what such a request is on the wire
+//!   > step          the order of a step
 //! ```
+//!
+//! What only a device has that is at something lies in one box, [`Busy`].
 
-mod asking;
-mod attempt;
 mod busy;
-mod data;
+mod context;
 mod exchange;
-mod fetching;
-mod formats;
 pub mod identity;
-mod incoming;
+mod ingest;
+mod messages;
 pub mod objects;
-mod observation;
-mod pace;
+mod observations;
 mod passive;
-mod plain;
 pub mod queue;
-mod reach;
 pub mod record;
-mod registering;
+mod registration;
+mod request;
 mod samples;
-mod sending;
 pub mod snapshot;
 pub mod standing;
-mod telling;
+mod step;
 
 #[cfg(test)]
 mod tests;
@@ -45,32 +48,34 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use protocol::coap::exchange::Transmission;
-use protocol::coap::message::{Message, MessageId};
 use protocol::coap::recent::Recent;
 use protocol::coap::transfer::TransferRules;
 
-use crate::action::Protocol;
+use crate::action::{NewAction, Status};
 use crate::change::{Add, Change, Counter, Expect, Name};
-use crate::datagram::Datagram;
-use crate::effect::{Effect, Effects};
-use crate::ids::DeviceKey;
-use crate::limits::{Limits, PRESENCE_SAVE_MS, TRANSFER_IDLE_MS};
-use crate::location::Location;
+use crate::datagram::{Bare, Datagram};
+use crate::effect::{Departure, Effect, Effects};
+use crate::ids::{ActionId, DeviceKey, TraceId};
+use crate::limits::{Limits, TRANSFER_IDLE_MS};
 use crate::moment::{Moment, Timestamp};
 use crate::occurrence::{Asked, Ending, Heard, What};
 use crate::peer::Peer;
+use crate::profile::Profile;
 use crate::setting::SettingState;
 use crate::terms::Terms;
 
 use busy::Busy;
-use formats::FormatSet;
+use context::{Context, MessageIds};
 use identity::Identity;
+use ingest::pace::Pace;
 use objects::ObjectLists;
-use pace::Pace;
 use passive::Learned;
-use queue::Pending;
-use record::{DeviceRecord, Registration, Restored};
+use queue::{Accepted, CancelRefusal, Cancelled, Queue, SubmitRefusal};
+use record::{Observation, Restored};
+use registration::RegistrationState;
 use snapshot::{Presence, Snapshot};
+use standing::{InFlight, Standing};
+use step::{Kept, Step};
 
 /// What holds for every device alike.
 #[derive(Clone, Debug)]
@@ -149,64 +154,38 @@ pub enum NameTrust {
 /// is boxed.
 pub struct Device {
     terms: Arc<Terms>,
-    identity: Box<Identity>,
-    /// The key of the identity, which is a digest and dear to compute for every update.
-    key: DeviceKey,
-    record: DeviceRecord,
-    /// When the record was last saved, in seconds since 1970, 0 if it never was; between saves
-    /// presence lives here alone.
-    record_saved_s: u32,
-    /// What its peer sent lately, so that a repeated datagram is answered and not done again.
+    registration: RegistrationState,
     recent: Recent,
+    observed: Box<[Observation]>,
+    learned: Learned,
+    ids: MessageIds,
+    pace: Pace,
     /// What it is at; an idle device is at nothing.
     busy: Option<Box<Busy>>,
-    next_message_id: u16,
-    /// How much of what it says was taken lately.
-    pace: Pace,
-    /// The formats it refused since it registered.
-    refused: FormatSet,
-    /// What it refused when its objects were read.
-    learned: Learned,
-    /// The list of its objects may be a copy of its own.
-    objects_unshared: bool,
-    /// It did not answer, and was not heard since.
-    silent: bool,
 }
 
 impl Device {
-    /// Brings a device back from what was kept of it.
-    ///
-    /// An attempt that was in flight counts as made. A registration gets what remains of its
-    /// lifetime and, because updates that change nothing are saved only now and then, as much
-    /// longer as may have gone unsaved.
+    /// Brings a device back from what was kept of it. An attempt that was in flight counts as made.
     pub fn restore(m: &mut Moment, terms: Arc<Terms>, restored: Restored) -> Self {
         let Restored {
             profile,
-            mut record,
+            record,
             pending,
         } = restored;
-        let now = m.now();
-        if let Some(registration) = &mut record.registration {
-            let whole = now.plus_s(i64::from(registration.lifetime_s()));
-            let unsaved = registration.expires_at.plus_ms(PRESENCE_SAVE_MS);
-            registration.expires_at = registration.expires_at.max(whole.min(unsaved));
-        }
-        let last_seen_at = record.last_seen_at.unwrap_or_default();
-        let pending: Vec<Pending> = pending.into_iter().map(Pending::restored).collect();
+        let busy = (!pending.is_empty()).then(|| Busy {
+            queue: Queue::restored(pending),
+            ..Busy::default()
+        });
+        let (registration, observed) = RegistrationState::restored(&profile, record, m.now());
         Self {
-            key: profile.key(),
-            identity: Box::new(Identity::of(&profile)),
-            record_saved_s: last_seen_at.as_short_s(),
-            recent: Recent::default(),
-            busy: (!pending.is_empty()).then(|| Box::new(Busy::restored(pending))),
-            next_message_id: u16::try_from(m.next_u32() >> 16).expect("shifted to 16 bits"),
-            pace: Pace::default(),
-            learned: Learned::default(),
-            refused: FormatSet::default(),
-            objects_unshared: true,
-            silent: false,
-            record,
             terms,
+            registration,
+            recent: Recent::default(),
+            observed,
+            learned: Learned::default(),
+            ids: MessageIds::drawn(m),
+            pace: Pace::default(),
+            busy: busy.map(Box::new),
         }
     }
 
@@ -218,27 +197,99 @@ impl Device {
         datagram: &Datagram,
         out: &mut Effects,
     ) -> Heard {
-        if self.repeat_answer(m, datagram, out) {
-            return Heard::Repeated;
-        }
-        let heard = self.hear(m, datagram, out);
-        self.begin_attempt(m, out);
-        self.rest();
-        heard
+        self.step(m, out, |step| {
+            if step.repeat(datagram) {
+                return Heard::Repeated;
+            }
+            let heard = step.hear(datagram);
+            step.begin_next();
+            heard
+        })
+    }
+
+    /// Takes in bytes of no protocol that came from the address of this device.
+    pub fn handle_bare(&mut self, m: &mut Moment, bare: &Bare, out: &mut Effects) -> Heard {
+        self.handle_burst(m, [bare], out)
+    }
+
+    /// Takes in bytes of no protocol of several datagrams that came one behind the other.
+    pub fn handle_burst<'b>(
+        &mut self,
+        m: &mut Moment,
+        burst: impl IntoIterator<Item = &'b Bare>,
+        out: &mut Effects,
+    ) -> Heard {
+        self.step(m, out, |step| {
+            let mut heard = Heard::Unasked;
+            for bare in burst {
+                if step.hear_bare(bare) {
+                    heard = Heard::UdpData;
+                }
+            }
+            step.begin_next();
+            heard
+        })
+    }
+
+    /// Takes in a message from an address that several devices have, this one among them: it may
+    /// be any one's, so it is nobody's.
+    pub fn handle_ambiguous(
+        &mut self,
+        m: &mut Moment,
+        datagram: &Datagram,
+        out: &mut Effects,
+    ) -> Heard {
+        let why = "several devices have the address it came from";
+        self.step(m, out, |step| step.refuse_stranger(datagram, why));
+        Heard::Unsupported
+    }
+
+    /// Takes note of what became of the bare datagram that was to leave.
+    pub fn handle_departure(&mut self, m: &mut Moment, departure: Departure, out: &mut Effects) {
+        self.step(m, out, |step| {
+            step.take_departure(departure);
+            step.begin_next();
+        });
     }
 
     /// Does what time asks for.
     pub fn handle_timeout(&mut self, m: &mut Moment, out: &mut Effects) {
-        self.settle_restored(m, out);
-        // First, so that nothing is repeated to a device that is gone.
-        self.expire_registration(m, out);
-        self.drive_attempt(m, out);
-        self.expire_actions(m, out);
-        self.begin_attempt(m, out);
-        if let Some(busy) = &mut self.busy {
-            busy.end_lingering(m.now());
-        }
-        self.rest();
+        self.step(m, out, |step| {
+            step.settle_restored();
+            // First, so that nothing is repeated to a device that is gone.
+            step.expire_registration();
+            step.drive_exchange();
+            step.expire_actions();
+            step.begin_next();
+            step.forget();
+        });
+    }
+
+    /// Creates an action request.
+    ///
+    /// One whose value does not fit its resource is accepted, and fails in the same step.
+    pub fn submit(
+        &mut self,
+        m: &mut Moment,
+        new: NewAction,
+        out: &mut Effects,
+    ) -> Result<Accepted, SubmitRefusal> {
+        self.step(m, out, |step| step.submit(new))
+    }
+
+    /// Takes back a request that was not sent.
+    pub fn cancel(
+        &mut self,
+        m: &mut Moment,
+        id: ActionId,
+        out: &mut Effects,
+    ) -> Result<Cancelled, CancelRefusal> {
+        self.step(m, out, |step| step.cancel(id))
+    }
+
+    /// Takes back every request that was not sent.
+    pub fn cancel_all(&mut self, m: &mut Moment, out: &mut Effects) -> Vec<Cancelled> {
+        self.step(m, out, |step| step.cancel_all())
     }
 
     /// Forgets the device with all that belongs to it.
@@ -246,36 +297,46 @@ impl Device {
         let there = Expect::Taken(Name::Device(self.key()));
         out.push(Effect::Expect(there));
         out.push(Effect::Save(Change::RemoveDevice(self.key())));
-        let counter = Counter::Devices(self.identity.customer());
+        let counter = Counter::Devices(self.identity().customer());
         out.push(Effect::Count(Add { counter, delta: -1 }));
         let from = self.bound_peer();
-        self.note_ending(Ending::DeviceGone, out);
-        self.end_exchange(out);
-        for Pending { action, .. } in self.pending() {
-            out.note(Some(action.trace), What::Removed(Asked::by(action)));
+        if let Some(mut busy) = self.busy.take() {
+            busy.exchange.note_ending(Ending::DeviceGone, out);
+            busy.exchange.end(from, out);
+            for action in busy.queue.actions() {
+                out.note(Some(action.trace), What::Removed(Asked::by(action)));
+            }
         }
-        self.record.registration = None;
-        self.busy = None;
+        self.registration.end();
         out.rebind(from, None);
     }
 
-    /// Takes the list of objects that others offer, too, instead of a copy of its own; to be
-    /// called when the device was restored and when a step is over.
-    pub fn share_objects(&mut self, lists: &mut ObjectLists) {
-        if std::mem::take(&mut self.objects_unshared)
-            && let Some(registration) = &mut self.record.registration
-        {
-            lists.share(&mut registration.links);
-        }
+    /// Takes over who its customer says it is by now.
+    ///
+    /// A registration stays, wherever it came from: the next register, update or deregister is
+    /// judged by what the device is from now on.
+    pub fn adopt(&mut self, profile: &Profile) {
+        self.registration.adopt(profile);
     }
 
     /// Goes by these terms from now on, because its customer chose anew.
     pub fn take_terms(&mut self, terms: Arc<Terms>) {
         match terms.passive_reporting {
             SettingState::Enabled => {}
-            SettingState::Disabled => self.stop_reporting(),
+            // What is in flight is not told on.
+            SettingState::Disabled => {
+                if let Some(busy) = &mut self.busy {
+                    busy.round = None;
+                }
+            }
         }
         self.terms = terms;
+    }
+
+    /// Takes the list of objects that others offer, too, instead of a copy of its own; to be
+    /// called when the device was restored and when a step is over.
+    pub fn share_objects(&mut self, lists: &mut ObjectLists) {
+        self.registration.share_objects(lists);
     }
 
     /// The terms it goes by.
@@ -283,116 +344,120 @@ impl Device {
         &self.terms
     }
 
-    /// When `handle_timeout` is due.
-    pub fn next_timeout(&self) -> Option<Timestamp> {
-        let registration = self.record.registration.as_ref().map(|r| r.expires_at);
-        let busy = self.busy.as_ref().and_then(|busy| busy.next_timeout());
-        [registration, busy].into_iter().flatten().min()
+    /// Who it goes by.
+    pub fn identity(&self) -> &Identity {
+        self.registration.identity()
     }
 
     /// The key of the device.
     pub fn key(&self) -> DeviceKey {
-        self.key
+        self.registration.key()
+    }
+
+    /// When `handle_timeout` is due.
+    pub fn next_timeout(&self) -> Option<Timestamp> {
+        let registration = self.registration.expires_at();
+        let busy = self.busy.as_ref().and_then(|busy| busy.next_timeout());
+        [registration, busy].into_iter().flatten().min()
     }
 
     /// Where datagrams of this device come from, while it is registered.
     pub fn bound_peer(&self) -> Option<Peer> {
-        self.record.registration.as_ref().and(self.record.peer)
+        self.registration.bound_peer()
+    }
+
+    /// Where requests of this device come from: where it is registered, unless its customer gave it
+    /// another address since. Somebody else may have the old one by now.
+    pub fn found_at(&self) -> Option<Peer> {
+        self.registration.reach(&self.terms.rules).found_at()
     }
 
     /// Whether nothing would be lost if the device were brought back from the store instead.
     pub fn is_idle(&self) -> bool {
-        self.record.registration.is_none() && self.busy.is_none()
+        !self.registration.is_registered() && self.busy.is_none()
     }
 
     /// Whether the device listens now.
     pub fn presence(&self, now: Timestamp) -> Presence {
-        match &self.record.registration {
-            None => Presence::Unregistered,
-            // The wake-up that ends it may come late.
-            Some(r) if r.expires_at <= now => Presence::Unregistered,
-            Some(r) if r.binding.queue_mode() && now >= self.awake_until() => Presence::Asleep,
-            Some(_) => Presence::Awake,
+        self.registration.reach(&self.terms.rules).presence(now)
+    }
+
+    /// The call behind what is in flight, if one is.
+    pub fn trace_in_flight(&self) -> Option<TraceId> {
+        self.busy.as_ref()?.exchange.trace()
+    }
+
+    /// How the device stands. Cheap enough to be asked after every step.
+    pub fn standing(&self) -> Standing {
+        let mut standing = Standing {
+            listens: self.registration.reach(&self.terms.rules).listens(),
+            scheduled: 0,
+            in_progress: 0,
+            exchange: InFlight::No,
+        };
+        if let Some(busy) = &self.busy {
+            standing.exchange = busy.exchange.in_flight();
+            for action in busy.queue.actions() {
+                match action.status {
+                    Status::Scheduled => standing.scheduled += 1,
+                    Status::InProgress | Status::Succeeded | Status::Failed | Status::Cancelled => {
+                        standing.in_progress += 1
+                    }
+                }
+            }
         }
+        standing
     }
 
     /// What the device is doing right now.
     pub fn snapshot(&self, now: Timestamp) -> Snapshot {
+        let record = self.registration.record(&self.observed);
+        let busy = self.busy.as_ref();
         Snapshot {
-            first_heard_at: self.record.first_heard_at,
-            last_seen_at: self.record.last_seen_at,
-            peer: self.record.peer,
-            heard_over: self.record.heard_over.last(),
+            first_heard_at: record.first_heard_at,
+            last_seen_at: record.last_seen_at,
+            peer: record.peer,
+            heard_over: record.heard_over.last(),
             presence: self.presence(now),
-            registration: self.record.registration.clone(),
-            pending: self
-                .pending()
-                .iter()
-                .map(|pending| pending.action.clone())
-                .collect(),
-            observations: self.record.observations.to_vec(),
+            registration: record.registration,
+            pending: busy.map_or(Vec::new(), |busy| busy.queue.actions().cloned().collect()),
+            observations: record.observations.into_vec(),
         }
     }
 
-    /// Requests that are not final, oldest first.
-    fn pending(&self) -> &[Pending] {
-        self.busy.as_ref().map_or(&[], |busy| &busy.pending)
-    }
-
-    /// Keeps nothing of what is over: a step ends so.
-    fn rest(&mut self) {
+    /// Takes a step with all parts, and keeps nothing of what is over. Those that an idle device
+    /// does without are on the stack until it turns out that they are needed.
+    fn step<T>(
+        &mut self,
+        m: &mut Moment,
+        out: &mut Effects,
+        act: impl FnOnce(&mut Step<'_>) -> T,
+    ) -> T {
+        let mut unneeded = Busy::default();
+        let was_busy = self.busy.is_some();
+        let busy = self.busy.as_deref_mut().unwrap_or(&mut unneeded);
+        let cx = Context {
+            m,
+            out,
+            terms: &self.terms,
+            ids: &mut self.ids,
+            registration: &mut self.registration,
+        };
+        let kept = Kept {
+            recent: &mut self.recent,
+            pace: &mut self.pace,
+            observed: &mut self.observed,
+            learned: &mut self.learned,
+        };
+        let mut step = Step::new(cx, kept, busy);
+        if was_busy {
+            step.keep_visitors();
+        }
+        let acted = act(&mut step);
         self.busy.take_if(|busy| busy.is_over());
-    }
-
-    /// Notes that the device was heard: whatever waits for it may go out. Says whether it was never
-    /// heard over the protocol before.
-    fn note_uplink(&mut self, now: Timestamp, protocol: Protocol) -> bool {
-        self.note_awake(now);
-        self.release_pending();
-        self.record.heard_over.note(protocol)
-    }
-
-    /// Notes that the device is there; an answer says no more than that.
-    fn note_awake(&mut self, now: Timestamp) {
-        self.record.last_seen_at = Some(now);
-        self.silent = false;
-    }
-
-    /// Until when a queue-mode device listens.
-    fn awake_until(&self) -> Timestamp {
-        let last_seen_at = self.record.last_seen_at.unwrap_or_default();
-        if self.silent {
-            return last_seen_at;
+        if !was_busy && !unneeded.is_over() {
+            self.busy = Some(Box::new(unneeded));
         }
-        last_seen_at.plus_ms(self.terms.rules.limits.awake_window_ms)
-    }
-
-    /// Keeps the device from being idle: what it remembers now counts until then.
-    fn linger(&mut self, until: Timestamp) {
-        let lingers_until = &mut self.busy.get_or_insert_default().lingers_until;
-        *lingers_until = (*lingers_until).max(Some(until));
-    }
-
-    fn save_record(&mut self, now: Timestamp, out: &mut Effects) {
-        self.record_saved_s = now.as_short_s();
-        let record = Box::new(self.record.clone());
-        out.push(Effect::Save(Change::PutRecord {
-            device: self.key(),
-            record,
-        }));
-    }
-
-    fn location(&self, registration: &Registration) -> Location {
-        Location::new(self.key(), registration.salt)
-    }
-
-    fn take_message_id(&mut self) -> MessageId {
-        let id = MessageId(self.next_message_id);
-        self.next_message_id = self.next_message_id.wrapping_add(1);
-        id
-    }
-
-    fn send(to: Peer, message: &Message, out: &mut Effects) {
-        out.send(to, message.encode());
+        acted
     }
 }

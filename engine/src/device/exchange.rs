@@ -1,295 +1,366 @@
-//! The device as a CoAP endpoint: which message means what, and who answers it.
-
-use std::sync::Arc;
+//! The one exchange in flight: what the device is asked, where, and how it goes on until it ends
+//! by an answer, a rejection or silence (RFC 7252 section 4.2, NSTART is 1; RFC 7959).
 
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
-use protocol::coap::recent::Remembered;
-use protocol::coap::transfer::Receipt;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::Message;
+use protocol::coap::token::Token;
+use protocol::coap::transfer::{Expiry, Fresh, Receipt, Transfer};
+use protocol::lwm2m::path::Path;
 
 use crate::datagram::Datagram;
-use crate::device::Device;
-use crate::device::attempt::Attempt;
-use crate::effect::Effects;
-use crate::location::Location;
-use crate::moment::Moment;
-use crate::occurrence::{Ending, Heard};
-use crate::route::{Resource, Route};
+use crate::device::context::Context;
+use crate::device::registration::formats::FormatSet;
+use crate::device::standing::InFlight;
+use crate::effect::{Effect, Effects, Speech};
+use crate::ids::{ActionId, TraceId};
+use crate::limits::DEPARTURE_MS;
+use crate::moment::Timestamp;
+use crate::occurrence::{Ending, Purpose, What};
+use crate::peer::Peer;
 
-/// What a message of a device is about.
-pub(super) enum Meaning {
-    Register,
-    Update(Location),
-    Deregister(Location),
-    /// Values nobody asked for.
-    Send,
-    /// Data of a device that need not speak LwM2M.
-    Data,
-    /// A response or an acknowledgement, or a reset.
-    Answer,
-    /// An Empty confirmable message: a ping (RFC 7252 section 4.3).
-    Ping,
-    Unsupported(Code),
+/// What is in flight, if anything is.
+#[derive(Default)]
+pub(super) struct Exchange {
+    attempt: Option<Box<Attempt>>,
 }
 
-impl Device {
-    /// Answers a message that was answered already, without doing it again; says whether it was
-    /// one (RFC 7252 section 4.5).
-    pub(super) fn repeat_answer(
-        &mut self,
-        m: &mut Moment,
-        datagram: &Datagram,
-        out: &mut Effects,
-    ) -> bool {
-        let message = &datagram.message;
-        let recent = self.recent_of(datagram.peer);
-        let Some(remembered) = recent.and_then(|it| it.find(m.now().as_ms(), message)) else {
-            return false;
-        };
-        if message.kind != Kind::Confirmable {
-            return true;
-        }
-        let answer = match remembered {
-            // The location it was answered with is gone, and no other message stands for it.
-            Remembered::Answered(Code::CREATED) if self.record.registration.is_none() => {
-                return true;
-            }
-            Remembered::Answered(code) => self.respond(message, code),
-            Remembered::Acknowledged => Message::acknowledgement(message.message_id),
-            Remembered::Rejected => Message::reset(message.message_id),
-        };
-        Self::send(datagram.peer, &answer, out);
-        true
-    }
+/// What is asked, where, and for whom.
+#[derive(Clone, Copy)]
+pub(super) struct Outgoing {
+    pub(super) target: Target,
+    /// The call behind it.
+    pub(super) trace: Option<TraceId>,
+    /// The one place an answer may come from; where the device is registered, if it is none.
+    pub(super) to: Option<Peer>,
+    /// The formats the device refused of it.
+    pub(super) refused: FormatSet,
+}
 
-    /// Takes in a message that is new.
-    pub(super) fn hear(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) -> Heard {
-        let meaning = Meaning::of(&datagram.message);
-        if datagram.message.block1().is_some() && self.may_say(&meaning, datagram.peer, m.now()) {
-            return match self.gather(m, datagram, out) {
-                Some(whole) => {
-                    let heard = self.hear_whole(m, &whole, meaning, out);
-                    self.remember_alike(m, datagram, &whole);
-                    heard
-                }
-                None => Heard::Part,
-            };
-        }
-        self.hear_whole(m, datagram, meaning, out)
-    }
+/// What an attempt is at.
+#[derive(Clone, Copy)]
+pub(super) enum Target {
+    /// A request of a caller.
+    Action(ActionId),
+    /// A path that is observed and that the device forgot.
+    Observation(Path),
+    /// What is read because the device registered or updated its registration.
+    Report(Part),
+    /// A notification that goes on in further blocks, by its token.
+    Notification(Token),
+}
 
-    fn hear_whole(
-        &mut self,
-        m: &mut Moment,
-        datagram: &Datagram,
-        meaning: Meaning,
-        out: &mut Effects,
-    ) -> Heard {
-        if meaning.has_values() && self.too_long(datagram.message.payload.len()).is_some() {
-            self.refuse_length(m, datagram, out);
-            return Heard::Unsupported;
-        }
-        match meaning {
-            Meaning::Register => {
-                self.register(m, datagram, out);
-                Heard::Register
-            }
-            Meaning::Update(location) => {
-                self.update(m, datagram, location, out);
-                Heard::Update
-            }
-            Meaning::Deregister(location) => {
-                self.deregister(m, datagram, location, out);
-                Heard::Deregister
-            }
-            Meaning::Send => {
-                self.take_send(m, datagram, out);
-                Heard::Send
-            }
-            Meaning::Data => {
-                self.take_data(m, datagram, out);
-                Heard::CoapData
-            }
-            Meaning::Answer => self.take_answer(m, datagram, out),
-            Meaning::Ping => {
-                self.reject(m, datagram, out);
-                Heard::Ping
-            }
-            Meaning::Unsupported(code) => {
-                self.answer(m, datagram, code, out);
-                Heard::Unsupported
-            }
-        }
-    }
+/// What one request of a round of reads asks for.
+#[derive(Clone, Copy)]
+pub(super) enum Part {
+    /// One object.
+    Object(u16),
+    /// All that are left.
+    Rest,
+}
 
-    /// Answers a request and remembers that it was answered.
-    pub(super) fn answer(
-        &mut self,
-        m: &mut Moment,
-        datagram: &Datagram,
-        code: Code,
-        out: &mut Effects,
-    ) {
-        self.remember(m, datagram, Remembered::Answered(code));
-        let response = self.respond(&datagram.message, code);
-        Self::send(datagram.peer, &response, out);
-    }
+/// An exchange that is over.
+pub(super) struct Ended {
+    pub(super) target: Target,
+    pub(super) begun_at: Timestamp,
+    /// Whether the device was asked where it is registered.
+    pub(super) as_registered: bool,
+    /// Its token, if it had one.
+    pub(super) token: Option<Token>,
+}
 
-    pub(super) fn respond(&mut self, request: &Message, code: Code) -> Message {
-        let id = self.take_message_id();
-        let response = Message::response_to(request, code, id);
-        // RFC 7959 section 2.3: the block that a success is about is named.
-        let response = match request.block1() {
-            Some(block) if code.is_success() => response.with_block1(block),
-            Some(_) | None => response,
-        };
-        match &self.record.registration {
-            Some(registration) if code == Code::CREATED => {
-                let location = self.location(registration).to_string();
-                response.with_location_path(["rd", &location])
-            }
-            Some(_) | None => response,
-        }
-    }
+/// What time asks for.
+pub(super) enum Overdue {
+    /// Nobody said whether the bare datagram left.
+    Departure,
+    /// What the transfer says.
+    Transfer(Expiry),
+}
 
-    /// Acknowledges a message that was taken in, if its sender waits for that.
-    pub(super) fn acknowledge(&mut self, m: &Moment, datagram: &Datagram, out: &mut Effects) {
-        self.remember(m, datagram, Remembered::Acknowledged);
-        if datagram.message.kind == Kind::Confirmable {
-            let acknowledgement = Message::acknowledgement(datagram.message.message_id);
-            Self::send(datagram.peer, &acknowledgement, out);
-        }
-    }
+/// The attempt in flight.
+struct Attempt {
+    way: Way,
+    outgoing: Outgoing,
+    /// The format its message asks for or carries.
+    format: Option<ContentFormat>,
+    begun_at: Timestamp,
+}
 
-    /// Rejects a message nobody here can process: a confirmable one must be, and any other may
-    /// be, so that a device stops sending notifications nobody asked for (RFC 7641 section 3.6).
-    pub(super) fn reject(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) {
-        self.remember(m, datagram, Remembered::Rejected);
-        let reset = Message::reset(datagram.message.message_id);
-        Self::send(datagram.peer, &reset, out);
-    }
+/// How what is asked gets to the device.
+enum Way {
+    /// In messages that it answers.
+    Transfer(Transfer),
+    /// In a bare datagram; after a while it is taken that nobody will say whether it left.
+    Departure { gives_up_at: Timestamp },
+}
 
-    /// Message ids belong to an address: what another than the device's own says is not
-    /// remembered.
-    pub(super) fn remember(&mut self, m: &Moment, datagram: &Datagram, what: Remembered) {
-        if let Some(recent) = self.recent_of(datagram.peer) {
-            recent.remember(m.now().as_ms(), &datagram.message, what);
-        }
-    }
-
-    /// Remembers the last part of a whole as the whole is: it is the part that is repeated.
-    pub(super) fn remember_alike(&mut self, m: &Moment, part: &Datagram, whole: &Datagram) {
-        let recent = self.recent_of(whole.peer);
-        let remembered = recent.and_then(|it| it.find(m.now().as_ms(), &whole.message));
-        if let Some(remembered) = remembered {
-            self.remember(m, part, remembered);
-        }
-    }
-
-    fn take_answer(&mut self, m: &mut Moment, datagram: &Datagram, out: &mut Effects) -> Heard {
-        let message = &datagram.message;
-        let terms = Arc::clone(&self.terms);
-        let rules = terms.rules.transfers();
-        let attempt = self.attempt_mut();
-        let awaited = attempt.filter(|attempt| attempt.may_be_answered_from(datagram.peer));
-        let receipt = match awaited.and_then(Attempt::transfer_mut) {
-            Some(transfer) => transfer.handle(m.now().as_ms(), &rules, message),
-            None => Receipt::NotMine,
-        };
-        match receipt {
-            Receipt::NotMine
-                if message.code.is_response() && message.kind != Kind::Acknowledgement =>
-            {
-                return self.take_notification(m, datagram, out);
-            }
-            Receipt::NotMine => return Heard::Unasked,
-            Receipt::Acknowledged => {
-                self.note_awake(m.now());
-                self.attempt_acknowledged(m.now(), out);
-            }
-            Receipt::Reset => {
-                self.note_awake(m.now());
-                self.note_ending(Ending::Reset, out);
-                self.attempt_rejected(m, out);
-            }
-            Receipt::Proceeds { acknowledge } => {
-                self.note_awake(m.now());
-                self.confirm(m, datagram, acknowledge, out);
-                self.send_next(m, out);
-                return Heard::Part;
-            }
-            Receipt::Unusable { option, reset } => {
-                let why = format!("the answer has the critical option {option}, not supported");
-                self.note_ending(Ending::Unusable, out);
-                self.attempt_unusable(m, message.code, &why, out);
-                if reset.is_some() {
-                    self.reject(m, datagram, out);
-                }
-            }
-            Receipt::Broken { acknowledge, fault } => {
-                self.note_awake(m.now());
-                self.note_ending(Ending::Unusable, out);
-                let why = format!("the blocks of the answer do not fit together: {fault}");
-                self.attempt_unusable(m, message.code, &why, out);
-                self.confirm(m, datagram, acknowledge, out);
-            }
-            Receipt::Answered { acknowledge, whole } => {
-                self.note_awake(m.now());
-                let answer = whole.as_deref().unwrap_or(message);
-                self.note_ending(Ending::with(answer.code), out);
-                self.attempt_answered(m, answer, out);
-                self.confirm(m, datagram, acknowledge, out);
-            }
-        }
-        Heard::Answer
-    }
-
-    /// Takes note that an answer was taken in, and acknowledges it if its sender waits for that.
-    fn confirm(
-        &mut self,
-        m: &Moment,
-        datagram: &Datagram,
-        acknowledge: Option<MessageId>,
-        out: &mut Effects,
-    ) {
-        self.remember(m, datagram, Remembered::Acknowledged);
-        if let Some(id) = acknowledge {
-            Self::send(datagram.peer, &Message::acknowledgement(id), out);
+impl Outgoing {
+    /// What is asked where the device is registered, without a call behind it.
+    pub(super) fn as_registered(target: Target) -> Self {
+        Self {
+            target,
+            trace: None,
+            to: None,
+            refused: FormatSet::default(),
         }
     }
 }
 
-impl Meaning {
-    fn of(message: &Message) -> Self {
-        match message.kind {
-            Kind::Acknowledgement | Kind::Reset => return Self::Answer,
-            Kind::Confirmable if message.code == Code::EMPTY => return Self::Ping,
-            Kind::Confirmable | Kind::NonConfirmable => {}
-        }
-        if !message.code.is_request() {
-            return Self::Answer;
-        }
-        match Route::of(message) {
-            Route::Register => Self::Register,
-            Route::Update(location) => Self::Update(location),
-            Route::Deregister(location) => Self::Deregister(location),
-            Route::Send => Self::Send,
-            Route::Data => Self::Data,
-            Route::NotAllowed(Resource::Bootstrap)
-            | Route::Bootstrap
-            | Route::UnknownLocation
-            | Route::Unknown => Self::Unsupported(Code::NOT_FOUND),
-            Route::NotAllowed(_) => Self::Unsupported(Code::METHOD_NOT_ALLOWED),
-        }
-    }
-
-    /// Whether it carries what is read of it, and is not data.
-    fn has_values(&self) -> bool {
+impl Target {
+    fn purpose(self) -> Purpose {
         match self {
-            Self::Register | Self::Update(_) | Self::Send => true,
-            Self::Deregister(_) | Self::Data | Self::Answer | Self::Ping | Self::Unsupported(_) => {
-                false
-            }
+            Self::Action(_) => Purpose::Action,
+            Self::Observation(_) | Self::Notification(_) => Purpose::Observation,
+            Self::Report(_) => Purpose::Report,
         }
     }
+}
+
+impl Exchange {
+    /// Begins an exchange. From a peer of its own its answers are let through for as long as it
+    /// lasts.
+    pub(super) fn begin(&mut self, cx: &mut Context<'_>, outgoing: Outgoing, message: Message) {
+        let format = format_in(&message);
+        let rules = cx.rules().transfers();
+        let transfer = Transfer::begin(cx.now().as_ms(), &rules, message, cx.m.next_u32());
+        self.attempt = Some(Box::new(Attempt {
+            way: Way::Transfer(transfer),
+            outgoing,
+            format,
+            begun_at: cx.now(),
+        }));
+        self.send(cx);
+        let purpose = outgoing.target.purpose();
+        cx.out.note(outgoing.trace, What::Begun(purpose));
+    }
+
+    /// Has bare bytes leave.
+    pub(super) fn depart(&mut self, cx: &mut Context<'_>, outgoing: Outgoing, bytes: Vec<u8>) {
+        if let Some(to) = outgoing.to {
+            cx.out.push(Effect::Say(Speech::SendBare { to, bytes }));
+        }
+        let gives_up_at = cx.now().plus_ms(DEPARTURE_MS);
+        self.attempt = Some(Box::new(Attempt {
+            way: Way::Departure { gives_up_at },
+            outgoing,
+            format: None,
+            begun_at: cx.now(),
+        }));
+    }
+
+    /// Takes a message that answers nothing but what is in flight, if it does.
+    pub(super) fn handle(&mut self, cx: &Context<'_>, datagram: &Datagram) -> Receipt {
+        let rules = cx.rules().transfers();
+        // One the device is asked where it is registered may be answered from where it was before.
+        let may_answer =
+            |it: &&mut Box<Attempt>| it.outgoing.to.is_none_or(|to| to == datagram.peer);
+        let awaited = self.attempt.as_mut().filter(may_answer);
+        match awaited.and_then(|it| it.transfer_mut()) {
+            Some(transfer) => transfer.handle(cx.now().as_ms(), &rules, &datagram.message),
+            None => Receipt::NotMine,
+        }
+    }
+
+    /// What time asks for, if anything is in flight.
+    pub(super) fn handle_timeout(&mut self, now: Timestamp) -> Option<Overdue> {
+        match &mut self.attempt.as_mut()?.way {
+            Way::Transfer(it) => Some(Overdue::Transfer(it.handle_timeout(now.as_ms()))),
+            Way::Departure { gives_up_at } => (*gives_up_at <= now).then_some(Overdue::Departure),
+        }
+    }
+
+    /// Goes on with the next block, or with the same in a message of its own.
+    pub(super) fn proceed(&mut self, cx: &mut Context<'_>, fresh: Fresh) {
+        let (now_ms, rules) = (cx.now().as_ms(), cx.rules().transfers());
+        if let Some(transfer) = self.transfer_mut() {
+            transfer.proceed(now_ms, &rules, fresh);
+        }
+    }
+
+    /// Sends the datagram in flight once more.
+    pub(super) fn send_again(&mut self, cx: &mut Context<'_>) {
+        cx.out.note(self.trace(), What::Repeated);
+        self.send(cx);
+    }
+
+    /// Sends the datagram in flight. The device may have moved since it was sent before: what it is
+    /// asked where it is registered goes to where that is by now. Nothing goes to an address that
+    /// its customer took away from it, nor is let through from there: somebody else may have that.
+    pub(super) fn send(&mut self, cx: &mut Context<'_>) {
+        let own = self.attempt.as_ref().and_then(|it| it.outgoing.to);
+        let to = own.or(cx.registration.bound_peer());
+        let Some(to) = to.filter(|to| cx.reach().may_be_at(*to)) else {
+            return;
+        };
+        self.await_elsewhere(cx);
+        if let Some(transfer) = self.transfer_mut() {
+            cx.out.send(to, transfer.datagram().to_vec());
+        }
+    }
+
+    /// The device refuses the format that was asked for or written. What is asked then, if it may
+    /// be asked for otherwise.
+    pub(super) fn refuse_format(&mut self, cx: &mut Context<'_>, code: Code) -> Option<Outgoing> {
+        if ![Code::NOT_ACCEPTABLE, Code::UNSUPPORTED_CONTENT_FORMAT].contains(&code) {
+            return None;
+        }
+        let attempt = self.attempt.as_mut()?;
+        let format = attempt.format?;
+        attempt.outgoing.refused.add(format);
+        cx.registration.refuse(format);
+        Some(attempt.outgoing)
+    }
+
+    /// Ends what is in flight; where it was with a peer of its own, nothing is let through from
+    /// there any more.
+    pub(super) fn end(&mut self, bound_peer: Option<Peer>, out: &mut Effects) -> Option<Ended> {
+        let attempt = self.attempt.take()?;
+        let Outgoing { target, to, .. } = attempt.outgoing;
+        if let Some(peer) = to
+            && !attempt.is_departing()
+            && bound_peer != Some(peer)
+        {
+            out.rebind(Some(peer), None);
+        }
+        Some(Ended {
+            target,
+            begun_at: attempt.begun_at,
+            as_registered: to.is_none(),
+            token: attempt.transfer().map(Transfer::token),
+        })
+    }
+
+    /// Remarks how the exchange in flight ends, if there is one.
+    pub(super) fn note_ending(&self, ending: Ending, out: &mut Effects) {
+        if let Some(attempt) = &self.attempt
+            && !attempt.is_departing()
+        {
+            out.note(attempt.outgoing.trace, What::Ended(ending));
+        }
+    }
+
+    /// Has the answers to the attempt in flight let through, if it is with a peer of its own.
+    pub(super) fn await_elsewhere(&self, cx: &mut Context<'_>) {
+        if let Some(attempt) = &self.attempt
+            && attempt.outgoing.to.is_some()
+            && attempt.outgoing.to != cx.registration.bound_peer()
+            && !attempt.is_departing()
+        {
+            cx.out.rebind(None, attempt.outgoing.to);
+        }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.attempt.is_none()
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Timestamp> {
+        let next = |attempt: &Attempt| match &attempt.way {
+            Way::Transfer(transfer) => Timestamp::from_ms(transfer.next_timeout()),
+            Way::Departure { gives_up_at } => *gives_up_at,
+        };
+        self.attempt.as_deref().map(next)
+    }
+
+    /// Whether it is a bare datagram that leaves.
+    pub(super) fn is_departing(&self) -> bool {
+        self.attempt.as_ref().is_some_and(|it| it.is_departing())
+    }
+
+    /// Whether a device is awaited to answer.
+    pub(super) fn in_flight(&self) -> InFlight {
+        match &self.attempt {
+            Some(attempt) if !attempt.is_departing() => InFlight::Yes,
+            Some(_) | None => InFlight::No,
+        }
+    }
+
+    /// The call behind what is in flight.
+    pub(super) fn trace(&self) -> Option<TraceId> {
+        self.attempt.as_ref()?.outgoing.trace
+    }
+
+    /// The request of a caller in flight.
+    pub(super) fn action(&self) -> Option<ActionId> {
+        match self.target()? {
+            Target::Action(action) => Some(action),
+            Target::Observation(_) | Target::Report(_) | Target::Notification(_) => None,
+        }
+    }
+
+    /// The path that is just being observed again.
+    pub(super) fn observation(&self) -> Option<Path> {
+        match self.target()? {
+            Target::Observation(path) => Some(path),
+            Target::Action(_) | Target::Report(_) | Target::Notification(_) => None,
+        }
+    }
+
+    /// What is in flight is for this.
+    pub(super) fn target(&self) -> Option<Target> {
+        self.attempt.as_ref().map(|it| it.outgoing.target)
+    }
+
+    /// Whether a transfer has a block across.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.transfer().is_some_and(Transfer::is_under_way)
+    }
+
+    /// Whether the answer, of which a part is there, may begin an observation under a token.
+    pub(super) fn is_about_to_observe(&self, token: Token) -> bool {
+        self.is_under_way() && self.transfer().map(Transfer::token) == Some(token)
+    }
+
+    /// Whether something is in flight to where the device is registered.
+    pub(super) fn is_asked_as_registered(&self) -> bool {
+        self.attempt
+            .as_ref()
+            .is_some_and(|it| it.outgoing.to.is_none())
+    }
+
+    /// Whether the device is asked at a peer where it is not registered.
+    pub(super) fn is_asked_elsewhere(&self, cx: &Context<'_>, peer: Peer) -> bool {
+        let attempt = self.attempt.as_ref();
+        let is_asked = attempt.is_some_and(|it| it.outgoing.to == Some(peer));
+        is_asked && cx.registration.bound_peer() != Some(peer)
+    }
+
+    fn transfer(&self) -> Option<&Transfer> {
+        self.attempt.as_ref()?.transfer()
+    }
+
+    fn transfer_mut(&mut self) -> Option<&mut Transfer> {
+        self.attempt.as_mut()?.transfer_mut()
+    }
+}
+
+impl Attempt {
+    fn transfer(&self) -> Option<&Transfer> {
+        match &self.way {
+            Way::Transfer(transfer) => Some(transfer),
+            Way::Departure { .. } => None,
+        }
+    }
+
+    fn transfer_mut(&mut self) -> Option<&mut Transfer> {
+        match &mut self.way {
+            Way::Transfer(transfer) => Some(transfer),
+            Way::Departure { .. } => None,
+        }
+    }
+
+    /// Whether it is a bare datagram that leaves.
+    fn is_departing(&self) -> bool {
+        self.transfer().is_none()
+    }
+}
+
+/// The format that a device may refuse a request for: the one its answer is to have, or the one of
+/// the value in it. One without a place could not be remembered, and would be asked for for ever.
+fn format_in(message: &Message) -> Option<ContentFormat> {
+    let of_value = message.content_format();
+    let named = message
+        .accept()
+        .or(of_value.filter(|_| message.code == Code::PUT));
+    named.filter(|format| FormatSet::has_place_for(*format))
 }

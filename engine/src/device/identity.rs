@@ -3,24 +3,8 @@
 
 use std::net::IpAddr;
 
-use crate::device::Device;
 use crate::ids::{CustomerId, DeviceId, Iccid, Imsi};
 use crate::profile::Profile;
-
-impl Device {
-    /// Takes over who its customer says it is by now.
-    ///
-    /// A registration stays, wherever it came from: the next register, update or deregister is
-    /// judged by what the device is from now on.
-    pub fn adopt(&mut self, profile: &Profile) {
-        *self.identity = Identity::of(profile);
-    }
-
-    /// Who it goes by.
-    pub fn identity(&self) -> &Identity {
-        &self.identity
-    }
-}
 
 /// The names and the address of a device.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -1,15 +1,20 @@
 //! What is asked of a device and waits its turn: submitting, cancelling, order and expiry.
 
-use crate::action::timeline::Timeline;
-use crate::action::{Action, Addressee, Mode, NewAction, Outcome, Request, Status};
+use protocol::lwm2m::path::Path;
+
+use crate::action::timeline::{Stage, Timeline};
+use crate::action::{
+    Action, Addressee, Mode, NewAction, Operation, Outcome, Protocol, Request, Status,
+};
 use crate::admin_log::entry::Entry;
-use crate::device::Device;
-use crate::device::busy::Busy;
-use crate::effect::Effects;
+use crate::device::context::Context;
+use crate::device::exchange::Ended;
+use crate::event::{Conclusion, Happening};
 use crate::ids::ActionId;
 use crate::limits::WAITING_BYTES_MAX;
 use crate::moment::{Moment, Timestamp};
 use crate::promise::Promise;
+use crate::terms::Wanted;
 
 /// A request was accepted: once its step is durable it is a promise.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -62,28 +67,10 @@ pub enum CancelRefusal {
 }
 
 /// A request that is not final.
-pub(super) struct Pending {
-    pub(super) action: Action,
+struct Pending {
+    action: Action,
     /// Whether it may go out as soon as no other exchange is in flight.
-    pub(super) ready: bool,
-}
-
-impl Pending {
-    /// A request brought back from the store: one to be sent now that was never tried goes out,
-    /// any other waits for the device to be heard.
-    pub(super) fn restored(action: Action) -> Self {
-        let untried = action.status == Status::InProgress && action.attempts_made == 0;
-        Self {
-            action,
-            ready: untried,
-        }
-    }
-
-    /// Whether an attempt may begin. Here alone it is decided, because the device may be heard
-    /// before the wake-up that fails what expired or was interrupted.
-    pub(super) fn may_begin(&self, now: Timestamp) -> bool {
-        self.ready && self.action.attempts_left() > 0 && now < self.action.expires_at
-    }
+    ready: bool,
 }
 
 /// Why a request cannot be sent as it is.
@@ -113,208 +100,264 @@ impl Outcome {
     }
 }
 
-impl Device {
-    /// Creates an action request.
-    ///
-    /// One whose value does not fit its resource is accepted, and fails in the same step.
-    pub fn submit(
-        &mut self,
-        m: &mut Moment,
+/// Requests that are not final, oldest first.
+#[derive(Default)]
+pub(super) struct Queue {
+    pending: Vec<Pending>,
+    /// Requests restored from the store were not looked at yet.
+    unsettled: bool,
+}
+
+impl Queue {
+    /// Requests brought back from the store: one to be sent now that was never tried goes out,
+    /// any other waits for the device to be heard.
+    pub(super) fn restored(actions: Vec<Action>) -> Self {
+        let restored = |action: Action| {
+            let ready = action.status == Status::InProgress && action.attempts_made == 0;
+            Pending { action, ready }
+        };
+        Self {
+            unsettled: !actions.is_empty(),
+            pending: actions.into_iter().map(restored).collect(),
+        }
+    }
+
+    /// Makes an action request of what a caller asks, if there is room for it.
+    pub(super) fn admit(
+        &self,
+        cx: &mut Context<'_>,
         new: NewAction,
-        out: &mut Effects,
-    ) -> Result<Accepted, SubmitRefusal> {
-        self.check_room(m.now(), &new)?;
+        in_flight: Option<ActionId>,
+    ) -> Result<Action, SubmitRefusal> {
+        self.check_room(cx, &new, in_flight)?;
         let once = new.once;
-        let action = self.action_of(m, new);
+        let action = self.action_of(cx, new);
         if let Some(once) = once {
-            out.keep_promise(Promise {
+            cx.out.keep_promise(Promise {
                 once,
                 device: action.device,
-                number: self.identity.number(),
+                number: cx.registration.identity().number(),
                 action: action.id,
-                at: m.now(),
+                at: cx.m.now(),
             });
         }
-        let accepted = Accepted {
-            id: action.id,
-            status: action.status,
-        };
-        match self.value_of(&action) {
-            Ok(_) => {
-                out.save_action(None, &action);
-                let ready = action.mode == Mode::SendNow && self.can_take(&action.request, m.now());
-                let busy = self.busy.get_or_insert_default();
-                busy.push(Pending { action, ready });
-                self.begin_attempt(m, out);
-                self.rest();
-            }
-            Err(unfit) => {
-                out.save_action(None, &action);
-                let outcome = Outcome::failure(&unfit.why);
-                self.fail(m, action, unfit.failure, outcome, out);
-            }
-        }
-        Ok(accepted)
+        Ok(action)
+    }
+
+    /// Puts a request behind the others. Room is made for one at a time: most devices that have
+    /// any have one.
+    pub(super) fn push(&mut self, cx: &mut Context<'_>, action: Action) {
+        cx.out.save_action(None, &action);
+        let can_go = cx.reach().can_take(&action.request, cx.now());
+        let ready = action.mode == Mode::SendNow && can_go;
+        self.pending.reserve_exact(1);
+        self.pending.push(Pending { action, ready });
     }
 
     /// Takes back a request that was not sent.
-    pub fn cancel(
+    pub(super) fn cancel(
         &mut self,
-        m: &mut Moment,
+        cx: &mut Context<'_>,
         id: ActionId,
-        out: &mut Effects,
     ) -> Result<Cancelled, CancelRefusal> {
-        let pending = self.pending().iter().find(|p| p.action.id == id);
-        let pending = pending.ok_or(CancelRefusal::NotPending)?;
-        if pending.action.status != Status::Scheduled {
+        let action = self.actions().find(|action| action.id == id);
+        if action.ok_or(CancelRefusal::NotPending)?.status != Status::Scheduled {
             return Err(CancelRefusal::NotScheduled);
         }
-        for pending in self.take_pending_if(|pending| pending.action.id == id) {
-            self.conclude(m, pending.action, Status::Cancelled, out);
-        }
-        self.rest();
+        self.cancel_if(cx, |action| action.id == id);
         Ok(Cancelled { id })
     }
 
     /// Takes back every request that was not sent.
-    pub fn cancel_all(&mut self, m: &mut Moment, out: &mut Effects) -> Vec<Cancelled> {
-        let is_scheduled = |pending: &mut Pending| pending.action.status == Status::Scheduled;
-        let scheduled = self.take_pending_if(is_scheduled);
-        self.rest();
-        let conclude = |pending: Pending| {
-            let id = pending.action.id;
-            self.conclude(m, pending.action, Status::Cancelled, out);
-            Cancelled { id }
-        };
-        scheduled.into_iter().map(conclude).collect()
-    }
-
-    pub(super) fn pending_mut(&mut self) -> &mut [Pending] {
-        self.busy.as_mut().map_or(&mut [], |busy| &mut busy.pending)
-    }
-
-    pub(super) fn take_pending(&mut self, index: usize) -> Option<Pending> {
-        self.busy.as_mut().map(|busy| busy.pending.remove(index))
-    }
-
-    pub(super) fn take_pending_if(
-        &mut self,
-        wanted: impl FnMut(&mut Pending) -> bool,
-    ) -> Vec<Pending> {
-        let taken = |busy: &mut Box<Busy>| busy.pending.extract_if(.., wanted).collect();
-        self.busy.as_mut().map(taken).unwrap_or_default()
+    pub(super) fn cancel_all(&mut self, cx: &mut Context<'_>) -> Vec<Cancelled> {
+        self.cancel_if(cx, |action| action.status == Status::Scheduled)
     }
 
     /// Lets everything that waits go out; what is in flight was not waiting.
-    pub(super) fn release_pending(&mut self) {
-        self.release_observations();
-        let in_flight = self.action_in_flight();
-        for pending in self.pending_mut() {
+    pub(super) fn release(&mut self, in_flight: Option<ActionId>) {
+        for pending in &mut self.pending {
             pending.ready = Some(pending.action.id) != in_flight;
         }
     }
 
+    /// A device that is silent is gone: what it would have to answer waits for it instead of being
+    /// spent on silence. Silence elsewhere says nothing of where it is registered, and a bare
+    /// datagram asks for no answer.
+    pub(super) fn hold_back(&mut self, unanswered: &Ended) {
+        for pending in &mut self.pending {
+            let would_be_unanswered = match pending.action.protocol() {
+                Protocol::Lwm2m => unanswered.as_registered,
+                Protocol::Coap => true,
+                Protocol::Udp => false,
+            };
+            pending.ready &= !would_be_unanswered;
+        }
+    }
+
     /// Fails what was in its last attempt when the service stopped: the attempt counts as made.
-    pub(super) fn settle_restored(&mut self, m: &mut Moment, out: &mut Effects) {
-        let unsettled = self.busy.as_mut().map(|busy| &mut busy.unsettled);
-        if !unsettled.is_some_and(std::mem::take) {
+    pub(super) fn settle_restored(&mut self, cx: &mut Context<'_>, in_flight: Option<ActionId>) {
+        if !std::mem::take(&mut self.unsettled) {
             return;
         }
         // The device may have been heard since, and an attempt begun: that one goes on.
-        let in_flight = self.action_in_flight();
-        let interrupted = |p: &mut Pending| {
-            p.action.status == Status::InProgress
-                && p.action.attempts_left() == 0
-                && Some(p.action.id) != in_flight
+        let is_interrupted = |action: &Action| {
+            action.status == Status::InProgress
+                && action.attempts_left() == 0
+                && Some(action.id) != in_flight
         };
-        for pending in self.take_pending_if(interrupted) {
+        for action in self.take_if(is_interrupted) {
             let why = "the service was interrupted during the last attempt; \
                        the device may have done it";
-            self.fail(
-                m,
-                pending.action,
-                Failure::Refused,
-                Outcome::failure(why),
-                out,
-            );
+            fail(cx, action, Failure::Refused, Outcome::failure(why));
         }
     }
 
     /// Fails what was not done in time; an attempt in flight may still succeed.
-    pub(super) fn expire_actions(&mut self, m: &mut Moment, out: &mut Effects) {
-        let (now, in_flight) = (m.now(), self.action_in_flight());
-        let is_due = |pending: &mut Pending| {
-            pending.action.expires_at <= now && Some(pending.action.id) != in_flight
-        };
-        for pending in self.take_pending_if(is_due) {
-            let action = pending.action;
+    pub(super) fn expire(&mut self, cx: &mut Context<'_>, in_flight: Option<ActionId>) {
+        let now = cx.now();
+        let is_due = |action: &Action| action.expires_at <= now && Some(action.id) != in_flight;
+        for action in self.take_if(is_due) {
             let event = match action.attempts_made {
                 0 => "it was sent",
                 1.. => "the device answered",
             };
             let why = format!("it expired at {} before {event}", action.expires_at.iso());
-            self.fail(m, action, Failure::Expired, Outcome::failure(&why), out);
+            fail(cx, action, Failure::Expired, Outcome::failure(&why));
         }
     }
 
-    /// Ends a request as failed for ever and tells the customer.
-    pub(super) fn fail(
-        &self,
-        m: &mut Moment,
-        mut action: Action,
-        failure: Failure,
-        outcome: Outcome,
-        out: &mut Effects,
-    ) {
-        let why = outcome.error.clone().unwrap_or_default();
-        action.outcome = Some(outcome);
-        let action = self.conclude(m, action, Status::Failed, out);
-        self.log_failure(m, &action, failure, &why, out);
-    }
-
-    fn log_failure(
-        &self,
-        m: &mut Moment,
-        action: &Action,
-        failure: Failure,
-        why: &str,
-        out: &mut Effects,
-    ) {
-        let seen = self.seen_at(self.record.peer);
-        let entry = match failure {
-            Failure::Refused => Entry::action_failed(m, seen, action, why),
-            Failure::Unfit => Entry::invalid_data_type(m, seen, action, why),
-            Failure::Expired => Entry::action_expired(m, seen, action, why),
+    /// The request whose turn it is: the oldest that is ready and can leave. Here alone it is
+    /// decided, because the device may be heard before the wake-up that fails what expired or was
+    /// interrupted.
+    pub(super) fn next(&self, cx: &Context<'_>) -> Option<&Action> {
+        let may_begin = |Pending { action, ready }: &&Pending| {
+            *ready
+                && action.attempts_left() > 0
+                && cx.now() < action.expires_at
+                && cx.reach().can_take(&action.request, cx.now())
         };
-        self.log(m, entry, out);
+        self.pending.iter().find(may_begin).map(|it| &it.action)
     }
 
-    /// Gives a request its final status.
-    pub(super) fn conclude(
-        &self,
-        m: &mut Moment,
-        mut action: Action,
-        status: Status,
-        out: &mut Effects,
-    ) -> Action {
+    /// Records an attempt at a request, before its datagram leaves.
+    pub(super) fn begin_attempt(&mut self, cx: &mut Context<'_>, id: ActionId) {
+        let Some(pending) = self.pending_mut(id) else {
+            return;
+        };
+        pending.ready = false;
+        let action = &mut pending.action;
         let was = action.standing();
-        action.status = status;
-        action.updated_at = m.now();
-        out.save_action(Some(was), &action);
-        self.tell_concluded(m, &action, out);
-        action
+        action.status = Status::InProgress;
+        action.attempts_made = action.attempts_made.saturating_add(1);
+        action.updated_at = cx.now();
+        let attempt = Stage::AttemptBegun(action.attempts_made);
+        action.timeline.note(cx.now(), attempt);
+        match action.protocol() {
+            // It has left once the socket says so.
+            Protocol::Udp => {}
+            Protocol::Coap | Protocol::Lwm2m => {
+                action.timeline.note(cx.now(), Stage::DatagramSent);
+            }
+        }
+        cx.out.save_action(Some(was), action);
     }
 
-    pub(super) fn position_of(&self, id: ActionId) -> Option<usize> {
-        let is_it = |pending: &Pending| pending.action.id == id;
-        self.pending().iter().position(is_it)
+    /// Notes what happened to a request.
+    pub(super) fn note(&mut self, id: Option<ActionId>, now: Timestamp, what: Stage) {
+        if let Some(pending) = id.and_then(|id| self.pending_mut(id)) {
+            pending.action.timeline.note(now, what);
+        }
     }
 
-    fn check_room(&self, now: Timestamp, new: &NewAction) -> Result<(), SubmitRefusal> {
-        let limits = &self.terms.rules.limits;
-        let in_flight = self.action_in_flight();
+    /// Ends an attempt that may be followed by another.
+    pub(super) fn end_attempt(
+        &mut self,
+        cx: &mut Context<'_>,
+        id: ActionId,
+        (how, outcome): (Stage, Outcome),
+    ) {
+        let Some(pending) = self.pending_mut(id) else {
+            return;
+        };
+        let action = &mut pending.action;
+        action.timeline.note(cx.now(), how);
+        if action.attempts_left() > 0 {
+            let was = action.standing();
+            action.updated_at = cx.now();
+            cx.out.save_action(Some(was), action);
+        } else if let Some(action) = self.take(id) {
+            fail(cx, action, Failure::Refused, outcome);
+        }
+    }
+
+    pub(super) fn take(&mut self, id: ActionId) -> Option<Action> {
+        let index = self.pending.iter().position(|it| it.action.id == id)?;
+        Some(self.pending.remove(index).action)
+    }
+
+    pub(super) fn find(&self, id: ActionId) -> Option<&Action> {
+        self.actions().find(|action| action.id == id)
+    }
+
+    /// The requests, oldest first.
+    pub(super) fn actions(&self) -> impl Iterator<Item = &Action> {
+        self.pending.iter().map(|pending| &pending.action)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// When time asks for something; never for what is in flight.
+    pub(super) fn next_timeout(&self, in_flight: Option<ActionId>) -> Option<Timestamp> {
+        if self.unsettled {
+            return Some(Timestamp::default());
+        }
+        let waiting = self.actions().filter(|it| Some(it.id) != in_flight);
+        waiting.map(|action| action.expires_at).min()
+    }
+
+    /// Whether a path will be observed when the turn of a request comes.
+    pub(super) fn begins_observing(&self, path: Path) -> bool {
+        self.actions().any(|action| match &action.request {
+            Request::Udp(_) | Request::Coap(_) => false,
+            Request::Lwm2m(request) => {
+                request.operation == Operation::ObserveStart && request.path == path
+            }
+        })
+    }
+
+    fn cancel_if(
+        &mut self,
+        cx: &mut Context<'_>,
+        wanted: impl Fn(&Action) -> bool,
+    ) -> Vec<Cancelled> {
+        let cancel = |action: Action| {
+            let id = action.id;
+            conclude(cx, action, Status::Cancelled);
+            Cancelled { id }
+        };
+        self.take_if(wanted).into_iter().map(cancel).collect()
+    }
+
+    fn take_if(&mut self, wanted: impl Fn(&Action) -> bool) -> Vec<Action> {
+        let taken = self.pending.extract_if(.., |it| wanted(&it.action));
+        taken.map(|pending| pending.action).collect()
+    }
+
+    fn pending_mut(&mut self, id: ActionId) -> Option<&mut Pending> {
+        self.pending.iter_mut().find(|it| it.action.id == id)
+    }
+
+    fn check_room(
+        &self,
+        cx: &Context<'_>,
+        new: &NewAction,
+        in_flight: Option<ActionId>,
+    ) -> Result<(), SubmitRefusal> {
+        let limits = &cx.rules().limits;
         let (max, waits): (u32, fn(&Action) -> bool) = match new.mode {
-            Mode::SendNow if self.is_out_of_reach(&new.request, now) => {
+            Mode::SendNow if cx.reach().is_out_of_reach(&new.request, cx.now()) => {
                 return Err(match new.request {
                     Request::Udp(_) | Request::Coap(_) => SubmitRefusal::NoAddress,
                     Request::Lwm2m(_) => SubmitRefusal::NotRegistered,
@@ -323,8 +366,8 @@ impl Device {
             Mode::SendNow => (limits.waiting_max, |a| a.mode == Mode::SendNow),
             Mode::SendWhenActive => (limits.scheduled_max, |a| a.status == Status::Scheduled),
         };
-        let is_waiting = |p: &&Pending| waits(&p.action) && Some(p.action.id) != in_flight;
-        let waiting = self.pending().iter().filter(is_waiting).count();
+        let is_waiting = |action: &&Action| waits(action) && Some(action.id) != in_flight;
+        let waiting = self.actions().filter(is_waiting).count();
         if u32::try_from(waiting).is_ok_and(|waiting| waiting < max) {
             return self.check_data(&new.request);
         }
@@ -333,8 +376,7 @@ impl Device {
 
     /// What waits is in memory, so it has a bound by its size, too.
     fn check_data(&self, request: &Request) -> Result<(), SubmitRefusal> {
-        let waiting = self.pending().iter();
-        let bytes: usize = waiting.map(|it| it.action.request.data_bytes()).sum();
+        let bytes: usize = self.actions().map(|it| it.request.data_bytes()).sum();
         if bytes.saturating_add(request.data_bytes()) > WAITING_BYTES_MAX {
             return Err(SubmitRefusal::DataFull {
                 max: WAITING_BYTES_MAX,
@@ -343,16 +385,19 @@ impl Device {
         Ok(())
     }
 
-    fn action_of(&self, m: &mut Moment, new: NewAction) -> Action {
-        let now = m.now();
+    fn action_of(&self, cx: &mut Context<'_>, new: NewAction) -> Action {
+        let now = cx.now();
+        let id = self.draw_id(cx.m);
         let expires_at = match new.expires_in_s {
             Some(expires_in_s) => now.plus_s(i64::from(expires_in_s)),
-            None => self.terms.rules.limits.expiry_of(now),
+            None => cx.rules().limits.expiry_of(now),
         };
+        let identity = cx.registration.identity();
+        let seen_at = cx.registration.peer().map(|peer| peer.ip());
         Action {
-            id: self.draw_id(m),
-            customer: self.identity.customer(),
-            device: self.key(),
+            id,
+            customer: identity.customer(),
+            device: cx.registration.key(),
             request: new.request,
             status: match new.mode {
                 Mode::SendNow => Status::InProgress,
@@ -366,13 +411,10 @@ impl Device {
             expires_at,
             expires_in_s: new.expires_in_s,
             addressee: Addressee {
-                device: self.identity.device(),
-                iccid: self.identity.iccid(),
-                imsi: self.identity.imsi(),
-                ip: self
-                    .identity
-                    .ip()
-                    .or(self.record.peer.map(|peer| peer.ip())),
+                device: identity.device(),
+                iccid: identity.iccid(),
+                imsi: identity.imsi(),
+                ip: identity.ip().or(seen_at),
             },
             trace: new.trace,
             outcome: None,
@@ -384,7 +426,39 @@ impl Device {
     /// requests of one millisecond is older.
     fn draw_id(&self, m: &mut Moment) -> ActionId {
         let drawn = ActionId::new(m.uuid());
-        let newest = self.pending().last().map(|pending| pending.action.id);
+        let newest = self.pending.last().map(|pending| pending.action.id);
         newest.map_or(drawn, |newest| drawn.max(newest.next()))
     }
+}
+
+/// Ends a request as failed for ever and tells the customer.
+pub(super) fn fail(cx: &mut Context<'_>, mut action: Action, failure: Failure, outcome: Outcome) {
+    let why = outcome.error.clone().unwrap_or_default();
+    action.outcome = Some(outcome);
+    let action = conclude(cx, action, Status::Failed);
+    let seen = cx.registration.seen();
+    let entry = match failure {
+        Failure::Refused => Entry::action_failed(cx.m, seen, &action, &why),
+        Failure::Unfit => Entry::invalid_data_type(cx.m, seen, &action, &why),
+        Failure::Expired => Entry::action_expired(cx.m, seen, &action, &why),
+    };
+    cx.log(entry);
+}
+
+/// Gives a request its final status, and tells so if anybody wants to know.
+pub(super) fn conclude(cx: &mut Context<'_>, mut action: Action, status: Status) -> Action {
+    let was = action.standing();
+    action.status = status;
+    action.updated_at = cx.now();
+    cx.out.save_action(Some(was), &action);
+    match cx.terms.results {
+        Wanted::No => {}
+        Wanted::Yes => cx.tell(Happening::Concluded(Box::new(Conclusion {
+            action: action.id,
+            protocol: action.protocol(),
+            status: action.status,
+            outcome: action.outcome.clone(),
+        }))),
+    }
+    action
 }

@@ -1,8 +1,5 @@
 //! How does a device stand, as far as it is counted? Cheap enough to be asked after every step.
 
-use crate::action::Status;
-use crate::device::Device;
-use crate::ids::TraceId;
 use crate::moment::Timestamp;
 
 /// How a device stands after a step.
@@ -36,41 +33,4 @@ pub enum InFlight {
     No,
     /// Something is.
     Yes,
-}
-
-impl Device {
-    /// How the device stands.
-    pub fn standing(&self) -> Standing {
-        let (mut scheduled, mut in_progress) = (0, 0);
-        for pending in self.pending() {
-            match pending.action.status {
-                Status::Scheduled => scheduled += 1,
-                Status::InProgress | Status::Succeeded | Status::Failed | Status::Cancelled => {
-                    in_progress += 1;
-                }
-            }
-        }
-        Standing {
-            listens: self.listens(),
-            scheduled,
-            in_progress,
-            exchange: match self.attempt() {
-                Some(attempt) if !attempt.is_departing() => InFlight::Yes,
-                Some(_) | None => InFlight::No,
-            },
-        }
-    }
-
-    /// The call behind what is in flight, if one is.
-    pub fn trace_in_flight(&self) -> Option<TraceId> {
-        self.attempt()?.trace()
-    }
-
-    fn listens(&self) -> Listens {
-        match &self.record.registration {
-            None => Listens::Unregistered,
-            Some(r) if r.binding.queue_mode() => Listens::Until(self.awake_until()),
-            Some(_) => Listens::Always,
-        }
-    }
 }

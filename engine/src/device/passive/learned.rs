@@ -3,13 +3,9 @@
 //! Most devices refuse nothing, and there are a million of them: what is learned is boxed.
 
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::Message;
-use protocol::lwm2m::operation::{self, Label};
-use protocol::lwm2m::path::Path;
-use protocol::lwm2m::payload::formats::formats_to_compose;
 
-use crate::device::Device;
-use crate::device::formats::FormatSet;
+use crate::device::registration::codec::Codec;
+use crate::device::registration::formats::FormatSet;
 use crate::limits::REPORT_OBJECTS_MAX;
 use crate::moment::Timestamp;
 
@@ -37,7 +33,7 @@ struct Silence {
 }
 
 /// Whether a device is asked for several objects at once, if it seems to be able to.
-#[derive(Clone, Copy, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Default)]
 enum Composite {
     #[default]
     Asked,
@@ -108,6 +104,20 @@ impl Learned {
         self.silent().iter().any(|it| it.object == object)
     }
 
+    /// The format to ask for several objects at once in; none if the device is not asked so.
+    pub(super) fn format_to_compose(
+        &self,
+        codec: Codec<'_>,
+        refused: FormatSet,
+    ) -> Option<ContentFormat> {
+        let lessons = self.0.as_ref();
+        let composite = lessons.map_or(Composite::default(), |lessons| lessons.composite);
+        match composite {
+            Composite::Asked => codec.format_to_compose(refused),
+            Composite::Refused => None,
+        }
+    }
+
     fn silences_about(&self, object: u16) -> u8 {
         let mut silent = self.silent().iter();
         let known = silent.find(|it| it.object == object);
@@ -130,37 +140,7 @@ impl Learned {
         lessons.map_or(&[], |lessons| &lessons.silent)
     }
 
-    fn composite(&self) -> Composite {
-        let lessons = self.0.as_ref();
-        lessons.map_or(Composite::default(), |lessons| lessons.composite)
-    }
-
     fn lessons(&mut self) -> &mut Lessons {
         self.0.get_or_insert_default()
-    }
-}
-
-impl Device {
-    /// The message that asks for several objects at once; none if the device is not asked so.
-    pub(super) fn composite_of(
-        &self,
-        label: Label,
-        paths: &[Path],
-        refused: FormatSet,
-    ) -> Option<Message> {
-        let format = self.format_to_compose(refused)?;
-        operation::read_composite(label, self.root(), paths, format, format).ok()
-    }
-
-    /// The format to ask for several objects at once in; none if the device is not asked so. It
-    /// is, where it announces a format that such an answer has.
-    pub(super) fn format_to_compose(&self, refused: FormatSet) -> Option<ContentFormat> {
-        let announced = self.announced();
-        if announced.is_empty() || self.learned.composite() == Composite::Refused {
-            return None;
-        }
-        let wanted = formats_to_compose(announced, self.enabler());
-        let refused = self.refused.with(refused);
-        wanted.iter().find(|format| !refused.has(*format))
     }
 }

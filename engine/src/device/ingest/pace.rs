@@ -7,7 +7,7 @@ use crate::moment::Timestamp;
 /// What was taken of a device in the stretch of time under way, in values; it is compact, because
 /// every device has one.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pace {
+pub(in crate::device) struct Pace {
     /// When the stretch began, in seconds since 1970.
     began_s: [u8; 4],
     taken: u16,
@@ -15,7 +15,7 @@ pub(super) struct Pace {
 
 impl Pace {
     /// Takes so much more, if anything more is taken by now.
-    pub(super) fn take(&mut self, now: Timestamp, values: u16) -> bool {
+    pub(in crate::device) fn take(&mut self, now: Timestamp, values: u16) -> bool {
         let (now_s, began_s) = (now.as_short_s(), u32::from_be_bytes(self.began_s));
         let is_under_way = now_s >= began_s && now_s - began_s < PACE_S;
         if !is_under_way {

@@ -1,0 +1,117 @@
+//! What is every part of a device given in a step? Time and chance, the terms, the way out, and the
+//! part that all others stand on: who the device is and where.
+
+use protocol::coap::message::{Message, MessageId};
+
+use crate::action::Protocol;
+use crate::admin_log::entry::Entry;
+use crate::change::Change;
+use crate::device::Rules;
+use crate::device::registration::RegistrationState;
+use crate::device::registration::codec::Codec;
+use crate::device::registration::reach::Reach;
+use crate::device::samples::Measurement;
+use crate::effect::{Effect, Effects};
+use crate::event::{Cause, Event, Happening, Speaker, Telemetry};
+use crate::ids::EventId;
+use crate::moment::{Moment, Timestamp};
+use crate::occurrence::What;
+use crate::peer::Peer;
+use crate::terms::Terms;
+
+/// The next message id of the service towards a device (RFC 7252 section 4.4).
+#[derive(Clone, Copy)]
+pub(super) struct MessageIds(u16);
+
+impl MessageIds {
+    /// Those that begin anywhere.
+    pub(super) fn drawn(m: &mut Moment) -> Self {
+        Self(u16::try_from(m.next_u32() >> 16).expect("shifted to 16 bits"))
+    }
+
+    fn take(&mut self) -> MessageId {
+        let id = MessageId(self.0);
+        self.0 = self.0.wrapping_add(1);
+        id
+    }
+}
+
+/// What a step is given.
+pub(super) struct Context<'s> {
+    pub(super) m: &'s mut Moment,
+    pub(super) out: &'s mut Effects,
+    pub(super) terms: &'s Terms,
+    pub(super) ids: &'s mut MessageIds,
+    pub(super) registration: &'s mut RegistrationState,
+}
+
+impl<'s> Context<'s> {
+    pub(super) fn now(&self) -> Timestamp {
+        self.m.now()
+    }
+
+    pub(super) fn rules(&self) -> &'s Rules {
+        &self.terms.rules
+    }
+
+    pub(super) fn reach(&self) -> Reach<'_> {
+        self.registration.reach(&self.terms.rules)
+    }
+
+    pub(super) fn codec(&self) -> Codec<'_> {
+        self.registration.codec(&self.terms.catalog)
+    }
+
+    pub(super) fn message_id(&mut self) -> MessageId {
+        self.ids.take()
+    }
+
+    pub(super) fn send(&mut self, to: Peer, message: &Message) {
+        self.out.send(to, message.encode());
+    }
+
+    /// Remarks that something happened without a call behind it.
+    pub(super) fn note(&mut self, what: What) {
+        self.out.note(None, what);
+    }
+
+    /// Writes an entry into the customer's log. What failed is told on, too.
+    pub(super) fn log(&mut self, entry: Entry) {
+        let told = Event::of_entry(self.m, &entry, self.registration.identity());
+        self.out.push(Effect::Log(Box::new(entry)));
+        if let Some(event) = told {
+            self.save(Change::AppendEvent(Box::new(event)));
+        }
+    }
+
+    /// Tells on what the device said or did: to its history, and so to whoever reads or is sent it.
+    pub(super) fn tell(&mut self, happening: Happening) {
+        let identity = self.registration.identity();
+        let seen_at = self.registration.peer().map(|peer| peer.ip());
+        let event = Event {
+            id: EventId::new(self.m.uuid()),
+            customer: identity.customer(),
+            device: self.registration.key(),
+            speaker: Speaker::of(identity, seen_at.or(identity.ip())),
+            at: self.m.now(),
+            happening,
+        };
+        self.save(Change::AppendEvent(Box::new(event)));
+    }
+
+    /// Tells values, those of each time for themselves.
+    pub(super) fn tell_measurements(&mut self, cause: Cause, measurements: Vec<Measurement>) {
+        for told in measurements {
+            self.tell(Happening::Telemetry(Telemetry {
+                source: Protocol::Lwm2m,
+                cause,
+                measured_at: told.measured_at,
+                values: told.values.into_iter().collect(),
+            }));
+        }
+    }
+
+    fn save(&mut self, change: Change) {
+        self.out.push(Effect::Save(change));
+    }
+}

@@ -1,0 +1,313 @@
+//! What a device says by itself, as far as it is taken: values (LwM2M Core 1.2 section 6.4.6), data
+//! over plain CoAP and bare UDP, and bodies in blocks (RFC 7959 section 2.3).
+//!
+//! What a device can have written has a bound: its [`Pace`] counts what is told, and what is not
+//! taken is logged now and then. One body at a time is put together, no longer than what it may say
+//! in one datagram, and dropped when it does not go on.
+
+pub(super) mod pace;
+
+use protocol::coap::assembly::{Assembly, Gathered};
+use protocol::coap::code::Code;
+use protocol::coap::message::Message;
+use protocol::lwm2m::payload::{Sample, Scope, Undecodable};
+
+use crate::action::Protocol;
+use crate::admin_log::entry::Entry;
+use crate::datagram::Datagram;
+use crate::device::context::Context;
+use crate::device::samples;
+use crate::event::{Cause, Data, Happening};
+use crate::limits::{REJECTION_LOG_MS, TRANSFER_IDLE_MS, UNREADABLE_LOG_MS};
+use crate::moment::Timestamp;
+use crate::occurrence::News;
+use crate::peer::Peer;
+use crate::topic::Topic;
+
+use pace::Pace;
+
+/// So many bytes of data count as one value: a value takes less when it is kept, and more rows.
+const VALUE_BYTES: usize = 256;
+
+/// A body under way.
+pub(super) struct Incoming {
+    peer: Peer,
+    assembly: Assembly,
+}
+
+impl Incoming {
+    /// When it is dropped unless it goes on.
+    pub(super) fn expires_at(&self) -> Timestamp {
+        Timestamp::from_ms(self.assembly.expires_at(TRANSFER_IDLE_MS))
+    }
+}
+
+/// What is remembered for a while that the store does not know and somebody may rely on.
+#[derive(Default)]
+pub(super) struct Retained {
+    rejection_logged_at: Option<Timestamp>,
+    unreadable_logged_at: Option<Timestamp>,
+    until: Option<Timestamp>,
+}
+
+impl Retained {
+    pub(super) fn until(&self) -> Option<Timestamp> {
+        self.until
+    }
+
+    /// A rejection is logged again by then, so it needs not be known that one was.
+    fn end(&mut self, now: Timestamp) -> bool {
+        let is_over = self.until.is_some_and(|until| until <= now);
+        if is_over {
+            *self = Self::default();
+        }
+        is_over
+    }
+
+    fn keep(&mut self, until: Timestamp) {
+        self.until = self.until.max(Some(until));
+    }
+}
+
+/// What became of what a device said.
+pub(super) struct Taken {
+    /// How it is answered.
+    pub(super) code: Code,
+    pub(super) news: News,
+    /// Whether the record of the device is to be saved for it.
+    pub(super) is_to_save: bool,
+}
+
+/// How much is taken, and what is under way.
+pub(super) struct Ingest<'s> {
+    pace: &'s mut Pace,
+    incoming: &'s mut Option<Box<Incoming>>,
+    retained: &'s mut Retained,
+}
+
+impl<'s> Ingest<'s> {
+    pub(super) fn new(
+        pace: &'s mut Pace,
+        incoming: &'s mut Option<Box<Incoming>>,
+        retained: &'s mut Retained,
+    ) -> Self {
+        Self {
+            pace,
+            incoming,
+            retained,
+        }
+    }
+
+    /// Takes so many values more, if any more are taken by now.
+    pub(super) fn take(&mut self, now: Timestamp, values: u16) -> bool {
+        self.pace.take(now, values)
+    }
+
+    /// Takes account of values beyond the first, which let the others in.
+    pub(super) fn count_further(&mut self, now: Timestamp, values: usize) {
+        let further = u16::try_from(values).unwrap_or(u16::MAX).saturating_sub(1);
+        self.pace.take(now, further);
+    }
+
+    /// Keeps the device from being idle: what it remembers now counts until then.
+    pub(super) fn linger(&mut self, until: Timestamp) {
+        self.retained.keep(until);
+    }
+
+    /// Forgets what was to be remembered until now, and says whether there was any.
+    pub(super) fn forget(&mut self, now: Timestamp) -> bool {
+        self.incoming.take_if(|it| it.expires_at() <= now);
+        self.retained.end(now)
+    }
+
+    /// Whether somebody who was turned away is logged, which is then logged.
+    pub(super) fn may_log_rejection(&mut self, now: Timestamp) -> bool {
+        let logged_at = &mut self.retained.rejection_logged_at;
+        let may_log = is_apart(logged_at, now, REJECTION_LOG_MS);
+        if may_log {
+            self.linger(now.plus_ms(REJECTION_LOG_MS));
+        }
+        may_log
+    }
+
+    /// Keeps bytes that cannot be read, but not each time: a device must not fill the log.
+    pub(super) fn keep_unreadable(&mut self, cx: &mut Context<'_>, why: &str, bytes: &[u8]) {
+        if self.may_log_unreadable(cx.now()) {
+            let seen = cx.registration.seen();
+            let entry = Entry::undecodable_payload(cx.m, seen, why, bytes);
+            cx.log(entry);
+        }
+    }
+
+    /// Takes in a block of a body: the one under way, or a new one.
+    pub(super) fn gather(&mut self, cx: &Context<'_>, datagram: &Datagram) -> Gathered {
+        let Datagram { peer, message } = datagram;
+        let begins = message.block1().is_some_and(|block| block.number() == 0);
+        let is_its = self.incoming.as_ref().is_some_and(|it| it.peer == *peer);
+        if begins && !is_its {
+            *self.incoming = Some(Box::new(Incoming {
+                peer: *peer,
+                assembly: Assembly::default(),
+            }));
+        }
+        let max = cx.rules().limits.data_bytes_max;
+        let gathered = match self.incoming.as_mut().filter(|it| it.peer == *peer) {
+            Some(incoming) => incoming.assembly.take(cx.now().as_ms(), message, max),
+            None => return Gathered::Incomplete,
+        };
+        match &gathered {
+            Gathered::Continue => {}
+            Gathered::Whole(_)
+            | Gathered::Incomplete
+            | Gathered::TooLarge { .. }
+            | Gathered::Malformed => *self.incoming = None,
+        }
+        gathered
+    }
+
+    /// Takes what the device sends. It is acknowledged once it is durable: what is not taken now it
+    /// sends again.
+    pub(super) fn take_send(&mut self, cx: &mut Context<'_>, message: &Message) -> Taken {
+        match cx.codec().samples_in(Scope::All, message) {
+            Ok(samples) => self.tell_sent(cx, samples),
+            Err(why) => {
+                let what = format!("what the device sent cannot be read: {why}");
+                self.keep_unreadable(cx, &what, &message.payload);
+                Taken::unusable(code_for(why))
+            }
+        }
+    }
+
+    /// Takes data over plain CoAP; it is told as it came.
+    pub(super) fn take_data(&mut self, cx: &mut Context<'_>, message: &Message) -> Taken {
+        let topic = match Topic::among(message.uri_query()) {
+            Ok(topic) => topic,
+            Err(why) => {
+                self.log_invalid_topic(cx, &why.to_string(), &message.payload);
+                return Taken::unusable(Code::BAD_REQUEST);
+            }
+        };
+        if message.payload.is_empty() {
+            return Taken {
+                news: News::Empty,
+                ..Taken::unusable(Code::BAD_REQUEST)
+            };
+        }
+        self.tell_data(cx, Protocol::Coap, Some(topic), &message.payload);
+        Taken::told()
+    }
+
+    /// Takes the bytes of a bare datagram.
+    pub(super) fn take_bare(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> News {
+        if bytes.is_empty() {
+            return News::Empty;
+        }
+        let max = cx.rules().limits.data_bytes_max;
+        if bytes.len() > max {
+            let why = format!("it has {} bytes, and at most {max} are taken", bytes.len());
+            self.keep_unreadable(cx, &why, bytes);
+            return News::Unusable;
+        }
+        self.tell_data(cx, Protocol::Udp, None, bytes);
+        News::Told
+    }
+
+    fn tell_sent(&mut self, cx: &mut Context<'_>, samples: Vec<Sample>) -> Taken {
+        if samples.is_empty() {
+            return Taken {
+                news: News::Empty,
+                ..Taken::told()
+            };
+        }
+        self.count_further(cx.now(), samples.len());
+        let mut paths = samples.iter().map(|sample| sample.path);
+        let unknown = paths.find(|path| !cx.codec().knows(*path));
+        let told = samples::by_time(cx.now(), samples);
+        cx.tell_measurements(Cause::Send, told);
+        // Values of what nobody knows are kept all the same, and the customer is told once.
+        let unknown = unknown.filter(|_| cx.registration.note_unknown_object());
+        if let Some(path) = unknown {
+            let entry = Entry::unknown_object(cx.m, cx.registration.seen(), &path);
+            cx.log(entry);
+        }
+        Taken {
+            is_to_save: unknown.is_some(),
+            ..Taken::told()
+        }
+    }
+
+    fn tell_data(
+        &mut self,
+        cx: &mut Context<'_>,
+        source: Protocol,
+        topic: Option<Topic>,
+        bytes: &[u8],
+    ) {
+        self.count_further(cx.now(), bytes.len() / VALUE_BYTES);
+        cx.tell(Happening::Data(Box::new(Data {
+            source,
+            topic,
+            bytes: bytes.into(),
+        })));
+    }
+
+    /// Keeps data that is about nothing, but not each time.
+    fn log_invalid_topic(&mut self, cx: &mut Context<'_>, why: &str, bytes: &[u8]) {
+        if self.may_log_unreadable(cx.now()) {
+            let entry = Entry::invalid_topic(cx.m, cx.registration.seen(), why, bytes);
+            cx.log(entry);
+        }
+    }
+
+    /// Whether bytes that cannot be taken are logged, which they are then.
+    fn may_log_unreadable(&mut self, now: Timestamp) -> bool {
+        let logged_at = &mut self.retained.unreadable_logged_at;
+        let may_log = is_apart(logged_at, now, UNREADABLE_LOG_MS);
+        if may_log {
+            self.linger(now.plus_ms(UNREADABLE_LOG_MS));
+        }
+        may_log
+    }
+}
+
+impl Taken {
+    fn told() -> Self {
+        Self {
+            code: Code::CHANGED,
+            news: News::Told,
+            is_to_save: false,
+        }
+    }
+
+    fn unusable(code: Code) -> Self {
+        Self {
+            code,
+            news: News::Unusable,
+            is_to_save: false,
+        }
+    }
+}
+
+/// Whether something was not logged for a while, which it is now.
+fn is_apart(logged_at: &mut Option<Timestamp>, now: Timestamp, apart_ms: i64) -> bool {
+    let is_apart = logged_at.is_none_or(|at| !(0..apart_ms).contains(&now.since_ms(at)));
+    if is_apart {
+        *logged_at = Some(now);
+    }
+    is_apart
+}
+
+/// How to answer what cannot be read. That there is no reader for its format is no case of its own
+/// (4.15): no device sends the same again in another format.
+fn code_for(why: Undecodable) -> Code {
+    match why {
+        Undecodable::TooMany => Code::REQUEST_ENTITY_TOO_LARGE,
+        Undecodable::UnsupportedFormat(_)
+        | Undecodable::OneValue(_)
+        | Undecodable::Nameless(_)
+        | Undecodable::NoFormat
+        | Undecodable::Malformed(_)
+        | Undecodable::MalformedTlv(_)
+        | Undecodable::MalformedSamples { .. } => Code::BAD_REQUEST,
+    }
+}

@@ -1,0 +1,151 @@
+//! In which format is a device asked, and what do its payloads say? By the objects and formats it
+//! registered with, the model of its customer, and what it refused (LwM2M Core 1.2 section 7.4).
+
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::Message;
+use protocol::lwm2m::model::catalog::Catalog;
+use protocol::lwm2m::model::{self, Instances, Object, Resource};
+use protocol::lwm2m::operation::{self, PlannedWrite};
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::payload::{self, Model, Sample, Scope, Undecodable, formats};
+use protocol::lwm2m::value::{DataType, Value};
+use protocol::lwm2m::version::{EnablerVersion, Version};
+
+use super::formats::FormatSet;
+use crate::device::record::Registration;
+use crate::device::samples::{self, Measurement};
+use crate::moment::Timestamp;
+
+/// What lies at the device's paths, in the versions it offers and as its customer defines it.
+#[derive(Clone, Copy)]
+pub(in crate::device) struct Codec<'a> {
+    registration: Option<&'a Registration>,
+    catalog: &'a Catalog,
+    /// What it refused since it registered.
+    refused: FormatSet,
+}
+
+impl<'a> Codec<'a> {
+    pub(super) fn of(
+        registration: Option<&'a Registration>,
+        catalog: &'a Catalog,
+        refused: FormatSet,
+    ) -> Self {
+        Self {
+            registration,
+            catalog,
+            refused,
+        }
+    }
+
+    /// Under which path the device has its objects.
+    pub(in crate::device) fn root(self) -> &'a str {
+        self.registration.map_or("", |r| r.links.root())
+    }
+
+    /// The format to ask for the values of a path in: the best of those that the device does not
+    /// refuse, and did not in this attempt. If it refuses them all it may answer as it likes.
+    pub(in crate::device) fn format_to_read(
+        self,
+        path: Path,
+        refused: FormatSet,
+    ) -> Option<ContentFormat> {
+        let object = self.object_at(path.object_id());
+        let wanted = formats::formats_to_read(path, object, self.announced(), self.enabler());
+        let refused = self.refused.with(refused);
+        wanted.iter().find(|format| !refused.has(*format))
+    }
+
+    /// The format to ask for several objects at once in; none if the device announces no format
+    /// that such an answer has.
+    pub(in crate::device) fn format_to_compose(self, refused: FormatSet) -> Option<ContentFormat> {
+        let announced = self.announced();
+        if announced.is_empty() {
+            return None;
+        }
+        let wanted = formats::formats_to_compose(announced, self.enabler());
+        let refused = self.refused.with(refused);
+        wanted.iter().find(|format| !refused.has(*format))
+    }
+
+    /// How to write a value: in the best of the formats that the device did not refuse in this
+    /// attempt, and if there is one, in one that it did not refuse before either.
+    pub(in crate::device) fn planned_write(
+        self,
+        path: Path,
+        value: &Value,
+        refused: FormatSet,
+    ) -> Option<PlannedWrite> {
+        let resource = self.resource_at(path);
+        let wanted =
+            formats::formats_to_write(path, resource, value, self.announced(), self.enabler());
+        let before = self.refused.with(refused);
+        let best = |refused: FormatSet| wanted.iter().find(|format| !refused.has(*format));
+        let format = best(before).or_else(|| best(refused))?;
+        operation::plan_write(self.enabler(), path, resource, value, format).ok()
+    }
+
+    /// What a message says of what it may speak of.
+    pub(in crate::device) fn samples_in(
+        self,
+        scope: Scope,
+        message: &Message,
+    ) -> Result<Vec<Sample>, Undecodable> {
+        let format = message.content_format();
+        payload::decode_samples(format, scope, &message.payload, &self)
+    }
+
+    /// The values a device told of what it was asked for, oldest first.
+    pub(in crate::device) fn values_in(
+        self,
+        heard_at: Timestamp,
+        asked: Scope,
+        answer: &Message,
+    ) -> Result<Vec<Measurement>, String> {
+        let samples = self.samples_in(asked, answer);
+        let samples = samples.map_err(|why| why.to_string())?;
+        Ok(samples::by_time(heard_at, samples))
+    }
+
+    /// Whether the model has the object of a path, and the registration the instance.
+    pub(in crate::device) fn knows(self, path: Path) -> bool {
+        let is_offered = self.registration.is_some_and(|r| r.links.offers(path));
+        is_offered && self.object_at(path.object_id()).is_some()
+    }
+
+    /// An object in the version the device offers; none for one the model does not know.
+    pub(in crate::device) fn object_at(self, object: u16) -> Option<Object<'a>> {
+        let version = self.registration.and_then(|r| r.links.version_of(object));
+        let version: Version =
+            version.unwrap_or_else(|| model::default_version(object, self.enabler()));
+        self.catalog.object(object, version)
+    }
+
+    /// The resource a path is or lies in, in the version the device offers; none for one the model
+    /// does not know.
+    fn resource_at(self, path: Path) -> Option<&'a Resource> {
+        self.object_at(path.object_id())?
+            .resource(path.resource_id()?)
+    }
+
+    fn enabler(self) -> EnablerVersion {
+        self.registration
+            .map_or(EnablerVersion::V1_1, |r| r.version)
+    }
+
+    /// The formats the device says it has.
+    fn announced(self) -> &'a [u16] {
+        self.registration
+            .map_or(&[][..], |r| r.links.content_formats())
+    }
+}
+
+impl Model for Codec<'_> {
+    fn type_of(&self, path: Path) -> Option<DataType> {
+        self.resource_at(path)?.data_type()
+    }
+
+    fn instances_of(&self, object: u16) -> Option<Instances> {
+        self.object_at(object).map(|object| object.instances())
+    }
+}

@@ -1,0 +1,284 @@
+//! What a request of a caller is on the wire, and what an answer to it means: LwM2M operations
+//! (LwM2M Core 1.2 sections 6.3 and 6.4), plain CoAP (RFC 7252 section 5) and bare UDP.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::{Kind, Message};
+use protocol::coap::token::Token;
+use protocol::lwm2m::operation::{self, Label};
+use protocol::lwm2m::path::Path;
+use protocol::lwm2m::payload::{Model as _, Reading, Scope};
+use protocol::lwm2m::value::{DataType, Value};
+
+use crate::action::{
+    Action, CoapRequest, Content, Lwm2mRequest, Method, Operation, Outcome, Payload, PayloadType,
+    Request,
+};
+use crate::device::context::Context;
+use crate::device::observations::Observations;
+use crate::device::queue::{Failure, Queue, Unfit};
+use crate::device::registration::formats::FormatSet;
+use crate::device::samples;
+use crate::event::Cause;
+
+/// What leaves when a request is made.
+pub(super) enum Leaving {
+    /// A message that the device answers.
+    Message(Message),
+    /// Bytes of no protocol.
+    Bytes(Vec<u8>),
+}
+
+/// What a request is judged by before it leaves.
+pub(super) struct Outbound<'a, 's> {
+    pub(super) cx: &'a mut Context<'s>,
+    pub(super) observations: &'a Observations<'s>,
+    pub(super) queue: &'a Queue,
+}
+
+impl Outbound<'_, '_> {
+    /// The value the request carries, in the type its resource has; an error if the request cannot
+    /// be sent as it is.
+    pub(super) fn value_of(&self, action: &Action) -> Result<Option<Value>, Unfit> {
+        let request = match &action.request {
+            Request::Udp(_) | Request::Coap(_) => return Ok(None),
+            Request::Lwm2m(request) => request,
+        };
+        match (request.operation, &request.data) {
+            (Operation::Write, Some(data)) => {
+                let data_type = self.cx.codec().type_of(request.path);
+                let value = Value::parse(data_type.unwrap_or(DataType::String), data);
+                value.map(Some).map_err(|e| Unfit {
+                    failure: Failure::Unfit,
+                    why: format!("the value for {} is {e}", request.path),
+                })
+            }
+            (Operation::ObserveStart, _) => {
+                let may_observe = self.observations.may_observe(request.path);
+                may_observe.map(|()| None).map_err(refused)
+            }
+            (Operation::ObserveEnd, _) => self.may_forget(request.path).map(|()| None),
+            (Operation::Read | Operation::Write | Operation::Execute, _) => Ok(None),
+        }
+    }
+
+    /// What leaves when a request is made, in none of the formats the device refused in this
+    /// attempt; an error if there is no other to write it in.
+    pub(super) fn leaving_of(
+        &mut self,
+        action: &Action,
+        refused_formats: FormatSet,
+    ) -> Result<Leaving, Unfit> {
+        if let Some(to) = self.cx.reach().peer_for(&action.request)
+            && self.cx.rules().is_own(to.address)
+        {
+            return Err(refused(format!("{to} is the service itself")));
+        }
+        match &action.request {
+            Request::Udp(request) => Ok(Leaving::Bytes(request.content.bytes())),
+            Request::Coap(request) => Ok(Leaving::Message(self.request_over_coap(request))),
+            Request::Lwm2m(request) => {
+                let value = self.value_of(action)?;
+                let message = self.operation_on(request, value, refused_formats)?;
+                Ok(Leaving::Message(message))
+            }
+        }
+    }
+
+    fn request_over_coap(&mut self, request: &CoapRequest) -> Message {
+        let Label { message_id, token } = self.observations.label(self.cx);
+        let code = code_of(request.method);
+        let message = Message::request(Kind::Confirmable, code, message_id, token);
+        let content = request.content.as_ref().map(Content::bytes);
+        request
+            .target
+            .address(message)
+            .with_payload(content.unwrap_or_default())
+    }
+
+    fn operation_on(
+        &mut self,
+        request: &Lwm2mRequest,
+        value: Option<Value>,
+        refused_formats: FormatSet,
+    ) -> Result<Message, Unfit> {
+        let label = Label {
+            message_id: self.cx.message_id(),
+            token: self.token_of(request),
+        };
+        let codec = self.cx.codec();
+        let (root, path) = (codec.root(), request.path);
+        let data = request.data.as_deref().unwrap_or_default();
+        let accept = || codec.format_to_read(path, refused_formats);
+        Ok(match request.operation {
+            Operation::Read => operation::read(label, root, path, accept()),
+            Operation::Write => {
+                let value = value.unwrap_or(Value::String(data.into()));
+                let planned = codec.planned_write(path, &value, refused_formats);
+                let planned = planned
+                    .ok_or_else(|| refused(format!("no format is left to write {path} in")))?;
+                operation::write(label, root, planned.target, planned.format, planned.payload)
+            }
+            Operation::Execute => operation::execute(label, root, path, data),
+            Operation::ObserveStart => operation::observe(label, root, path, accept()),
+            Operation::ObserveEnd => operation::cancel_observation(label, root, path, accept()),
+        })
+    }
+
+    /// Whether there is an observation of the path to end, or will be when its turn comes.
+    fn may_forget(&self, path: Path) -> Result<(), Unfit> {
+        if self.queue.begins_observing(path) || self.observations.is_observed(path) {
+            return Ok(());
+        }
+        Err(refused(format!("{path} is not observed")))
+    }
+
+    fn token_of(&mut self, request: &Lwm2mRequest) -> Token {
+        let observed = match request.operation {
+            Operation::ObserveStart => self.observations.token_held(request.path),
+            Operation::ObserveEnd => self.observations.token_observing(request.path),
+            Operation::Read | Operation::Write | Operation::Execute => None,
+        };
+        observed.unwrap_or_else(|| self.observations.draw_token(self.cx.m))
+    }
+}
+
+/// Takes what a successful answer to a request says: its outcome, the values in it, and what
+/// is observed from now on. The token is that of the request.
+pub(super) fn take_result(
+    cx: &mut Context<'_>,
+    observations: &mut Observations<'_>,
+    action: &Action,
+    (token, answer): (Token, &Message),
+) -> Result<Outcome, String> {
+    let request = match &action.request {
+        // Nobody answers a bare datagram.
+        Request::Udp(_) => return Ok(Outcome::default()),
+        Request::Coap(_) => return Ok(outcome_of(answer)),
+        Request::Lwm2m(request) => request,
+    };
+    let path = request.path;
+    let payload = match request.operation {
+        Operation::Write | Operation::Execute => None,
+        Operation::Read => Some(take_payload(cx, action, path, answer)?),
+        Operation::ObserveStart => {
+            let payload = take_payload(cx, action, path, answer);
+            let Some(sequence) = answer.observe() else {
+                observations.ended(cx, path);
+                return Err("the device told the value but does not observe it".to_owned());
+            };
+            // A request that fails begins nothing: the device hears so when it notifies.
+            let payload = payload?;
+            observations.begun(cx, (path, action.id), (token, sequence));
+            Some(payload)
+        }
+        Operation::ObserveEnd => {
+            observations.ended(cx, path);
+            take_payload(cx, action, path, answer).ok()
+        }
+    };
+    Ok(Outcome {
+        code: Some(answer.code.digits().into()),
+        payload,
+        ..Outcome::default()
+    })
+}
+
+/// What an answer says that refuses a request. Over CoAP its payload may explain it (RFC 7252
+/// section 5.5.2).
+pub(super) fn refusal_in(answer: &Message, action: Option<&Action>) -> Outcome {
+    let refused = refusal(answer.code, &format!("the device answered {}", answer.code));
+    match action.map(|action| &action.request) {
+        Some(Request::Coap(_)) => Outcome {
+            error: refused.error,
+            ..outcome_of(answer)
+        },
+        Some(Request::Udp(_) | Request::Lwm2m(_)) | None => refused,
+    }
+}
+
+/// The outcome of a request whose answer does not do what was asked.
+pub(super) fn refusal(code: Code, why: &str) -> Outcome {
+    Outcome {
+        code: Some(code.digits().into()),
+        ..Outcome::failure(why)
+    }
+}
+
+/// The path that a request begins or ends the observation of.
+pub(super) fn observation_of(action: &Action) -> Option<Path> {
+    match &action.request {
+        Request::Lwm2m(Lwm2mRequest {
+            operation: Operation::ObserveStart | Operation::ObserveEnd,
+            path,
+            ..
+        }) => Some(*path),
+        Request::Udp(_) | Request::Coap(_) | Request::Lwm2m(_) => None,
+    }
+}
+
+fn take_payload(
+    cx: &mut Context<'_>,
+    action: &Action,
+    path: Path,
+    answer: &Message,
+) -> Result<Payload, String> {
+    let told = cx.codec().values_in(cx.now(), Scope::Within(path), answer);
+    let told = told.map_err(|why| format!("the answer cannot be read: {why}"))?;
+    let payload = payload_of(path, samples::newest(&told));
+    cx.tell_measurements(Cause::Action(action.id), told);
+    Ok(payload)
+}
+
+/// How what was read is shown: the value of a resource alone as text, everything else by path.
+fn payload_of(path: Path, reading: Reading) -> Payload {
+    match reading.get(&path) {
+        Some(value) => Payload::Text(value.to_text().into()),
+        None => Payload::Values(reading.into_iter().collect()),
+    }
+}
+
+/// What the answer to a CoAP request of a caller says.
+fn outcome_of(answer: &Message) -> Outcome {
+    let (payload, payload_type) = match answer.payload.as_slice() {
+        [] => (None, None),
+        bytes => {
+            let (text, written) = written(answer.content_format(), bytes);
+            (Some(Payload::Text(text)), Some(written))
+        }
+    };
+    Outcome {
+        code: Some(answer.code.digits().into()),
+        payload,
+        payload_type,
+        error: None,
+    }
+}
+
+/// The data of an answer as text where its format says that it is, and it is.
+fn written(format: Option<ContentFormat>, bytes: &[u8]) -> (Box<str>, PayloadType) {
+    let is_printable = format.is_some_and(ContentFormat::is_printable);
+    match std::str::from_utf8(bytes) {
+        Ok(text) if is_printable => (text.into(), PayloadType::Text),
+        Ok(_) | Err(_) => (STANDARD.encode(bytes).into(), PayloadType::Base64),
+    }
+}
+
+fn code_of(method: Method) -> Code {
+    match method {
+        Method::Get => Code::GET,
+        Method::Post => Code::POST,
+        Method::Put => Code::PUT,
+        Method::Delete => Code::DELETE,
+        Method::Patch => Code::PATCH,
+    }
+}
+
+fn refused(why: String) -> Unfit {
+    Unfit {
+        failure: Failure::Refused,
+        why,
+    }
+}

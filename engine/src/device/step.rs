@@ -1,0 +1,288 @@
+//! One step of a device, as its parts are told of it: what is heard goes to the part it is for, and
+//! last of all the next request to the device begins.
+//!
+//! Where a step crosses parts, one part returns what happened and the step tells the next.
+
+mod downlink;
+mod uplink;
+
+use protocol::coap::code::Code;
+use protocol::coap::message::{Kind, Message};
+use protocol::coap::recent::Recent;
+
+use crate::action::{NewAction, Outcome, Protocol};
+use crate::datagram::Datagram;
+use crate::device::busy::Busy;
+use crate::device::context::Context;
+use crate::device::exchange::{Exchange, Outgoing, Target};
+use crate::device::ingest::Ingest;
+use crate::device::ingest::pace::Pace;
+use crate::device::messages::Messages;
+use crate::device::observations::Observations;
+use crate::device::passive::{Learned, PassiveReading};
+use crate::device::queue::{self, Accepted, CancelRefusal, Cancelled, Queue, SubmitRefusal};
+use crate::device::record::Observation;
+use crate::device::registration::formats::FormatSet;
+use crate::device::request::{Leaving, Outbound};
+use crate::ids::ActionId;
+use crate::occurrence::Heard;
+use crate::route::{Resource, Route};
+
+/// The fields of the parts that every device has.
+pub(super) struct Kept<'s> {
+    pub(super) recent: &'s mut Recent,
+    pub(super) pace: &'s mut Pace,
+    pub(super) observed: &'s mut Box<[Observation]>,
+    pub(super) learned: &'s mut Learned,
+}
+
+/// The parts of a device in a step, those that others stand on first.
+pub(super) struct Step<'s> {
+    cx: Context<'s>,
+    messages: Messages<'s>,
+    ingest: Ingest<'s>,
+    exchange: &'s mut Exchange,
+    observations: Observations<'s>,
+    passive: PassiveReading<'s>,
+    queue: &'s mut Queue,
+}
+
+impl<'s> Step<'s> {
+    pub(super) fn new(cx: Context<'s>, kept: Kept<'s>, busy: &'s mut Busy) -> Self {
+        Self {
+            cx,
+            messages: Messages::new(kept.recent, &mut busy.visitor),
+            ingest: Ingest::new(kept.pace, &mut busy.incoming, &mut busy.retained),
+            exchange: &mut busy.exchange,
+            observations: Observations::new(kept.observed, &mut busy.requests),
+            passive: PassiveReading::new(kept.learned, &mut busy.round),
+            queue: &mut busy.queue,
+        }
+    }
+
+    /// What the device said where it was before is remembered: it is not idle.
+    pub(super) fn keep_visitors(&mut self) {
+        self.messages.keep_visitors();
+    }
+
+    /// Answers a message that was answered before; says whether it was one.
+    pub(super) fn repeat(&mut self, datagram: &Datagram) -> bool {
+        self.messages.repeat(&mut self.cx, datagram)
+    }
+
+    /// Takes in a message that is new.
+    pub(super) fn hear(&mut self, datagram: &Datagram) -> Heard {
+        let message = &datagram.message;
+        match message.kind {
+            Kind::Acknowledgement | Kind::Reset => return self.take_answer(datagram),
+            // RFC 7252 section 4.3: a ping.
+            Kind::Confirmable if message.code == Code::EMPTY => {
+                self.messages.reject(&mut self.cx, datagram);
+                return Heard::Ping;
+            }
+            Kind::Confirmable | Kind::NonConfirmable => {}
+        }
+        if !message.code.is_request() {
+            return self.take_answer(datagram);
+        }
+        let route = Route::of(message);
+        if message.block1().is_none() || !self.may_say(route, datagram) {
+            return self.hear_request(route, datagram);
+        }
+        match self.gather(datagram) {
+            Some(whole) => {
+                let heard = self.hear_request(route, &whole);
+                self.messages.remember_alike(&self.cx, datagram, &whole);
+                heard
+            }
+            None => Heard::Part,
+        }
+    }
+
+    fn hear_request(&mut self, route: Route, datagram: &Datagram) -> Heard {
+        match route {
+            Route::Register | Route::Update(_) | Route::Send
+                if self.is_too_long(&datagram.message) =>
+            {
+                self.refuse_length(datagram);
+                Heard::Unsupported
+            }
+            Route::Register => {
+                self.register(datagram);
+                Heard::Register
+            }
+            Route::Update(location) => {
+                self.update(datagram, location);
+                Heard::Update
+            }
+            Route::Deregister(location) => {
+                self.deregister(datagram, location);
+                Heard::Deregister
+            }
+            Route::Send => {
+                self.take_send(datagram);
+                Heard::Send
+            }
+            Route::Data => {
+                self.take_data(datagram);
+                Heard::CoapData
+            }
+            Route::NotAllowed(Resource::Bootstrap)
+            | Route::Bootstrap
+            | Route::UnknownLocation
+            | Route::Unknown => {
+                self.answer(datagram, Code::NOT_FOUND);
+                Heard::Unsupported
+            }
+            Route::NotAllowed(_) => {
+                self.answer(datagram, Code::METHOD_NOT_ALLOWED);
+                Heard::Unsupported
+            }
+        }
+    }
+
+    /// Creates an action request. One whose value does not fit its resource is accepted, and fails
+    /// in the same step.
+    pub(super) fn submit(&mut self, new: NewAction) -> Result<Accepted, SubmitRefusal> {
+        let in_flight = self.exchange.action();
+        let action = self.queue.admit(&mut self.cx, new, in_flight)?;
+        let accepted = Accepted {
+            id: action.id,
+            status: action.status,
+        };
+        let outbound = self.outbound();
+        match outbound.value_of(&action) {
+            Ok(_) => {
+                self.queue.push(&mut self.cx, action);
+                self.begin_next();
+            }
+            Err(unfit) => {
+                self.cx.out.save_action(None, &action);
+                let outcome = Outcome::failure(&unfit.why);
+                queue::fail(&mut self.cx, action, unfit.failure, outcome);
+            }
+        }
+        Ok(accepted)
+    }
+
+    pub(super) fn cancel(&mut self, id: ActionId) -> Result<Cancelled, CancelRefusal> {
+        self.queue.cancel(&mut self.cx, id)
+    }
+
+    pub(super) fn cancel_all(&mut self) -> Vec<Cancelled> {
+        self.queue.cancel_all(&mut self.cx)
+    }
+
+    pub(super) fn settle_restored(&mut self) {
+        let in_flight = self.exchange.action();
+        self.queue.settle_restored(&mut self.cx, in_flight);
+    }
+
+    pub(super) fn expire_actions(&mut self) {
+        let in_flight = self.exchange.action();
+        self.queue.expire(&mut self.cx, in_flight);
+    }
+
+    /// Forgets what was to be remembered until now.
+    pub(super) fn forget(&mut self) {
+        if self.ingest.forget(self.cx.now()) {
+            self.messages.forget_visitor();
+        }
+    }
+
+    /// Begins what is next, unless something is in flight: the oldest request that is ready and can
+    /// leave, or else what is to be fetched or observed again, or else what is to be read because
+    /// the device registered or updated its registration.
+    pub(super) fn begin_next(&mut self) {
+        while self.exchange.is_idle() {
+            if self.begin_action() {
+                continue;
+            }
+            if !self.cx.reach().is_there(self.cx.now()) {
+                break;
+            }
+            let next = self.observations.next_request(&mut self.cx);
+            let next = next.or_else(|| {
+                let observations = &self.observations;
+                self.passive.next_request(&mut self.cx, observations)
+            });
+            let Some((target, message)) = next else {
+                break;
+            };
+            let outgoing = Outgoing::as_registered(target);
+            self.exchange.begin(&mut self.cx, outgoing, message);
+        }
+        // What the device cannot be asked now is dropped.
+        if self.exchange.is_idle() {
+            self.observations.drop_notified();
+            self.passive.stop();
+        }
+    }
+
+    /// Begins an attempt at the request whose turn it is; says whether there is one.
+    fn begin_action(&mut self) -> bool {
+        let Some(action) = self.queue.next(&self.cx) else {
+            return false;
+        };
+        let id = action.id;
+        let to = self.cx.reach().peer_for(&action.request);
+        let is_elsewhere = action.protocol() != Protocol::Lwm2m;
+        let outgoing = Outgoing {
+            target: Target::Action(id),
+            trace: Some(action.trace),
+            to: to.filter(|_| is_elsewhere),
+            refused: FormatSet::default(),
+        };
+        match self.leaving_of(id, FormatSet::default()) {
+            Some(Ok(leaving)) => {
+                self.queue.begin_attempt(&mut self.cx, id);
+                match leaving {
+                    Leaving::Message(message) => {
+                        self.exchange.begin(&mut self.cx, outgoing, message);
+                    }
+                    Leaving::Bytes(bytes) => self.exchange.depart(&mut self.cx, outgoing, bytes),
+                }
+            }
+            Some(Err(unfit)) => {
+                if let Some(action) = self.queue.take(id) {
+                    let outcome = Outcome::failure(&unfit.why);
+                    queue::fail(&mut self.cx, action, unfit.failure, outcome);
+                }
+            }
+            None => {}
+        }
+        true
+    }
+
+    fn outbound(&mut self) -> Outbound<'_, 's> {
+        Outbound {
+            cx: &mut self.cx,
+            observations: &self.observations,
+            queue: self.queue,
+        }
+    }
+
+    fn answer(&mut self, datagram: &Datagram, code: Code) {
+        self.messages.answer(&mut self.cx, datagram, code);
+    }
+
+    /// Answers that the device comes too often.
+    fn put_off(&mut self, datagram: &Datagram) {
+        Messages::put_off(&mut self.cx, datagram);
+    }
+
+    /// Whether a message is longer than what a device may say at a time.
+    fn is_too_long(&self, message: &Message) -> bool {
+        message.payload.len() > self.cx.rules().limits.data_bytes_max
+    }
+
+    fn save_record(&mut self) {
+        self.observations.save_record(&mut self.cx);
+    }
+
+    fn save_stale_record(&mut self) {
+        if self.cx.registration.is_stale(self.cx.now()) {
+            self.save_record();
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! How the exchange in flight goes on and ends, and what follows from it for the part it was for.
+
+use protocol::coap::code::Code;
+use protocol::coap::exchange::GiveUp;
+use protocol::coap::message::{Kind, Message};
+use protocol::coap::transfer::{Expiry, Fresh, Receipt};
+
+use super::Step;
+use crate::action::timeline::Stage;
+use crate::action::{Action, Outcome, Status};
+use crate::datagram::Datagram;
+use crate::device::exchange::{Ended, Outgoing, Overdue, Target};
+use crate::device::queue::{self, Failure, Unfit};
+use crate::device::registration::formats::FormatSet;
+use crate::device::request::{self, Leaving};
+use crate::effect::Departure;
+use crate::ids::ActionId;
+use crate::occurrence::{Ending, Heard, What};
+
+impl Step<'_> {
+    /// Takes in a message that answers, if it answers what is in flight.
+    pub(super) fn take_answer(&mut self, datagram: &Datagram) -> Heard {
+        let message = &datagram.message;
+        match self.exchange.handle(&self.cx, datagram) {
+            Receipt::NotMine
+                if message.code.is_response() && message.kind != Kind::Acknowledgement =>
+            {
+                return self.take_notification(datagram);
+            }
+            Receipt::NotMine => return Heard::Unasked,
+            Receipt::Acknowledged => {
+                self.note_awake();
+                self.cx.out.note(self.exchange.trace(), What::Acknowledged);
+                self.note(Stage::Acknowledged);
+            }
+            Receipt::Reset => {
+                self.note_awake();
+                self.exchange.note_ending(Ending::Reset, self.cx.out);
+                self.rejected();
+            }
+            Receipt::Proceeds { acknowledge } => {
+                self.note_awake();
+                self.messages.confirm(&mut self.cx, datagram, acknowledge);
+                self.send_next();
+                return Heard::Part;
+            }
+            Receipt::Unusable { option, reset } => {
+                let why = format!("the answer has the critical option {option}, not supported");
+                self.exchange.note_ending(Ending::Unusable, self.cx.out);
+                self.refused(message.code, request::refusal(message.code, &why));
+                if reset.is_some() {
+                    self.messages.reject(&mut self.cx, datagram);
+                }
+            }
+            Receipt::Broken { acknowledge, fault } => {
+                self.note_awake();
+                let why = format!("the blocks of the answer do not fit together: {fault}");
+                self.exchange.note_ending(Ending::Unusable, self.cx.out);
+                self.refused(message.code, request::refusal(message.code, &why));
+                self.messages.confirm(&mut self.cx, datagram, acknowledge);
+            }
+            Receipt::Answered { acknowledge, whole } => {
+                self.note_awake();
+                let answer = whole.as_deref().unwrap_or(message);
+                let ending = Ending::with(answer.code);
+                self.exchange.note_ending(ending, self.cx.out);
+                self.answered(answer);
+                self.messages.confirm(&mut self.cx, datagram, acknowledge);
+            }
+        }
+        Heard::Answer
+    }
+
+    /// Repeats the datagram in flight, or gives up on it, as time asks.
+    pub(in crate::device) fn drive_exchange(&mut self) {
+        let expiry = match self.exchange.handle_timeout(self.cx.now()) {
+            None => return,
+            Some(Overdue::Departure) => {
+                return self.not_departed("it is not known whether the datagram left");
+            }
+            Some(Overdue::Transfer(expiry)) => expiry,
+        };
+        match expiry {
+            Expiry::NotYet => {}
+            Expiry::Retransmit => {
+                if !self.exchange.is_under_way() {
+                    self.note(Stage::DatagramRepeated);
+                }
+                self.exchange.send_again(&mut self.cx);
+            }
+            Expiry::Again if self.has_expired() => self.expire_in_flight(),
+            Expiry::Again => {
+                self.proceed();
+                self.exchange.send_again(&mut self.cx);
+            }
+            Expiry::GaveUp(GiveUp::NotAcknowledged) => {
+                self.exchange
+                    .note_ending(Ending::NotAcknowledged, self.cx.out);
+                self.unanswered("the device did not acknowledge the message");
+            }
+            Expiry::GaveUp(GiveUp::NotAnswered) => {
+                self.exchange.note_ending(Ending::NotAnswered, self.cx.out);
+                self.unanswered("the device did not answer in time");
+            }
+        }
+    }
+
+    /// Takes note of what became of the bare datagram that was to leave.
+    pub(in crate::device) fn take_departure(&mut self, departure: Departure) {
+        match departure {
+            Departure::Taken => {
+                if let Some(mut action) = self.end_departure() {
+                    action.timeline.note(self.cx.now(), Stage::DatagramSent);
+                    queue::conclude(&mut self.cx, action, Status::Succeeded);
+                }
+            }
+            Departure::Refused => self.not_departed("the datagram could not be sent"),
+        }
+    }
+
+    fn not_departed(&mut self, why: &str) {
+        if let Some(mut action) = self.end_departure() {
+            action.timeline.note(self.cx.now(), Stage::GaveUp);
+            self.fail(action, Outcome::failure(why));
+        }
+    }
+
+    fn end_departure(&mut self) -> Option<Action> {
+        let id = self.exchange.action();
+        if !self.exchange.is_departing() {
+            return None;
+        }
+        self.end_exchange()?;
+        self.queue.take(id?)
+    }
+
+    /// Goes on with the next block. A request that expired ends instead: each block renews the
+    /// patience, and a slow device must not keep it open for months.
+    fn send_next(&mut self) {
+        if self.has_expired() {
+            return self.expire_in_flight();
+        }
+        self.proceed();
+        self.exchange.send(&mut self.cx);
+    }
+
+    fn proceed(&mut self) {
+        let fresh = Fresh {
+            message_id: self.cx.message_id(),
+            token: self.observations.draw_token(self.cx.m),
+            jitter: self.cx.m.next_u32(),
+        };
+        self.exchange.proceed(&mut self.cx, fresh);
+    }
+
+    /// Whether the request in flight is not done in time.
+    fn has_expired(&self) -> bool {
+        let action = self.action_in_flight();
+        action.is_some_and(|action| action.expires_at <= self.cx.now())
+    }
+
+    fn expire_in_flight(&mut self) {
+        self.note(Stage::GaveUp);
+        self.exchange.note_ending(Ending::NotAnswered, self.cx.out);
+        self.end_exchange();
+        self.expire_actions();
+    }
+
+    /// Ends the attempt in flight with the device's answer.
+    fn answered(&mut self, answer: &Message) {
+        let code = answer.code;
+        if code.is_success() {
+            return self.succeeded(answer);
+        }
+        if self.ask_otherwise(code) {
+            return;
+        }
+        let outcome = request::refusal_in(answer, self.action_in_flight());
+        match code {
+            // It does not take the request now.
+            Code::REQUEST_ENTITY_INCOMPLETE
+            | Code::TOO_MANY_REQUESTS
+            | Code::SERVICE_UNAVAILABLE => {
+                if let Some(ended) = self.end_exchange() {
+                    self.end_attempt(&ended, Stage::Answered(code), outcome);
+                }
+            }
+            _ => self.refused(code, outcome),
+        }
+    }
+
+    /// Goes on with the next format if the device refuses the one that was asked for or written,
+    /// and says whether there is one: a refusal (4.06, 4.15) is no answer yet. What it refuses it
+    /// is not asked again until it registers anew.
+    fn ask_otherwise(&mut self, code: Code) -> bool {
+        let Some(outgoing) = self.exchange.refuse_format(&mut self.cx, code) else {
+            return false;
+        };
+        let Some(message) = self.message_otherwise(&outgoing) else {
+            return false;
+        };
+        self.note(Stage::Answered(code));
+        self.note(Stage::DatagramSent);
+        self.exchange.begin(&mut self.cx, outgoing, message);
+        true
+    }
+
+    /// The message that asks for the same in a format that was not refused in this attempt.
+    fn message_otherwise(&mut self, outgoing: &Outgoing) -> Option<Message> {
+        let refused = outgoing.refused;
+        match outgoing.target {
+            Target::Action(id) => match self.leaving_of(id, refused)? {
+                Ok(Leaving::Message(message)) => Some(message),
+                Ok(Leaving::Bytes(_)) | Err(_) => None,
+            },
+            Target::Observation(path) => {
+                self.observations.observe_again(&mut self.cx, path, refused)
+            }
+            Target::Report(part) => {
+                let asked = (part, refused);
+                let observations = &self.observations;
+                self.passive.message_of(&mut self.cx, observations, asked)
+            }
+            // It is asked for in the format it came in.
+            Target::Notification(_) => None,
+        }
+    }
+
+    /// What leaves for a request that waits.
+    pub(super) fn leaving_of(
+        &mut self,
+        id: ActionId,
+        refused: FormatSet,
+    ) -> Option<Result<Leaving, Unfit>> {
+        let mut outbound = self.outbound();
+        let action = outbound.queue.find(id)?;
+        Some(outbound.leaving_of(action, refused))
+    }
+
+    fn succeeded(&mut self, answer: &Message) {
+        let Some(ended) = self.end_exchange() else {
+            return;
+        };
+        let Some(token) = ended.token else {
+            return;
+        };
+        let (cx, ingest) = (&mut self.cx, &mut self.ingest);
+        match ended.target {
+            Target::Action(id) => {
+                let Some(mut action) = self.queue.take(id) else {
+                    return;
+                };
+                action.timeline.note(cx.now(), Stage::Answered(answer.code));
+                let answered = (token, answer);
+                match request::take_result(cx, &mut self.observations, &action, answered) {
+                    Ok(outcome) => {
+                        action.outcome = Some(outcome);
+                        queue::conclude(cx, action, Status::Succeeded);
+                    }
+                    Err(why) => self.fail(action, request::refusal(answer.code, &why)),
+                }
+            }
+            Target::Observation(path) => {
+                let answered = (token, answer);
+                self.observations.observed_again(cx, ingest, path, answered);
+            }
+            Target::Report(part) => self.passive.answered(cx, ingest, (part, answer)),
+            Target::Notification(token) => {
+                // It is taken as if it had come whole.
+                if let Some((part, whole)) = self.observations.take_fetched(token, answer) {
+                    self.take_notification(&whole);
+                    self.messages.remember_alike(&self.cx, &part, &whole);
+                }
+            }
+        }
+    }
+
+    /// Ends the attempt in flight with an answer that no repetition would change, or that must not
+    /// be taken for one.
+    fn refused(&mut self, code: Code, outcome: Outcome) {
+        let Some(ended) = self.end_exchange() else {
+            return;
+        };
+        let (cx, ingest) = (&mut self.cx, &mut self.ingest);
+        let why = outcome.error.clone().unwrap_or_default();
+        match ended.target {
+            Target::Action(id) => {
+                let Some(mut action) = self.queue.take(id) else {
+                    return;
+                };
+                action.timeline.note(cx.now(), Stage::Answered(code));
+                // What it refuses to begin or to end it does not observe either.
+                if let Some(path) = request::observation_of(&action) {
+                    self.observations.ended(cx, path);
+                }
+                self.fail(action, outcome);
+            }
+            Target::Observation(path) => self.observations.lose(cx, path, &why),
+            Target::Report(part) => self.passive.refused(cx, part, (code, &why)),
+            Target::Notification(token) => self.observations.missed(cx, ingest, (token, &why)),
+        }
+    }
+
+    /// Ends the attempt in flight because the device rejects its message: the next is due when the
+    /// device is next heard, but it is there for other requests.
+    fn rejected(&mut self) {
+        if let Some(ended) = self.end_exchange() {
+            let outcome = Outcome::failure("the device rejected the message");
+            self.end_attempt(&ended, Stage::Rejected, outcome);
+        }
+    }
+
+    /// Ends the attempt in flight, if there is one, in silence: the next is due when the device is
+    /// next heard.
+    pub(super) fn unanswered(&mut self, why: &str) {
+        let Some(ended) = self.end_exchange() else {
+            return;
+        };
+        if let Target::Report(part) = ended.target {
+            let asked = (part, ended.begun_at);
+            self.passive.unanswered(&mut self.cx, asked, why);
+        } else {
+            self.end_attempt(&ended, Stage::GaveUp, Outcome::failure(why));
+        }
+        // A device that was not heard since the attempt began is gone: nothing more is spent on it.
+        if self.cx.registration.note_silence(ended.begun_at) {
+            self.queue.hold_back(&ended);
+            if ended.as_registered {
+                self.observations.hold_back();
+                self.passive.stop();
+            }
+        }
+    }
+
+    /// Ends an attempt that may be followed by another. What is observed again is asked for when
+    /// the device is next heard, what is reported when it next updates its registration.
+    fn end_attempt(&mut self, ended: &Ended, how: Stage, outcome: Outcome) {
+        let (cx, ingest) = (&mut self.cx, &mut self.ingest);
+        let why = outcome.error.clone().unwrap_or_default();
+        match ended.target {
+            Target::Action(id) => self.queue.end_attempt(cx, id, (how, outcome)),
+            Target::Observation(_) => {}
+            Target::Notification(token) => self.observations.missed(cx, ingest, (token, &why)),
+            Target::Report(part) => self.passive.missed(cx, part, &why),
+        }
+    }
+
+    pub(super) fn end_exchange(&mut self) -> Option<Ended> {
+        let bound_peer = self.cx.registration.bound_peer();
+        self.exchange.end(bound_peer, self.cx.out)
+    }
+
+    /// Notes that the device is there; an answer says no more than that.
+    fn note_awake(&mut self) {
+        self.cx.registration.note_awake(self.cx.m.now());
+    }
+
+    fn fail(&mut self, action: Action, outcome: Outcome) {
+        queue::fail(&mut self.cx, action, Failure::Refused, outcome);
+    }
+
+    /// Notes what happened to the request in flight.
+    fn note(&mut self, what: Stage) {
+        let in_flight = self.exchange.action();
+        self.queue.note(in_flight, self.cx.now(), what);
+    }
+
+    fn action_in_flight(&self) -> Option<&Action> {
+        self.queue.find(self.exchange.action()?)
+    }
+}

@@ -1,0 +1,352 @@
+//! What the parts make of what a device says: it registers, updates, deregisters (LwM2M Core 1.2
+//! section 6.2), notifies, sends values or data.
+//!
+//! Whatever a device says by itself lets out what waits for it.
+
+use protocol::coap::assembly::Gathered;
+use protocol::coap::code::Code;
+use protocol::lwm2m::registration::{Register, Update};
+
+use super::Step;
+use crate::action::Protocol;
+use crate::admin_log::entry::Entry;
+use crate::datagram::{Bare, Datagram};
+use crate::device::exchange::Target;
+use crate::device::observations::Notified;
+use crate::event::{Happening, Lifecycle};
+use crate::limits::{DATA_REMEMBERED_MS, FAREWELL_MS, REGISTRATION_PACE};
+use crate::location::Location;
+use crate::occurrence::{Ending, Heard, News, What};
+use crate::peer::{Peer, Via};
+use crate::route::Route;
+
+impl Step<'_> {
+    pub(super) fn register(&mut self, datagram: &Datagram) {
+        let message = &datagram.message;
+        // First, because of somebody who may not, a part is not put together with the others.
+        if let Err(why) = self.cx.reach().admit(datagram.peer) {
+            return self.forbid(datagram, why);
+        }
+        let register = match Register::decode(message.uri_query(), &message.payload) {
+            Ok(register) => register,
+            Err(refusal) => return self.answer(datagram, refusal.code()),
+        };
+        let now = self.cx.now();
+        if !self.ingest.take(now, REGISTRATION_PACE) {
+            return self.put_off(datagram);
+        }
+        let from = self.cx.registration.bound_peer();
+        self.messages.move_to(&mut self.cx, datagram.peer);
+        self.end_reading();
+        let salt = self.cx.m.next_u32();
+        self.cx.registration.begin(register, salt, now);
+        let is_first = self.cx.registration.note_first_heard(now);
+        self.observations.owe_all();
+        self.note_uplink(Protocol::Lwm2m);
+        self.save_record();
+        self.tell_lifecycle(Lifecycle::Registered);
+        if is_first {
+            let entry = Entry::first_registered(self.cx.m, self.cx.registration.seen());
+            self.cx.log(entry);
+        }
+        self.passive.owe(&self.cx);
+        self.rebind(from);
+        self.answer(datagram, Code::CREATED);
+    }
+
+    pub(super) fn update(&mut self, datagram: &Datagram, location: Location) {
+        let message = &datagram.message;
+        if !self.cx.reach().is_at(location, datagram.peer) {
+            return self.answer(datagram, Code::NOT_FOUND);
+        }
+        let update = match Update::decode(message.uri_query(), &message.payload) {
+            Ok(update) => update,
+            Err(refusal) => return self.answer(datagram, refusal.code()),
+        };
+        let now = self.cx.now();
+        let from = self.cx.registration.bound_peer();
+        let moved = from != Some(datagram.peer) && self.observations.owe_all();
+        self.messages.move_to(&mut self.cx, datagram.peer);
+        self.note_uplink(Protocol::Lwm2m);
+        let changed = self.cx.registration.update(update, now);
+        if changed || moved || self.cx.registration.is_stale(now) {
+            self.save_record();
+        }
+        self.passive.owe(&self.cx);
+        self.rebind(from);
+        self.answer(datagram, Code::CHANGED);
+    }
+
+    pub(super) fn deregister(&mut self, datagram: &Datagram, location: Location) {
+        if !self.cx.reach().is_at(location, datagram.peer) {
+            return self.answer(datagram, Code::NOT_FOUND);
+        }
+        let from = self.cx.registration.bound_peer();
+        self.messages.move_to(&mut self.cx, datagram.peer);
+        self.cx.registration.note_awake(self.cx.m.now());
+        self.end_registration(from, "the device deregistered before it answered");
+        self.tell_lifecycle(Lifecycle::Deregistered);
+        self.ingest.linger(self.cx.now().plus_ms(FAREWELL_MS));
+        self.answer(datagram, Code::DELETED);
+    }
+
+    pub(in crate::device) fn expire_registration(&mut self) {
+        let expires_at = self.cx.registration.expires_at();
+        if expires_at.is_some_and(|at| at <= self.cx.now()) {
+            let from = self.cx.registration.bound_peer();
+            let why = "the registration of the device expired before it answered";
+            self.end_registration(from, why);
+            self.tell_lifecycle(Lifecycle::RegistrationExpired);
+        }
+    }
+
+    /// Takes a response nobody waits for: a notification, if something is observed under its
+    /// token.
+    pub(super) fn take_notification(&mut self, datagram: &Datagram) -> Heard {
+        let message = &datagram.message;
+        // A device that left forgot what is observed: what was under way is told so, too.
+        let observed = self.observations.path_observed_as(message.token);
+        let is_registered = self.cx.registration.is_registered();
+        let Some(path) = observed.filter(|_| is_registered) else {
+            // A confirmable one comes again, and what it tells is observed by then. From where the
+            // device is just asked, it may be another's.
+            let may_be_another_s = self.exchange.is_asked_elsewhere(&self.cx, datagram.peer);
+            if !may_be_another_s && !self.exchange.is_about_to_observe(message.token) {
+                self.messages.reject(&mut self.cx, datagram);
+            }
+            return Heard::Unasked;
+        };
+        let at_path = (path, datagram);
+        match self
+            .observations
+            .judge(&mut self.cx, &mut self.ingest, at_path)
+        {
+            Notified::Unsupported => {
+                self.cx.note(What::Notified(News::Unusable));
+                self.messages.reject(&mut self.cx, datagram);
+            }
+            Notified::Excessive => self.cx.note(What::Notified(News::Excessive)),
+            Notified::GoesOn => {
+                self.cx.registration.note_awake(self.cx.m.now());
+                return Heard::Part;
+            }
+            Notified::Whole => {
+                self.note_uplink(Protocol::Lwm2m);
+                let at_path = (path, message);
+                let news = self
+                    .observations
+                    .take(&mut self.cx, &mut self.ingest, at_path);
+                self.cx.note(What::Notified(news));
+                self.save_stale_record();
+                self.messages.acknowledge(&mut self.cx, datagram);
+            }
+        }
+        Heard::Notification
+    }
+
+    /// Takes what the device sends.
+    pub(super) fn take_send(&mut self, datagram: &Datagram) {
+        let now = self.cx.now();
+        if !self.cx.reach().is_registered_at(datagram.peer, now) {
+            return self.answer(datagram, Code::NOT_FOUND);
+        }
+        if !self.ingest.take(now, 1) {
+            self.cx.note(What::Sent(News::Excessive));
+            return self.put_off(datagram);
+        }
+        self.note_uplink(Protocol::Lwm2m);
+        let taken = self.ingest.take_send(&mut self.cx, &datagram.message);
+        self.cx.note(What::Sent(taken.news));
+        if taken.is_to_save {
+            self.save_record();
+        }
+        self.save_stale_record();
+        self.answer(datagram, taken.code);
+    }
+
+    /// Takes data over plain CoAP, of a device that has no registration: it is known by its address
+    /// alone.
+    pub(super) fn take_data(&mut self, datagram: &Datagram) {
+        if !self.cx.reach().is_home(datagram.peer) {
+            let why = "it did not come from the device's address";
+            return self.refuse_stranger(datagram, why);
+        }
+        if !self.ingest.take(self.cx.now(), 1) {
+            self.cx
+                .note(What::DataSent(Protocol::Coap, News::Excessive));
+            return self.put_off(datagram);
+        }
+        self.note_contact(datagram.peer, Protocol::Coap);
+        self.messages.remember_visitor(&self.cx, datagram.peer);
+        if self.is_too_long(&datagram.message) {
+            self.cx.note(What::DataSent(Protocol::Coap, News::Unusable));
+            return self.refuse_length(datagram);
+        }
+        let taken = self.ingest.take_data(&mut self.cx, &datagram.message);
+        self.cx.note(What::DataSent(Protocol::Coap, taken.news));
+        self.answer(datagram, taken.code);
+    }
+
+    /// Takes in bytes of no protocol, if they are the device's, and says whether they are.
+    pub(in crate::device) fn hear_bare(&mut self, bare: &Bare) -> bool {
+        if !self.cx.reach().is_home(bare.peer) {
+            return false;
+        }
+        let news = if self.ingest.take(self.cx.now(), 1) {
+            self.note_contact(bare.peer, Protocol::Udp);
+            self.ingest.take_bare(&mut self.cx, &bare.bytes)
+        } else {
+            let why = "more data came than is taken in a minute, and nobody can be told to wait";
+            self.ingest.keep_unreadable(&mut self.cx, why, &bare.bytes);
+            News::Excessive
+        };
+        self.cx.note(What::DataSent(Protocol::Udp, news));
+        true
+    }
+
+    /// Answers that the sender is not known as a device, and logs it, but not each time.
+    pub(in crate::device) fn refuse_stranger(&mut self, datagram: &Datagram, why: &str) {
+        if self.ingest.may_log_rejection(self.cx.now()) {
+            let seen = self.cx.registration.seen_at(Some(datagram.peer));
+            let entry = Entry::unauthorized_device(self.cx.m, seen, why);
+            self.cx.log(entry);
+        }
+        self.answer(datagram, Code::UNAUTHORIZED);
+    }
+
+    /// Whether a peer may say such a thing in blocks: nothing is put together for those who would
+    /// be turned away.
+    pub(super) fn may_say(&self, route: Route, datagram: &Datagram) -> bool {
+        let (reach, peer) = (self.cx.reach(), datagram.peer);
+        match route {
+            Route::Register => reach.admit(peer).is_ok(),
+            Route::Update(location) => reach.is_at(location, peer),
+            Route::Send => reach.is_registered_at(peer, self.cx.now()),
+            Route::Data => reach.is_home(peer),
+            Route::Deregister(_)
+            | Route::Bootstrap
+            | Route::NotAllowed(_)
+            | Route::UnknownLocation
+            | Route::Unknown => false,
+        }
+    }
+
+    /// Takes in a block; gives the whole once it was the last.
+    pub(super) fn gather(&mut self, datagram: &Datagram) -> Option<Datagram> {
+        let (now, peer) = (self.cx.now(), datagram.peer);
+        self.cx.registration.note_awake(now);
+        self.messages.remember_visitor(&self.cx, peer);
+        self.linger(DATA_REMEMBERED_MS);
+        match self.ingest.gather(&self.cx, datagram) {
+            Gathered::Whole(message) => return Some(Datagram { peer, message }),
+            Gathered::Continue => self.answer(datagram, Code::CONTINUE),
+            Gathered::Incomplete => self.answer(datagram, Code::REQUEST_ENTITY_INCOMPLETE),
+            Gathered::TooLarge { .. } => self.refuse_length(datagram),
+            Gathered::Malformed => self.answer(datagram, Code::BAD_REQUEST),
+        }
+        None
+    }
+
+    /// Answers that a body is too long.
+    pub(super) fn refuse_length(&mut self, datagram: &Datagram) {
+        let max = self.cx.rules().limits.data_bytes_max;
+        let why = format!("what the device sent is longer than the {max} bytes that are taken");
+        let bytes = &datagram.message.payload;
+        self.ingest.keep_unreadable(&mut self.cx, &why, bytes);
+        self.messages.refuse_length(&mut self.cx, datagram);
+    }
+
+    /// Notes that the device was heard: whatever waits for it may go out. Says whether it was never
+    /// heard over the protocol before.
+    fn note_uplink(&mut self, protocol: Protocol) -> bool {
+        self.cx.registration.note_awake(self.cx.m.now());
+        self.observations.release(self.exchange.observation());
+        self.queue.release(self.exchange.action());
+        self.cx.registration.note_heard_over(protocol)
+    }
+
+    /// The device was heard without a registration of its own: over any protocol, that may be the
+    /// first time ever.
+    fn note_contact(&mut self, peer: Peer, protocol: Protocol) {
+        let now = self.cx.now();
+        let is_first = self.cx.registration.note_first_heard(now);
+        self.linger(DATA_REMEMBERED_MS);
+        if !self.cx.registration.is_registered() {
+            self.follow(peer);
+        }
+        let is_new = self.note_uplink(protocol);
+        if is_first || is_new || self.cx.registration.is_stale(now) {
+            self.save_record();
+        }
+        if is_first {
+            let seen = self.cx.registration.seen_at(Some(peer));
+            let entry = Entry::first_heard(self.cx.m, seen, protocol);
+            self.cx.log(entry);
+        }
+    }
+
+    /// Takes note of where a device without registration is. A bare datagram has no message id, so
+    /// its port does not matter.
+    fn follow(&mut self, peer: Peer) {
+        let there = self.cx.registration.peer();
+        match peer.via {
+            Via::Bare if there.map(|there| there.ip()) == Some(peer.ip()) => {}
+            Via::Bare | Via::Plain => self.messages.move_to(&mut self.cx, peer),
+        }
+    }
+
+    /// Keeps the device from being idle.
+    fn linger(&mut self, for_ms: i64) {
+        self.ingest.linger(self.cx.now().plus_ms(for_ms));
+        self.messages.keep_visitors();
+    }
+
+    /// Ends the registration of a device that was behind `from`.
+    fn end_registration(&mut self, from: Option<Peer>, why: &str) {
+        self.end_reading();
+        self.cx.registration.end();
+        self.observations.owe_all();
+        self.save_record();
+        if self.exchange.is_asked_as_registered() {
+            self.exchange.note_ending(Ending::DeviceGone, self.cx.out);
+            self.unanswered(why);
+        }
+        self.cx.out.rebind(from, None);
+        // What it was asked over another protocol may have been asked there.
+        self.exchange.await_elsewhere(&mut self.cx);
+    }
+
+    /// Ends what is read with the registration it is read for.
+    fn end_reading(&mut self) {
+        if let Some(Target::Report(_)) = self.exchange.target() {
+            self.exchange.note_ending(Ending::DeviceGone, self.cx.out);
+            self.end_exchange();
+        }
+        self.passive.end_registration();
+    }
+
+    /// Says where the device is each time it is heard, also when it did not move: another that was
+    /// there before, brought back meanwhile, may be taken for it.
+    fn rebind(&mut self, from: Option<Peer>) {
+        let to = self.cx.registration.bound_peer();
+        self.cx.out.rebind(from.or(to), to);
+        if from != to {
+            self.exchange.await_elsewhere(&mut self.cx);
+        }
+    }
+
+    /// Tells that the device came or went.
+    fn tell_lifecycle(&mut self, what: Lifecycle) {
+        self.cx.tell(Happening::Lifecycle(what));
+    }
+
+    /// Answers 4.03 and logs it, but not each time: strangers must not fill the log.
+    fn forbid(&mut self, datagram: &Datagram, why: &str) {
+        if self.ingest.may_log_rejection(self.cx.now()) {
+            let seen = self.cx.registration.seen_at(Some(datagram.peer));
+            let entry = Entry::registration_rejected(self.cx.m, seen, why);
+            self.cx.log(entry);
+        }
+        self.answer(datagram, Code::FORBIDDEN);
+    }
+}
