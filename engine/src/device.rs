@@ -9,7 +9,9 @@
 //! for. A part knows those before it and none behind it:
 //!
 //! ```text
-//!  registration     who and where it is, its registration, whether it listens
+//!  registration     who the device is, its registration, when and where it was heard
+//!   > reach         where it is and whether it listens
+//!   > codec         in which format it is asked, what its payloads say
 //!   > context       what every part is given in a step
 //!   > messages      deduplication, message ids, answers
 //!   > ingest        what it says by itself, how much of it is taken
@@ -24,8 +26,10 @@
 //! What only a device has that is at something lies in one box, [`Busy`].
 
 mod busy;
+mod codec;
 mod context;
 mod exchange;
+mod formats;
 pub mod identity;
 mod ingest;
 mod messages;
@@ -33,6 +37,7 @@ pub mod objects;
 mod observations;
 mod passive;
 pub mod queue;
+mod reach;
 pub mod record;
 mod registration;
 mod request;
@@ -71,6 +76,7 @@ use ingest::pace::Pace;
 use objects::ObjectLists;
 use passive::Learned;
 use queue::{Accepted, CancelRefusal, Cancelled, Queue, SubmitRefusal};
+use reach::Reach;
 use record::{Observation, Restored};
 use registration::RegistrationState;
 use snapshot::{Presence, Snapshot};
@@ -356,7 +362,7 @@ impl Device {
 
     /// When `handle_timeout` is due.
     pub fn next_timeout(&self) -> Option<Timestamp> {
-        let registration = self.registration.expires_at();
+        let registration = self.registration.registration().map(|it| it.expires_at);
         let busy = self.busy.as_ref().and_then(|busy| busy.next_timeout());
         [registration, busy].into_iter().flatten().min()
     }
@@ -369,7 +375,7 @@ impl Device {
     /// Where requests of this device come from: where it is registered, unless its customer gave it
     /// another address since. Somebody else may have the old one by now.
     pub fn found_at(&self) -> Option<Peer> {
-        self.registration.reach(&self.terms.rules).found_at()
+        self.reach().found_at()
     }
 
     /// Whether nothing would be lost if the device were brought back from the store instead.
@@ -379,7 +385,7 @@ impl Device {
 
     /// Whether the device listens now.
     pub fn presence(&self, now: Timestamp) -> Presence {
-        self.registration.reach(&self.terms.rules).presence(now)
+        self.reach().presence(now)
     }
 
     /// The call behind what is in flight, if one is.
@@ -390,7 +396,7 @@ impl Device {
     /// How the device stands. Cheap enough to be asked after every step.
     pub fn standing(&self) -> Standing {
         let mut standing = Standing {
-            listens: self.registration.reach(&self.terms.rules).listens(),
+            listens: self.reach().listens(),
             scheduled: 0,
             in_progress: 0,
             exchange: InFlight::No,
@@ -423,6 +429,10 @@ impl Device {
             pending: busy.map_or(Vec::new(), |busy| busy.queue.actions().cloned().collect()),
             observations: record.observations.into_vec(),
         }
+    }
+
+    fn reach(&self) -> Reach<'_> {
+        Reach::of(&self.registration, &self.terms.rules)
     }
 
     /// Takes a step with all parts, and keeps nothing of what is over. Those that an idle device

@@ -188,7 +188,7 @@ impl Effects {
     }
 
     fn count_action(&mut self, action: &Action, status: Status, delta: i64) {
-        let protocol = action.protocol();
+        let (protocol, device) = (action.protocol(), action.device);
         let customer = action.customer.clone();
         let of_customer = Counter::CustomerActions {
             customer,
@@ -196,17 +196,12 @@ impl Effects {
             status,
         };
         let of_device = Counter::DeviceActions {
-            device: action.device,
+            device,
             protocol,
             status,
         };
-        self.push(Effect::Count(Add {
-            counter: of_customer,
-            delta,
-        }));
-        self.push(Effect::Count(Add {
-            counter: of_device,
-            delta,
-        }));
+        for counter in [of_customer, of_device] {
+            self.push(Effect::Count(Add { counter, delta }));
+        }
     }
 }

@@ -114,7 +114,12 @@ fn is_name(c: char) -> bool {
     is_plain(c) || matches!(c, ':' | '@' | '+' | '=')
 }
 
-fn check_text(text: &str, max: usize, allowed: fn(char) -> bool) -> Result<(), InvalidId> {
+/// Checks a text by its length and its characters.
+pub(crate) fn check_text(
+    text: &str,
+    max: usize,
+    allowed: fn(char) -> bool,
+) -> Result<(), InvalidId> {
     if text.is_empty() {
         return Err(InvalidId::Empty);
     }

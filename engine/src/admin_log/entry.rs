@@ -100,16 +100,9 @@ pub struct Seen<'a> {
 impl Entry {
     /// The device registered for the first time; written exactly once per device for ever.
     pub fn first_registered(m: &mut Moment, device: Seen<'_>) -> Self {
-        let description = format!(
-            "The device registered for the first time as {}.",
-            device.identity.endpoint()
-        );
-        Self::info(
-            m,
-            device,
-            "Lifecycle[DeviceFirstTimeRegistered]",
-            description,
-        )
+        let name = device.identity.endpoint();
+        let description = format!("The device registered for the first time as {name}.");
+        Self::first_contact(m, device, description)
     }
 
     /// The device was heard for the first time, without a registration; of that and its first
@@ -121,8 +114,7 @@ impl Entry {
             Protocol::Lwm2m => "LwM2M",
         };
         let description = format!("The device was heard for the first time, over {over}.");
-        let message = "Lifecycle[DeviceFirstTimeRegistered]";
-        Self::info(m, device, message, description)
+        Self::first_contact(m, device, description)
     }
 
     /// Somebody sent data from where no device is known for sure.
@@ -144,50 +136,30 @@ impl Entry {
 
     /// The device, or somebody in its name, tried to register and may not.
     pub fn registration_rejected(m: &mut Moment, device: Seen<'_>, why: &str) -> Self {
-        let description = format!(
-            "A registration as {} was rejected: {why}.",
-            device.identity.endpoint()
-        );
+        let name = device.identity.endpoint();
+        let description = format!("A registration as {name} was rejected: {why}.");
         Self::error(m, device, None, "LwM2M[RegistrationRejected]", description)
     }
 
     /// The value of a request does not fit the resource it addresses.
     pub fn invalid_data_type(m: &mut Moment, device: Seen<'_>, action: &Action, why: &str) -> Self {
         let description = format!("Action request {} was not sent: {why}.", action.id);
-        let trace = Some(action.trace);
-        Self::error(
-            m,
-            device,
-            trace,
-            "DeviceController[InvalidDataType]",
-            description,
-        )
+        let message = "DeviceController[InvalidDataType]";
+        Self::error(m, device, Some(action.trace), message, description)
     }
 
     /// A request failed for ever.
     pub fn action_failed(m: &mut Moment, device: Seen<'_>, action: &Action, why: &str) -> Self {
         let description = format!("Action request {} failed: {why}.", action.id);
-        let trace = Some(action.trace);
-        Self::error(
-            m,
-            device,
-            trace,
-            "DeviceController[ActionRequestFailed]",
-            description,
-        )
+        let message = "DeviceController[ActionRequestFailed]";
+        Self::error(m, device, Some(action.trace), message, description)
     }
 
     /// A request was not done in time.
     pub fn action_expired(m: &mut Moment, device: Seen<'_>, action: &Action, why: &str) -> Self {
         let description = format!("Action request {} failed: {why}.", action.id);
-        let trace = Some(action.trace);
-        Self::error(
-            m,
-            device,
-            trace,
-            "DeviceController[ActionRequestExpired]",
-            description,
-        )
+        let message = "DeviceController[ActionRequestExpired]";
+        Self::error(m, device, Some(action.trace), message, description)
     }
 
     /// What the device sent cannot be read; the bytes are kept, so that someone can look at them.
@@ -259,17 +231,13 @@ impl Entry {
         )
     }
 
-    fn info(m: &mut Moment, device: Seen<'_>, message: &str, description: String) -> Self {
-        let trace = TraceId::new(m.uuid());
-        Self::new(
-            m,
-            device,
-            Subject::Lifecycle,
-            Category::Info,
-            trace,
-            message,
-            description,
-        )
+    fn first_contact(m: &mut Moment, device: Seen<'_>, description: String) -> Self {
+        let message = "Lifecycle[DeviceFirstTimeRegistered]";
+        Self {
+            subject: Subject::Lifecycle,
+            category: Category::Info,
+            ..Self::error(m, device, None, message, description)
+        }
     }
 
     fn error(
@@ -280,32 +248,12 @@ impl Entry {
         description: String,
     ) -> Self {
         let trace = trace.unwrap_or_else(|| TraceId::new(m.uuid()));
-        Self::new(
-            m,
-            device,
-            Subject::Device,
-            Category::Error,
-            trace,
-            message,
-            description,
-        )
-    }
-
-    fn new(
-        m: &mut Moment,
-        device: Seen<'_>,
-        subject: Subject,
-        category: Category,
-        trace: TraceId,
-        message: &str,
-        description: String,
-    ) -> Self {
         Self {
             id: EntryId::new(m.uuid()),
             customer: device.identity.customer(),
             at: m.now(),
-            subject,
-            category,
+            subject: Subject::Device,
+            category: Category::Error,
             message: message.into(),
             description: description.into(),
             trace,

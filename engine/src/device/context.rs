@@ -4,12 +4,12 @@
 use protocol::coap::message::{Message, MessageId};
 
 use crate::action::Protocol;
-use crate::admin_log::entry::Entry;
+use crate::admin_log::entry::{Entry, Seen};
 use crate::change::Change;
 use crate::device::Rules;
+use crate::device::codec::Codec;
+use crate::device::reach::Reach;
 use crate::device::registration::RegistrationState;
-use crate::device::registration::codec::Codec;
-use crate::device::registration::reach::Reach;
 use crate::device::samples::Measurement;
 use crate::effect::{Effect, Effects};
 use crate::event::{Cause, Event, Happening, Speaker, Telemetry};
@@ -55,11 +55,11 @@ impl<'s> Context<'s> {
     }
 
     pub(super) fn reach(&self) -> Reach<'_> {
-        self.registration.reach(&self.terms.rules)
+        Reach::of(self.registration, &self.terms.rules)
     }
 
     pub(super) fn codec(&self) -> Codec<'_> {
-        self.registration.codec(&self.terms.catalog)
+        Codec::of(self.registration, &self.terms.catalog)
     }
 
     pub(super) fn message_id(&mut self) -> MessageId {
@@ -75,9 +75,23 @@ impl<'s> Context<'s> {
         self.out.note(None, what);
     }
 
-    /// Writes an entry into the customer's log. What failed is told on, too.
-    pub(super) fn log(&mut self, entry: Entry) {
-        let told = Event::of_entry(self.m, &entry, self.registration.identity());
+    /// Writes an entry into the customer's log, about the device where it was last heard. What
+    /// failed is told on, too.
+    pub(super) fn log(&mut self, entry: impl FnOnce(&mut Moment, Seen<'_>) -> Entry) {
+        self.log_at(self.registration.peer(), entry);
+    }
+
+    /// Writes an entry about the device, or who claims to be it, at a peer.
+    pub(super) fn log_at(
+        &mut self,
+        peer: Option<Peer>,
+        entry: impl FnOnce(&mut Moment, Seen<'_>) -> Entry,
+    ) {
+        let identity = self.registration.identity();
+        let key = self.registration.key();
+        let at = peer.map(|peer| peer.ip());
+        let entry = entry(self.m, Seen { key, identity, at });
+        let told = Event::of_entry(self.m, &entry, identity);
         self.out.push(Effect::Log(Box::new(entry)));
         if let Some(event) = told {
             self.save(Change::AppendEvent(Box::new(event)));

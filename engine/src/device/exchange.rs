@@ -10,7 +10,7 @@ use protocol::lwm2m::path::Path;
 
 use crate::datagram::Datagram;
 use crate::device::context::Context;
-use crate::device::registration::formats::FormatSet;
+use crate::device::formats::FormatSet;
 use crate::device::standing::InFlight;
 use crate::effect::{Effect, Effects, Speech};
 use crate::ids::{ActionId, TraceId};
@@ -79,19 +79,12 @@ pub(super) enum Overdue {
 
 /// The attempt in flight.
 struct Attempt {
-    way: Way,
+    /// The messages that the device answers; none for a bare datagram that leaves.
+    transfer: Option<Transfer>,
     outgoing: Outgoing,
     /// The format its message asks for or carries.
     format: Option<ContentFormat>,
     begun_at: Timestamp,
-}
-
-/// How what is asked gets to the device.
-enum Way {
-    /// In messages that it answers.
-    Transfer(Transfer),
-    /// In a bare datagram; after a while it is taken that nobody will say whether it left.
-    Departure { gives_up_at: Timestamp },
 }
 
 impl Outgoing {
@@ -124,7 +117,7 @@ impl Exchange {
         let rules = cx.rules().transfers();
         let transfer = Transfer::begin(cx.now().as_ms(), &rules, message, cx.m.next_u32());
         self.attempt = Some(Box::new(Attempt {
-            way: Way::Transfer(transfer),
+            transfer: Some(transfer),
             outgoing,
             format,
             begun_at: cx.now(),
@@ -139,9 +132,8 @@ impl Exchange {
         if let Some(to) = outgoing.to {
             cx.out.push(Effect::Say(Speech::SendBare { to, bytes }));
         }
-        let gives_up_at = cx.now().plus_ms(DEPARTURE_MS);
         self.attempt = Some(Box::new(Attempt {
-            way: Way::Departure { gives_up_at },
+            transfer: None,
             outgoing,
             format: None,
             begun_at: cx.now(),
@@ -152,10 +144,10 @@ impl Exchange {
     pub(super) fn handle(&mut self, cx: &Context<'_>, datagram: &Datagram) -> Receipt {
         let rules = cx.rules().transfers();
         // One the device is asked where it is registered may be answered from where it was before.
-        let may_answer =
-            |it: &&mut Box<Attempt>| it.outgoing.to.is_none_or(|to| to == datagram.peer);
-        let awaited = self.attempt.as_mut().filter(may_answer);
-        match awaited.and_then(|it| it.transfer_mut()) {
+        let may_answer = |to: Peer| to == datagram.peer;
+        let awaited = self.attempt.as_mut();
+        let awaited = awaited.filter(|it| it.outgoing.to.is_none_or(may_answer));
+        match awaited.and_then(|it| it.transfer.as_mut()) {
             Some(transfer) => transfer.handle(cx.now().as_ms(), &rules, &datagram.message),
             None => Receipt::NotMine,
         }
@@ -163,9 +155,10 @@ impl Exchange {
 
     /// What time asks for, if anything is in flight.
     pub(super) fn handle_timeout(&mut self, now: Timestamp) -> Option<Overdue> {
-        match &mut self.attempt.as_mut()?.way {
-            Way::Transfer(it) => Some(Overdue::Transfer(it.handle_timeout(now.as_ms()))),
-            Way::Departure { gives_up_at } => (*gives_up_at <= now).then_some(Overdue::Departure),
+        let attempt = self.attempt.as_mut()?;
+        match &mut attempt.transfer {
+            Some(it) => Some(Overdue::Transfer(it.handle_timeout(now.as_ms()))),
+            None => (attempt.next_timeout() <= now).then_some(Overdue::Departure),
         }
     }
 
@@ -226,7 +219,7 @@ impl Exchange {
             target,
             begun_at: attempt.begun_at,
             as_registered: to.is_none(),
-            token: attempt.transfer().map(Transfer::token),
+            token: attempt.transfer.as_ref().map(Transfer::token),
         })
     }
 
@@ -255,11 +248,7 @@ impl Exchange {
     }
 
     pub(super) fn next_timeout(&self) -> Option<Timestamp> {
-        let next = |attempt: &Attempt| match &attempt.way {
-            Way::Transfer(transfer) => Timestamp::from_ms(transfer.next_timeout()),
-            Way::Departure { gives_up_at } => *gives_up_at,
-        };
-        self.attempt.as_deref().map(next)
+        self.attempt.as_ref().map(|it| it.next_timeout())
     }
 
     /// Whether it is a bare datagram that leaves.
@@ -285,14 +274,6 @@ impl Exchange {
         match self.target()? {
             Target::Action(action) => Some(action),
             Target::Observation(_) | Target::Report(_) | Target::Notification(_) => None,
-        }
-    }
-
-    /// The path that is just being observed again.
-    pub(super) fn observation(&self) -> Option<Path> {
-        match self.target()? {
-            Target::Observation(path) => Some(path),
-            Target::Action(_) | Target::Report(_) | Target::Notification(_) => None,
         }
     }
 
@@ -326,32 +307,26 @@ impl Exchange {
     }
 
     fn transfer(&self) -> Option<&Transfer> {
-        self.attempt.as_ref()?.transfer()
+        self.attempt.as_ref()?.transfer.as_ref()
     }
 
     fn transfer_mut(&mut self) -> Option<&mut Transfer> {
-        self.attempt.as_mut()?.transfer_mut()
+        self.attempt.as_mut()?.transfer.as_mut()
     }
 }
 
 impl Attempt {
-    fn transfer(&self) -> Option<&Transfer> {
-        match &self.way {
-            Way::Transfer(transfer) => Some(transfer),
-            Way::Departure { .. } => None,
-        }
-    }
-
-    fn transfer_mut(&mut self) -> Option<&mut Transfer> {
-        match &mut self.way {
-            Way::Transfer(transfer) => Some(transfer),
-            Way::Departure { .. } => None,
+    /// After a while it is taken that nobody will say whether a bare datagram left.
+    fn next_timeout(&self) -> Timestamp {
+        match &self.transfer {
+            Some(transfer) => Timestamp::from_ms(transfer.next_timeout()),
+            None => self.begun_at.plus_ms(DEPARTURE_MS),
         }
     }
 
     /// Whether it is a bare datagram that leaves.
     fn is_departing(&self) -> bool {
-        self.transfer().is_none()
+        self.transfer.is_none()
     }
 }
 

@@ -67,15 +67,22 @@ impl Retained {
     fn keep(&mut self, until: Timestamp) {
         self.until = self.until.max(Some(until));
     }
-}
 
-/// What became of what a device said.
-pub(super) struct Taken {
-    /// How it is answered.
-    pub(super) code: Code,
-    pub(super) news: News,
-    /// Whether the record of the device is to be saved for it.
-    pub(super) is_to_save: bool,
+    /// Whether something was not logged for a while, which it is now.
+    fn may_log(
+        &mut self,
+        now: Timestamp,
+        apart_ms: i64,
+        logged_at: fn(&mut Self) -> &mut Option<Timestamp>,
+    ) -> bool {
+        let is_apart = |at: Timestamp| !(0..apart_ms).contains(&now.since_ms(at));
+        let may_log = logged_at(self).is_none_or(is_apart);
+        if may_log {
+            *logged_at(self) = Some(now);
+            self.keep(now.plus_ms(apart_ms));
+        }
+        may_log
+    }
 }
 
 /// How much is taken, and what is under way.
@@ -122,20 +129,14 @@ impl<'s> Ingest<'s> {
 
     /// Whether somebody who was turned away is logged, which is then logged.
     pub(super) fn may_log_rejection(&mut self, now: Timestamp) -> bool {
-        let logged_at = &mut self.retained.rejection_logged_at;
-        let may_log = is_apart(logged_at, now, REJECTION_LOG_MS);
-        if may_log {
-            self.linger(now.plus_ms(REJECTION_LOG_MS));
-        }
-        may_log
+        self.retained
+            .may_log(now, REJECTION_LOG_MS, |it| &mut it.rejection_logged_at)
     }
 
     /// Keeps bytes that cannot be read, but not each time: a device must not fill the log.
     pub(super) fn keep_unreadable(&mut self, cx: &mut Context<'_>, why: &str, bytes: &[u8]) {
         if self.may_log_unreadable(cx.now()) {
-            let seen = cx.registration.seen();
-            let entry = Entry::undecodable_payload(cx.m, seen, why, bytes);
-            cx.log(entry);
+            cx.log(|m, seen| Entry::undecodable_payload(m, seen, why, bytes));
         }
     }
 
@@ -165,36 +166,37 @@ impl<'s> Ingest<'s> {
         gathered
     }
 
-    /// Takes what the device sends. It is acknowledged once it is durable: what is not taken now it
-    /// sends again.
-    pub(super) fn take_send(&mut self, cx: &mut Context<'_>, message: &Message) -> Taken {
+    /// Takes what the device sends, and says how it is answered. It is acknowledged once it is
+    /// durable: what is not taken now it sends again.
+    pub(super) fn take_send(&mut self, cx: &mut Context<'_>, message: &Message) -> (Code, News) {
         match cx.codec().samples_in(Scope::All, message) {
-            Ok(samples) => self.tell_sent(cx, samples),
+            Ok(samples) => (Code::CHANGED, self.tell_sent(cx, samples)),
             Err(why) => {
                 let what = format!("what the device sent cannot be read: {why}");
                 self.keep_unreadable(cx, &what, &message.payload);
-                Taken::unusable(code_for(why))
+                (code_for(why), News::Unusable)
             }
         }
     }
 
-    /// Takes data over plain CoAP; it is told as it came.
-    pub(super) fn take_data(&mut self, cx: &mut Context<'_>, message: &Message) -> Taken {
-        let topic = match Topic::among(message.uri_query()) {
-            Ok(topic) => topic,
-            Err(why) => {
-                self.log_invalid_topic(cx, &why.to_string(), &message.payload);
-                return Taken::unusable(Code::BAD_REQUEST);
+    /// Takes data over plain CoAP, as it came, and says how it is answered.
+    pub(super) fn take_data(&mut self, cx: &mut Context<'_>, message: &Message) -> (Code, News) {
+        let bytes = &message.payload;
+        match Topic::among(message.uri_query()) {
+            Ok(_) if bytes.is_empty() => (Code::BAD_REQUEST, News::Empty),
+            Ok(topic) => {
+                self.tell_data(cx, (Protocol::Coap, Some(topic)), bytes);
+                (Code::CHANGED, News::Told)
             }
-        };
-        if message.payload.is_empty() {
-            return Taken {
-                news: News::Empty,
-                ..Taken::unusable(Code::BAD_REQUEST)
-            };
+            Err(why) => {
+                // Data that is about nothing is kept, but not each time.
+                if self.may_log_unreadable(cx.now()) {
+                    let why = why.to_string();
+                    cx.log(|m, seen| Entry::invalid_topic(m, seen, &why, bytes));
+                }
+                (Code::BAD_REQUEST, News::Unusable)
+            }
         }
-        self.tell_data(cx, Protocol::Coap, Some(topic), &message.payload);
-        Taken::told()
     }
 
     /// Takes the bytes of a bare datagram.
@@ -208,16 +210,13 @@ impl<'s> Ingest<'s> {
             self.keep_unreadable(cx, &why, bytes);
             return News::Unusable;
         }
-        self.tell_data(cx, Protocol::Udp, None, bytes);
+        self.tell_data(cx, (Protocol::Udp, None), bytes);
         News::Told
     }
 
-    fn tell_sent(&mut self, cx: &mut Context<'_>, samples: Vec<Sample>) -> Taken {
+    fn tell_sent(&mut self, cx: &mut Context<'_>, samples: Vec<Sample>) -> News {
         if samples.is_empty() {
-            return Taken {
-                news: News::Empty,
-                ..Taken::told()
-            };
+            return News::Empty;
         }
         self.count_further(cx.now(), samples.len());
         let mut paths = samples.iter().map(|sample| sample.path);
@@ -225,76 +224,35 @@ impl<'s> Ingest<'s> {
         let told = samples::by_time(cx.now(), samples);
         cx.tell_measurements(Cause::Send, told);
         // Values of what nobody knows are kept all the same, and the customer is told once.
-        let unknown = unknown.filter(|_| cx.registration.note_unknown_object());
-        if let Some(path) = unknown {
-            let entry = Entry::unknown_object(cx.m, cx.registration.seen(), &path);
-            cx.log(entry);
+        if let Some(path) = unknown
+            && cx.registration.note_unknown_object()
+        {
+            cx.log(|m, seen| Entry::unknown_object(m, seen, &path));
         }
-        Taken {
-            is_to_save: unknown.is_some(),
-            ..Taken::told()
-        }
+        News::Told
     }
 
     fn tell_data(
         &mut self,
         cx: &mut Context<'_>,
-        source: Protocol,
-        topic: Option<Topic>,
+        (source, topic): (Protocol, Option<Topic>),
         bytes: &[u8],
     ) {
         self.count_further(cx.now(), bytes.len() / VALUE_BYTES);
-        cx.tell(Happening::Data(Box::new(Data {
+        let bytes = bytes.into();
+        let data = Data {
             source,
             topic,
-            bytes: bytes.into(),
-        })));
-    }
-
-    /// Keeps data that is about nothing, but not each time.
-    fn log_invalid_topic(&mut self, cx: &mut Context<'_>, why: &str, bytes: &[u8]) {
-        if self.may_log_unreadable(cx.now()) {
-            let entry = Entry::invalid_topic(cx.m, cx.registration.seen(), why, bytes);
-            cx.log(entry);
-        }
+            bytes,
+        };
+        cx.tell(Happening::Data(Box::new(data)));
     }
 
     /// Whether bytes that cannot be taken are logged, which they are then.
     fn may_log_unreadable(&mut self, now: Timestamp) -> bool {
-        let logged_at = &mut self.retained.unreadable_logged_at;
-        let may_log = is_apart(logged_at, now, UNREADABLE_LOG_MS);
-        if may_log {
-            self.linger(now.plus_ms(UNREADABLE_LOG_MS));
-        }
-        may_log
+        self.retained
+            .may_log(now, UNREADABLE_LOG_MS, |it| &mut it.unreadable_logged_at)
     }
-}
-
-impl Taken {
-    fn told() -> Self {
-        Self {
-            code: Code::CHANGED,
-            news: News::Told,
-            is_to_save: false,
-        }
-    }
-
-    fn unusable(code: Code) -> Self {
-        Self {
-            code,
-            news: News::Unusable,
-            is_to_save: false,
-        }
-    }
-}
-
-/// Whether something was not logged for a while, which it is now.
-fn is_apart(logged_at: &mut Option<Timestamp>, now: Timestamp, apart_ms: i64) -> bool {
-    let is_apart = logged_at.is_none_or(|at| !(0..apart_ms).contains(&now.since_ms(at)));
-    if is_apart {
-        *logged_at = Some(now);
-    }
-    is_apart
 }
 
 /// How to answer what cannot be read. That there is no reader for its format is no case of its own

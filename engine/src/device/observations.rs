@@ -23,9 +23,9 @@ use crate::admin_log::entry::Entry;
 use crate::datagram::Datagram;
 use crate::device::context::Context;
 use crate::device::exchange::Target;
+use crate::device::formats::FormatSet;
 use crate::device::ingest::Ingest;
 use crate::device::record::{OBSERVATION_TOKEN_BYTES, Observation, ObservationState};
-use crate::device::registration::formats::FormatSet;
 use crate::event::Cause;
 use crate::ids::ActionId;
 use crate::limits::OBSERVATIONS_MAX;
@@ -189,9 +189,7 @@ impl<'s> Observations<'s> {
         if self.drop_observation(path) {
             self.save_record(cx);
             cx.note(What::ObservationLost);
-            let seen = cx.registration.seen();
-            let entry = Entry::observation_lost(cx.m, seen, &path, why);
-            cx.log(entry);
+            cx.log(|m, seen| Entry::observation_lost(m, seen, &path, why));
         }
     }
 
@@ -205,7 +203,11 @@ impl<'s> Observations<'s> {
     }
 
     /// The device was heard: what it forgot is asked for again, unless it is just being asked.
-    pub(super) fn release(&mut self, in_flight: Option<Path>) {
+    pub(super) fn release(&mut self, in_flight: Option<Target>) {
+        let in_flight = match in_flight {
+            Some(Target::Observation(path)) => Some(path),
+            Some(Target::Action(_) | Target::Report(_) | Target::Notification(_)) | None => None,
+        };
         let is_owed = |observation: &&Observation| {
             observation.state == ObservationState::Owed && Some(observation.path) != in_flight
         };

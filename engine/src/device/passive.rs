@@ -24,9 +24,9 @@ use protocol::lwm2m::payload::Scope;
 use crate::admin_log::entry::Entry;
 use crate::device::context::Context;
 use crate::device::exchange::{Part, Target};
+use crate::device::formats::FormatSet;
 use crate::device::ingest::Ingest;
 use crate::device::observations::Observations;
-use crate::device::registration::formats::FormatSet;
 use crate::device::samples::Measurement;
 use crate::event::Cause;
 use crate::limits::{REPORT_FAILURE_LOG_MS, REPORT_OBJECTS_MAX, REPORT_SILENCES_MAX};
@@ -274,9 +274,8 @@ impl<'s> PassiveReading<'s> {
         if self.round.is_none() || !self.learned.may_log(cx.now(), REPORT_FAILURE_LOG_MS) {
             return;
         }
-        let (seen, path) = (cx.registration.seen(), Path::object(id));
-        let entry = Entry::passive_reporting_failed(cx.m, seen, &path, why, bytes);
-        cx.log(entry);
+        let path = Path::object(id);
+        cx.log(|m, seen| Entry::passive_reporting_failed(m, seen, &path, why, bytes));
     }
 
     /// The device answers: it is there, and if it was silent about the object, it is not any more.
@@ -292,9 +291,10 @@ impl<'s> PassiveReading<'s> {
 
     /// The objects to read, the first one last.
     fn objects_to_report(&self, cx: &Context<'_>) -> Vec<u16> {
-        let Some(links) = cx.registration.links() else {
+        let Some(registration) = cx.registration.registration() else {
             return Vec::new();
         };
+        let links = &registration.links;
         // An object without instance has nothing to read. A list without any instance does not
         // name them: every device has one of the objects 1 and 3.
         let has_instances = |object: &OfferedObject<'_>| !object.instances.is_empty();

@@ -436,13 +436,11 @@ pub(super) fn fail(cx: &mut Context<'_>, mut action: Action, failure: Failure, o
     let why = outcome.error.clone().unwrap_or_default();
     action.outcome = Some(outcome);
     let action = conclude(cx, action, Status::Failed);
-    let seen = cx.registration.seen();
-    let entry = match failure {
-        Failure::Refused => Entry::action_failed(cx.m, seen, &action, &why),
-        Failure::Unfit => Entry::invalid_data_type(cx.m, seen, &action, &why),
-        Failure::Expired => Entry::action_expired(cx.m, seen, &action, &why),
-    };
-    cx.log(entry);
+    cx.log(|m, seen| match failure {
+        Failure::Refused => Entry::action_failed(m, seen, &action, &why),
+        Failure::Unfit => Entry::invalid_data_type(m, seen, &action, &why),
+        Failure::Expired => Entry::action_expired(m, seen, &action, &why),
+    });
 }
 
 /// Gives a request its final status, and tells so if anybody wants to know.

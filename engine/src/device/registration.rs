@@ -10,24 +10,18 @@
 //!                        asleep
 //! ```
 //!
-//! Where the device is, it alone knows: [`Reach`] answers where its datagrams are accepted from and
+//! Where the device is, it alone knows: [`super::reach`] answers where its datagrams are accepted from and
 //! where requests to it go.
-
-pub(super) mod codec;
-pub(super) mod formats;
-pub(super) mod reach;
 
 use std::sync::Arc;
 
 use protocol::coap::content::ContentFormat;
 use protocol::lwm2m::links::ObjectLinks;
-use protocol::lwm2m::model::catalog::Catalog;
 use protocol::lwm2m::registration::{Register, Update};
 
 use crate::action::Protocol;
-use crate::admin_log::entry::Seen;
 use crate::change::Change;
-use crate::device::Rules;
+use crate::device::formats::FormatSet;
 use crate::device::identity::Identity;
 use crate::device::objects::ObjectLists;
 use crate::device::record::{DeviceRecord, HeardOver, Logged, Observation, Registration};
@@ -38,10 +32,6 @@ use crate::location::Location;
 use crate::moment::Timestamp;
 use crate::peer::Peer;
 use crate::profile::Profile;
-
-use codec::Codec;
-use formats::FormatSet;
-use reach::Reach;
 
 impl Registration {
     /// The lifetime in force, in seconds: as asked for, but never above a day; 0 or none means a
@@ -207,9 +197,14 @@ impl RegistrationState {
         self.refused.add(format);
     }
 
-    /// The log says once that the device sends values of what nobody knows: whether it is to now.
+    /// The log says once that the device sends values of what nobody knows: whether it is to now,
+    /// which is to be saved then.
     pub(super) fn note_unknown_object(&mut self) -> bool {
-        std::mem::replace(&mut self.unknown_object, Logged::Yes) == Logged::No
+        let is_new = std::mem::replace(&mut self.unknown_object, Logged::Yes) == Logged::No;
+        if is_new {
+            self.saved_s = 0;
+        }
+        is_new
     }
 
     /// Takes the list of objects that others offer, too, instead of a copy of its own.
@@ -274,43 +269,28 @@ impl RegistrationState {
         self.registration.is_some()
     }
 
-    pub(super) fn expires_at(&self) -> Option<Timestamp> {
-        self.registration.as_ref().map(|it| it.expires_at)
+    pub(super) fn registration(&self) -> Option<&Registration> {
+        self.registration.as_ref()
+    }
+
+    /// The formats it refused since it registered.
+    pub(super) fn refused(&self) -> FormatSet {
+        self.refused
+    }
+
+    /// Until when it listens in queue mode.
+    pub(super) fn awake_until(&self, window_ms: i64) -> Timestamp {
+        let last_seen_at = self.last_seen_at.unwrap_or_default();
+        match self.silent {
+            true => last_seen_at,
+            false => last_seen_at.plus_ms(window_ms),
+        }
     }
 
     /// The location of its registration.
     pub(super) fn location(&self) -> Option<Location> {
         let registration = self.registration.as_ref();
         registration.map(|it| Location::new(self.key, it.salt))
-    }
-
-    /// The objects it offers.
-    pub(super) fn links(&self) -> Option<&ObjectLinks> {
-        self.registration.as_ref().map(|it| &*it.links)
-    }
-
-    /// The device as the log shows it, where it was last heard.
-    pub(super) fn seen(&self) -> Seen<'_> {
-        self.seen_at(self.peer)
-    }
-
-    /// The device as the log shows it, at another peer.
-    pub(super) fn seen_at(&self, peer: Option<Peer>) -> Seen<'_> {
-        Seen {
-            key: self.key,
-            identity: &self.identity,
-            at: peer.map(|peer| peer.ip()),
-        }
-    }
-
-    /// Where it is and whether it listens.
-    pub(super) fn reach<'a>(&'a self, rules: &'a Rules) -> Reach<'a> {
-        Reach::of(self, rules)
-    }
-
-    /// How what it is asked is written, and what it says read.
-    pub(super) fn codec<'a>(&'a self, catalog: &'a Catalog) -> Codec<'a> {
-        Codec::of(self.registration.as_ref(), catalog, self.refused)
     }
 
     /// The list of objects a device registers with: the one there is, if it says nothing new.

@@ -17,9 +17,9 @@ use crate::action::{
     Request,
 };
 use crate::device::context::Context;
+use crate::device::formats::FormatSet;
 use crate::device::observations::Observations;
 use crate::device::queue::{Failure, Queue, Unfit};
-use crate::device::registration::formats::FormatSet;
 use crate::device::samples;
 use crate::event::Cause;
 

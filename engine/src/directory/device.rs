@@ -4,7 +4,9 @@ use std::net::IpAddr;
 
 use crate::change::{Add, Batch, Change, Counter, Expect, Name};
 use crate::directory::{Decided, Refusal, draw_number, guarded};
-use crate::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid, Imsi, InvalidId, Msisdn};
+use crate::ids::{
+    CustomerId, DeviceId, DeviceKey, Endpoint, Iccid, Imsi, InvalidId, Msisdn, check_text,
+};
 use crate::moment::Moment;
 use crate::profile::{Profile, Psk};
 use crate::sealed::Sealed;
@@ -151,18 +153,8 @@ impl PskIdentity {
 
     /// Reads an identity from text.
     pub fn parse(text: &str) -> Result<Self, InvalidId> {
-        if text.is_empty() {
-            return Err(InvalidId::Empty);
-        }
-        if text.len() > Self::BYTES_MAX {
-            return Err(InvalidId::TooLong {
-                max: Self::BYTES_MAX,
-            });
-        }
-        match text.chars().find(|c| c.is_control()) {
-            Some(c) => Err(InvalidId::Character(c)),
-            None => Ok(Self(text.into())),
-        }
+        check_text(text, Self::BYTES_MAX, |c| !c.is_control())?;
+        Ok(Self(text.into()))
     }
 
     /// The name that is to be free for it.

@@ -4,8 +4,8 @@
 
 use protocol::coap::content::ContentFormat;
 
-use crate::device::registration::codec::Codec;
-use crate::device::registration::formats::FormatSet;
+use crate::device::codec::Codec;
+use crate::device::formats::FormatSet;
 use crate::limits::REPORT_OBJECTS_MAX;
 use crate::moment::Timestamp;
 

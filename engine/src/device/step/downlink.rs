@@ -10,8 +10,8 @@ use crate::action::timeline::Stage;
 use crate::action::{Action, Outcome, Status};
 use crate::datagram::Datagram;
 use crate::device::exchange::{Ended, Outgoing, Overdue, Target};
+use crate::device::formats::FormatSet;
 use crate::device::queue::{self, Failure, Unfit};
-use crate::device::registration::formats::FormatSet;
 use crate::device::request::{self, Leaving};
 use crate::effect::Departure;
 use crate::ids::ActionId;
@@ -36,7 +36,11 @@ impl Step<'_> {
             Receipt::Reset => {
                 self.note_awake();
                 self.exchange.note_ending(Ending::Reset, self.cx.out);
-                self.rejected();
+                // The next attempt is due when the device is next heard.
+                if let Some(ended) = self.end_exchange() {
+                    let outcome = Outcome::failure("the device rejected the message");
+                    self.end_attempt(&ended, Stage::Rejected, outcome);
+                }
             }
             Receipt::Proceeds { acknowledge } => {
                 self.note_awake();
@@ -46,8 +50,7 @@ impl Step<'_> {
             }
             Receipt::Unusable { option, reset } => {
                 let why = format!("the answer has the critical option {option}, not supported");
-                self.exchange.note_ending(Ending::Unusable, self.cx.out);
-                self.refused(message.code, request::refusal(message.code, &why));
+                self.unusable(message.code, &why);
                 if reset.is_some() {
                     self.messages.reject(&mut self.cx, datagram);
                 }
@@ -55,8 +58,7 @@ impl Step<'_> {
             Receipt::Broken { acknowledge, fault } => {
                 self.note_awake();
                 let why = format!("the blocks of the answer do not fit together: {fault}");
-                self.exchange.note_ending(Ending::Unusable, self.cx.out);
-                self.refused(message.code, request::refusal(message.code, &why));
+                self.unusable(message.code, &why);
                 self.messages.confirm(&mut self.cx, datagram, acknowledge);
             }
             Receipt::Answered { acknowledge, whole } => {
@@ -94,13 +96,11 @@ impl Step<'_> {
                 self.exchange.send_again(&mut self.cx);
             }
             Expiry::GaveUp(GiveUp::NotAcknowledged) => {
-                self.exchange
-                    .note_ending(Ending::NotAcknowledged, self.cx.out);
-                self.unanswered("the device did not acknowledge the message");
+                let why = "the device did not acknowledge the message";
+                self.unanswered(Ending::NotAcknowledged, why);
             }
             Expiry::GaveUp(GiveUp::NotAnswered) => {
-                self.exchange.note_ending(Ending::NotAnswered, self.cx.out);
-                self.unanswered("the device did not answer in time");
+                self.unanswered(Ending::NotAnswered, "the device did not answer in time");
             }
         }
     }
@@ -275,8 +275,13 @@ impl Step<'_> {
         }
     }
 
-    /// Ends the attempt in flight with an answer that no repetition would change, or that must not
-    /// be taken for one.
+    /// Ends the attempt in flight with an answer that must not, or cannot, be taken for one.
+    fn unusable(&mut self, code: Code, why: &str) {
+        self.exchange.note_ending(Ending::Unusable, self.cx.out);
+        self.refused(code, request::refusal(code, why));
+    }
+
+    /// Ends the attempt in flight with an answer that no repetition would change.
     fn refused(&mut self, code: Code, outcome: Outcome) {
         let Some(ended) = self.end_exchange() else {
             return;
@@ -301,18 +306,10 @@ impl Step<'_> {
         }
     }
 
-    /// Ends the attempt in flight because the device rejects its message: the next is due when the
-    /// device is next heard, but it is there for other requests.
-    fn rejected(&mut self) {
-        if let Some(ended) = self.end_exchange() {
-            let outcome = Outcome::failure("the device rejected the message");
-            self.end_attempt(&ended, Stage::Rejected, outcome);
-        }
-    }
-
     /// Ends the attempt in flight, if there is one, in silence: the next is due when the device is
     /// next heard.
-    pub(super) fn unanswered(&mut self, why: &str) {
+    pub(super) fn unanswered(&mut self, ending: Ending, why: &str) {
+        self.exchange.note_ending(ending, self.cx.out);
         let Some(ended) = self.end_exchange() else {
             return;
         };

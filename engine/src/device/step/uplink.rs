@@ -9,13 +9,14 @@ use protocol::lwm2m::registration::{Register, Update};
 
 use super::Step;
 use crate::action::Protocol;
-use crate::admin_log::entry::Entry;
+use crate::admin_log::entry::{Entry, Seen};
 use crate::datagram::{Bare, Datagram};
 use crate::device::exchange::Target;
 use crate::device::observations::Notified;
 use crate::event::{Happening, Lifecycle};
 use crate::limits::{DATA_REMEMBERED_MS, FAREWELL_MS, REGISTRATION_PACE};
 use crate::location::Location;
+use crate::moment::Moment;
 use crate::occurrence::{Ending, Heard, News, What};
 use crate::peer::{Peer, Via};
 use crate::route::Route;
@@ -25,7 +26,8 @@ impl Step<'_> {
         let message = &datagram.message;
         // First, because of somebody who may not, a part is not put together with the others.
         if let Err(why) = self.cx.reach().admit(datagram.peer) {
-            return self.forbid(datagram, why);
+            let entry = |m: &mut Moment, seen: Seen<'_>| Entry::registration_rejected(m, seen, why);
+            return self.turn_away(datagram, Code::FORBIDDEN, entry);
         }
         let register = match Register::decode(message.uri_query(), &message.payload) {
             Ok(register) => register,
@@ -46,8 +48,7 @@ impl Step<'_> {
         self.save_record();
         self.tell_lifecycle(Lifecycle::Registered);
         if is_first {
-            let entry = Entry::first_registered(self.cx.m, self.cx.registration.seen());
-            self.cx.log(entry);
+            self.cx.log(Entry::first_registered);
         }
         self.passive.owe(&self.cx);
         self.rebind(from);
@@ -91,8 +92,8 @@ impl Step<'_> {
     }
 
     pub(in crate::device) fn expire_registration(&mut self) {
-        let expires_at = self.cx.registration.expires_at();
-        if expires_at.is_some_and(|at| at <= self.cx.now()) {
+        let registration = self.cx.registration.registration();
+        if registration.is_some_and(|it| it.expires_at <= self.cx.now()) {
             let from = self.cx.registration.bound_peer();
             let why = "the registration of the device expired before it answered";
             self.end_registration(from, why);
@@ -155,13 +156,10 @@ impl Step<'_> {
             return self.put_off(datagram);
         }
         self.note_uplink(Protocol::Lwm2m);
-        let taken = self.ingest.take_send(&mut self.cx, &datagram.message);
-        self.cx.note(What::Sent(taken.news));
-        if taken.is_to_save {
-            self.save_record();
-        }
+        let (code, news) = self.ingest.take_send(&mut self.cx, &datagram.message);
+        self.cx.note(What::Sent(news));
         self.save_stale_record();
-        self.answer(datagram, taken.code);
+        self.answer(datagram, code);
     }
 
     /// Takes data over plain CoAP, of a device that has no registration: it is known by its address
@@ -182,9 +180,9 @@ impl Step<'_> {
             self.cx.note(What::DataSent(Protocol::Coap, News::Unusable));
             return self.refuse_length(datagram);
         }
-        let taken = self.ingest.take_data(&mut self.cx, &datagram.message);
-        self.cx.note(What::DataSent(Protocol::Coap, taken.news));
-        self.answer(datagram, taken.code);
+        let (code, news) = self.ingest.take_data(&mut self.cx, &datagram.message);
+        self.cx.note(What::DataSent(Protocol::Coap, news));
+        self.answer(datagram, code);
     }
 
     /// Takes in bytes of no protocol, if they are the device's, and says whether they are.
@@ -204,14 +202,12 @@ impl Step<'_> {
         true
     }
 
-    /// Answers that the sender is not known as a device, and logs it, but not each time.
+    /// Answers that the sender is not known as a device, and logs it, but not each time: strangers
+    /// must not fill the log.
     pub(in crate::device) fn refuse_stranger(&mut self, datagram: &Datagram, why: &str) {
-        if self.ingest.may_log_rejection(self.cx.now()) {
-            let seen = self.cx.registration.seen_at(Some(datagram.peer));
-            let entry = Entry::unauthorized_device(self.cx.m, seen, why);
-            self.cx.log(entry);
-        }
-        self.answer(datagram, Code::UNAUTHORIZED);
+        self.turn_away(datagram, Code::UNAUTHORIZED, |m, seen| {
+            Entry::unauthorized_device(m, seen, why)
+        });
     }
 
     /// Whether a peer may say such a thing in blocks: nothing is put together for those who would
@@ -260,7 +256,7 @@ impl Step<'_> {
     /// heard over the protocol before.
     fn note_uplink(&mut self, protocol: Protocol) -> bool {
         self.cx.registration.note_awake(self.cx.m.now());
-        self.observations.release(self.exchange.observation());
+        self.observations.release(self.exchange.target());
         self.queue.release(self.exchange.action());
         self.cx.registration.note_heard_over(protocol)
     }
@@ -279,9 +275,8 @@ impl Step<'_> {
             self.save_record();
         }
         if is_first {
-            let seen = self.cx.registration.seen_at(Some(peer));
-            let entry = Entry::first_heard(self.cx.m, seen, protocol);
-            self.cx.log(entry);
+            let entry = |m: &mut Moment, seen: Seen<'_>| Entry::first_heard(m, seen, protocol);
+            self.cx.log_at(Some(peer), entry);
         }
     }
 
@@ -308,8 +303,7 @@ impl Step<'_> {
         self.observations.owe_all();
         self.save_record();
         if self.exchange.is_asked_as_registered() {
-            self.exchange.note_ending(Ending::DeviceGone, self.cx.out);
-            self.unanswered(why);
+            self.unanswered(Ending::DeviceGone, why);
         }
         self.cx.out.rebind(from, None);
         // What it was asked over another protocol may have been asked there.
@@ -340,13 +334,15 @@ impl Step<'_> {
         self.cx.tell(Happening::Lifecycle(what));
     }
 
-    /// Answers 4.03 and logs it, but not each time: strangers must not fill the log.
-    fn forbid(&mut self, datagram: &Datagram, why: &str) {
+    fn turn_away(
+        &mut self,
+        datagram: &Datagram,
+        code: Code,
+        entry: impl FnOnce(&mut Moment, Seen<'_>) -> Entry,
+    ) {
         if self.ingest.may_log_rejection(self.cx.now()) {
-            let seen = self.cx.registration.seen_at(Some(datagram.peer));
-            let entry = Entry::registration_rejected(self.cx.m, seen, why);
-            self.cx.log(entry);
+            self.cx.log_at(Some(datagram.peer), entry);
         }
-        self.answer(datagram, Code::FORBIDDEN);
+        self.answer(datagram, code);
     }
 }

@@ -7,18 +7,20 @@ use protocol::lwm2m::model::catalog::Catalog;
 use protocol::lwm2m::model::{self, Instances, Object, Resource};
 use protocol::lwm2m::operation::{self, PlannedWrite};
 use protocol::lwm2m::path::Path;
-use protocol::lwm2m::payload::{self, Model, Sample, Scope, Undecodable, formats};
+use protocol::lwm2m::payload::formats;
+use protocol::lwm2m::payload::{self, Model, Sample, Scope, Undecodable};
 use protocol::lwm2m::value::{DataType, Value};
-use protocol::lwm2m::version::{EnablerVersion, Version};
+use protocol::lwm2m::version::EnablerVersion;
 
-use super::formats::FormatSet;
+use crate::device::formats::FormatSet;
 use crate::device::record::Registration;
+use crate::device::registration::RegistrationState;
 use crate::device::samples::{self, Measurement};
 use crate::moment::Timestamp;
 
 /// What lies at the device's paths, in the versions it offers and as its customer defines it.
 #[derive(Clone, Copy)]
-pub(in crate::device) struct Codec<'a> {
+pub(super) struct Codec<'a> {
     registration: Option<&'a Registration>,
     catalog: &'a Catalog,
     /// What it refused since it registered.
@@ -26,30 +28,23 @@ pub(in crate::device) struct Codec<'a> {
 }
 
 impl<'a> Codec<'a> {
-    pub(super) fn of(
-        registration: Option<&'a Registration>,
-        catalog: &'a Catalog,
-        refused: FormatSet,
-    ) -> Self {
+    /// That of a device, by its customer's model.
+    pub(super) fn of(device: &'a RegistrationState, catalog: &'a Catalog) -> Self {
         Self {
-            registration,
+            registration: device.registration(),
             catalog,
-            refused,
+            refused: device.refused(),
         }
     }
 
     /// Under which path the device has its objects.
-    pub(in crate::device) fn root(self) -> &'a str {
+    pub(super) fn root(self) -> &'a str {
         self.registration.map_or("", |r| r.links.root())
     }
 
     /// The format to ask for the values of a path in: the best of those that the device does not
     /// refuse, and did not in this attempt. If it refuses them all it may answer as it likes.
-    pub(in crate::device) fn format_to_read(
-        self,
-        path: Path,
-        refused: FormatSet,
-    ) -> Option<ContentFormat> {
+    pub(super) fn format_to_read(self, path: Path, refused: FormatSet) -> Option<ContentFormat> {
         let object = self.object_at(path.object_id());
         let wanted = formats::formats_to_read(path, object, self.announced(), self.enabler());
         let refused = self.refused.with(refused);
@@ -58,7 +53,7 @@ impl<'a> Codec<'a> {
 
     /// The format to ask for several objects at once in; none if the device announces no format
     /// that such an answer has.
-    pub(in crate::device) fn format_to_compose(self, refused: FormatSet) -> Option<ContentFormat> {
+    pub(super) fn format_to_compose(self, refused: FormatSet) -> Option<ContentFormat> {
         let announced = self.announced();
         if announced.is_empty() {
             return None;
@@ -70,7 +65,7 @@ impl<'a> Codec<'a> {
 
     /// How to write a value: in the best of the formats that the device did not refuse in this
     /// attempt, and if there is one, in one that it did not refuse before either.
-    pub(in crate::device) fn planned_write(
+    pub(super) fn planned_write(
         self,
         path: Path,
         value: &Value,
@@ -86,7 +81,7 @@ impl<'a> Codec<'a> {
     }
 
     /// What a message says of what it may speak of.
-    pub(in crate::device) fn samples_in(
+    pub(super) fn samples_in(
         self,
         scope: Scope,
         message: &Message,
@@ -96,7 +91,7 @@ impl<'a> Codec<'a> {
     }
 
     /// The values a device told of what it was asked for, oldest first.
-    pub(in crate::device) fn values_in(
+    pub(super) fn values_in(
         self,
         heard_at: Timestamp,
         asked: Scope,
@@ -108,16 +103,15 @@ impl<'a> Codec<'a> {
     }
 
     /// Whether the model has the object of a path, and the registration the instance.
-    pub(in crate::device) fn knows(self, path: Path) -> bool {
+    pub(super) fn knows(self, path: Path) -> bool {
         let is_offered = self.registration.is_some_and(|r| r.links.offers(path));
         is_offered && self.object_at(path.object_id()).is_some()
     }
 
     /// An object in the version the device offers; none for one the model does not know.
-    pub(in crate::device) fn object_at(self, object: u16) -> Option<Object<'a>> {
+    pub(super) fn object_at(self, object: u16) -> Option<Object<'a>> {
         let version = self.registration.and_then(|r| r.links.version_of(object));
-        let version: Version =
-            version.unwrap_or_else(|| model::default_version(object, self.enabler()));
+        let version = version.unwrap_or_else(|| model::default_version(object, self.enabler()));
         self.catalog.object(object, version)
     }
 

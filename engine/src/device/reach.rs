@@ -10,9 +10,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::RegistrationState;
 use crate::action::Request;
-use crate::device::record::Registration;
+use crate::device::registration::RegistrationState;
 use crate::device::snapshot::Presence;
 use crate::device::standing::Listens;
 use crate::device::{NameTrust, Rules};
@@ -22,7 +21,7 @@ use crate::peer::Peer;
 
 /// The whereabouts of a device, by the rules of the service.
 #[derive(Clone, Copy)]
-pub(in crate::device) struct Reach<'a> {
+pub(super) struct Reach<'a> {
     state: &'a RegistrationState,
     rules: &'a Rules,
 }
@@ -33,8 +32,8 @@ impl<'a> Reach<'a> {
     }
 
     /// Whether the device listens now.
-    pub(in crate::device) fn presence(self, now: Timestamp) -> Presence {
-        match self.registration() {
+    pub(super) fn presence(self, now: Timestamp) -> Presence {
+        match self.state.registration() {
             None => Presence::Unregistered,
             // The wake-up that ends it may come late.
             Some(r) if r.expires_at <= now => Presence::Unregistered,
@@ -44,8 +43,8 @@ impl<'a> Reach<'a> {
     }
 
     /// How long it listens if nothing happens.
-    pub(in crate::device) fn listens(self) -> Listens {
-        match self.registration() {
+    pub(super) fn listens(self) -> Listens {
+        match self.state.registration() {
             None => Listens::Unregistered,
             Some(r) if r.binding.queue_mode() => Listens::Until(self.awake_until()),
             Some(_) => Listens::Always,
@@ -54,35 +53,35 @@ impl<'a> Reach<'a> {
 
     /// Where requests of this device come from: where it is registered, unless its customer gave it
     /// another address since. Somebody else may have the old one by now.
-    pub(in crate::device) fn found_at(self) -> Option<Peer> {
+    pub(super) fn found_at(self) -> Option<Peer> {
         let bound_peer = self.state.bound_peer();
         bound_peer.filter(|peer| self.may_speak(*peer))
     }
 
     /// Whether the peer is the device, which is registered.
-    pub(in crate::device) fn is_registered_at(self, peer: Peer, now: Timestamp) -> bool {
+    pub(super) fn is_registered_at(self, peer: Peer, now: Timestamp) -> bool {
         let is_registered = self.presence(now) != Presence::Unregistered;
         is_registered && self.found_at() == Some(peer)
     }
 
     /// Whether the location names the registration, and the peer may speak for it.
-    pub(in crate::device) fn is_at(self, location: Location, peer: Peer) -> bool {
+    pub(super) fn is_at(self, location: Location, peer: Peer) -> bool {
         self.state.location() == Some(location) && self.may_speak(peer)
     }
 
     /// Whether data from a peer is the device's: it comes from the device's address, or from where
     /// the device is registered.
-    pub(in crate::device) fn is_home(self, peer: Peer) -> bool {
+    pub(super) fn is_home(self, peer: Peer) -> bool {
         self.found_at() == Some(peer) || self.own_address() == Some(peer.ip())
     }
 
     /// Whether the device may be at a peer.
-    pub(in crate::device) fn may_be_at(self, peer: Peer) -> bool {
+    pub(super) fn may_be_at(self, peer: Peer) -> bool {
         self.own_address().is_none_or(|own| own == peer.ip())
     }
 
     /// Whether a peer without DTLS may be this device: a name alone proves nothing.
-    pub(in crate::device) fn admit(self, peer: Peer) -> Result<(), &'static str> {
+    pub(super) fn admit(self, peer: Peer) -> Result<(), &'static str> {
         match (self.own_address(), self.rules.names) {
             (Some(own), _) if own == peer.ip() => Ok(()),
             (Some(_), _) => Err("it did not come from the device's address"),
@@ -94,12 +93,12 @@ impl<'a> Reach<'a> {
     }
 
     /// Whether the device can be asked now where it is registered.
-    pub(in crate::device) fn is_there(self, now: Timestamp) -> bool {
+    pub(super) fn is_there(self, now: Timestamp) -> bool {
         self.found_at().is_some() && self.presence(now) == Presence::Awake
     }
 
     /// Where a request goes; none while nobody knows.
-    pub(in crate::device) fn peer_for(self, request: &Request) -> Option<Peer> {
+    pub(super) fn peer_for(self, request: &Request) -> Option<Peer> {
         let at = |port| Some(SocketAddr::new(self.address()?, port));
         match request {
             Request::Udp(request) => at(request.port.get()).map(Peer::bare),
@@ -110,7 +109,7 @@ impl<'a> Reach<'a> {
 
     /// Whether a request could leave now: there is a peer for it, and the device listens as far as
     /// anyone can tell. Of a device without registration nobody can.
-    pub(in crate::device) fn can_take(self, request: &Request, now: Timestamp) -> bool {
+    pub(super) fn can_take(self, request: &Request, now: Timestamp) -> bool {
         let listens = match (self.presence(now), request) {
             (Presence::Awake, _) => true,
             (Presence::Asleep, _) | (Presence::Unregistered, Request::Lwm2m(_)) => false,
@@ -120,26 +119,21 @@ impl<'a> Reach<'a> {
     }
 
     /// Whether nobody knows where to send a request.
-    pub(in crate::device) fn is_out_of_reach(self, request: &Request, now: Timestamp) -> bool {
+    pub(super) fn is_out_of_reach(self, request: &Request, now: Timestamp) -> bool {
         match request {
             Request::Udp(_) | Request::Coap(_) => self.address().is_none(),
             Request::Lwm2m(_) => self.presence(now) == Presence::Unregistered,
         }
     }
 
-    /// Until when a queue-mode device listens.
     fn awake_until(self) -> Timestamp {
-        let last_seen_at = self.state.last_seen_at.unwrap_or_default();
-        if self.state.silent {
-            return last_seen_at;
-        }
-        last_seen_at.plus_ms(self.rules.limits.awake_window_ms)
+        self.state.awake_until(self.rules.limits.awake_window_ms)
     }
 
     /// Whether a peer may speak for the registration. A device that has an address has to come from
     /// it, even if it was given that address after it registered.
     fn may_speak(self, peer: Peer) -> bool {
-        let is_where_it_was = self.state.peer == Some(peer);
+        let is_where_it_was = self.state.peer() == Some(peer);
         (is_where_it_was && self.own_address().is_none()) || self.admit(peer).is_ok()
     }
 
@@ -150,10 +144,6 @@ impl<'a> Reach<'a> {
     }
 
     fn own_address(self) -> Option<IpAddr> {
-        self.state.identity.ip().map(|ip| ip.to_canonical())
-    }
-
-    fn registration(self) -> Option<&'a Registration> {
-        self.state.registration.as_ref()
+        self.state.identity().ip().map(|ip| ip.to_canonical())
     }
 }

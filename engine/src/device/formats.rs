@@ -10,7 +10,7 @@ const _: () = assert!(
 
 /// A set of formats, each with the bit of its place among all, in two bytes: each device has one.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(in crate::device) struct FormatSet(u16);
+pub(super) struct FormatSet(u16);
 
 impl FormatSet {
     /// The formats of both.
@@ -19,7 +19,7 @@ impl FormatSet {
     }
 
     /// Puts a format among the others.
-    pub(in crate::device) fn add(&mut self, format: ContentFormat) {
+    pub(super) fn add(&mut self, format: ContentFormat) {
         self.0 |= mask_of(format);
     }
 
@@ -29,7 +29,7 @@ impl FormatSet {
     }
 
     /// Whether it could be put among others; one that could not would be asked for for ever.
-    pub(in crate::device) fn has_place_for(format: ContentFormat) -> bool {
+    pub(super) fn has_place_for(format: ContentFormat) -> bool {
         mask_of(format) != 0
     }
 }
