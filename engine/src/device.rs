@@ -23,7 +23,7 @@
 //!   > step          the order of a step
 //! ```
 //!
-//! What only a device has that is at something lies in one box, [`Busy`].
+//! What only a device has that is at something lies in one box, `Busy`.
 
 mod busy;
 mod codec;
@@ -69,19 +69,18 @@ use crate::profile::Profile;
 use crate::setting::SettingState;
 use crate::terms::Terms;
 
-use busy::Busy;
-use context::{Context, MessageIds};
+use busy::{Busy, Idle};
 use identity::Identity;
-use ingest::pace::Pace;
+use ingest::Pace;
 use objects::ObjectLists;
 use passive::Learned;
 use queue::{Accepted, CancelRefusal, Cancelled, Queue, SubmitRefusal};
 use reach::Reach;
-use record::{Observation, Restored};
+use record::Restored;
 use registration::RegistrationState;
 use snapshot::{Presence, Snapshot};
 use standing::{InFlight, Standing};
-use step::{Kept, Step};
+use step::Step;
 
 /// What holds for every device alike.
 #[derive(Clone, Debug)]
@@ -160,12 +159,7 @@ pub enum NameTrust {
 /// is boxed.
 pub struct Device {
     terms: Arc<Terms>,
-    registration: RegistrationState,
-    recent: Recent,
-    observed: Box<[Observation]>,
-    learned: Learned,
-    ids: MessageIds,
-    pace: Pace,
+    idle: Idle,
     /// What it is at; an idle device is at nothing.
     busy: Option<Box<Busy>>,
 }
@@ -173,26 +167,23 @@ pub struct Device {
 impl Device {
     /// Brings a device back from what was kept of it. An attempt that was in flight counts as made.
     pub fn restore(m: &mut Moment, terms: Arc<Terms>, restored: Restored) -> Self {
-        let Restored {
-            profile,
-            record,
-            pending,
-        } = restored;
+        let pending = restored.pending;
         let busy = (!pending.is_empty()).then(|| Busy {
             queue: Queue::restored(pending),
             ..Busy::default()
         });
-        let (registration, observed) = RegistrationState::restored(&profile, record, m.now());
-        Self {
-            terms,
+        let (registration, observed) =
+            RegistrationState::restored(&restored.profile, restored.record, m.now());
+        let idle = Idle {
             registration,
             recent: Recent::default(),
             observed,
             learned: Learned::default(),
-            ids: MessageIds::drawn(m),
+            next_message_id: u16::try_from(m.next_u32() >> 16).expect("shifted to 16 bits"),
             pace: Pace::default(),
-            busy: busy.map(Box::new),
-        }
+        };
+        let busy = busy.map(Box::new);
+        Self { terms, idle, busy }
     }
 
     /// Takes in a message of this device, or of somebody who claims to be it, and says for what it
@@ -204,7 +195,7 @@ impl Device {
         out: &mut Effects,
     ) -> Heard {
         self.step(m, out, |step| {
-            if step.repeat(datagram) {
+            if step.messages.repeat(&mut step.cx, datagram) {
                 return Heard::Repeated;
             }
             let heard = step.hear(datagram);
@@ -290,12 +281,12 @@ impl Device {
         id: ActionId,
         out: &mut Effects,
     ) -> Result<Cancelled, CancelRefusal> {
-        self.step(m, out, |step| step.cancel(id))
+        self.step(m, out, |step| step.queue.cancel(&mut step.cx, id))
     }
 
     /// Takes back every request that was not sent.
     pub fn cancel_all(&mut self, m: &mut Moment, out: &mut Effects) -> Vec<Cancelled> {
-        self.step(m, out, |step| step.cancel_all())
+        self.step(m, out, |step| step.queue.cancel_all(&mut step.cx))
     }
 
     /// Forgets the device with all that belongs to it.
@@ -313,7 +304,7 @@ impl Device {
                 out.note(Some(action.trace), What::Removed(Asked::by(action)));
             }
         }
-        self.registration.end();
+        self.idle.registration.end();
         out.rebind(from, None);
     }
 
@@ -322,7 +313,7 @@ impl Device {
     /// A registration stays, wherever it came from: the next register, update or deregister is
     /// judged by what the device is from now on.
     pub fn adopt(&mut self, profile: &Profile) {
-        self.registration.adopt(profile);
+        self.idle.registration.adopt(profile);
     }
 
     /// Goes by these terms from now on, because its customer chose anew.
@@ -342,7 +333,7 @@ impl Device {
     /// Takes the list of objects that others offer, too, instead of a copy of its own; to be
     /// called when the device was restored and when a step is over.
     pub fn share_objects(&mut self, lists: &mut ObjectLists) {
-        self.registration.share_objects(lists);
+        self.idle.registration.share_objects(lists);
     }
 
     /// The terms it goes by.
@@ -352,24 +343,28 @@ impl Device {
 
     /// Who it goes by.
     pub fn identity(&self) -> &Identity {
-        self.registration.identity()
+        self.idle.registration.identity()
     }
 
     /// The key of the device.
     pub fn key(&self) -> DeviceKey {
-        self.registration.key()
+        self.idle.registration.key()
     }
 
     /// When `handle_timeout` is due.
     pub fn next_timeout(&self) -> Option<Timestamp> {
-        let registration = self.registration.registration().map(|it| it.expires_at);
+        let registration = self
+            .idle
+            .registration
+            .registration()
+            .map(|it| it.expires_at);
         let busy = self.busy.as_ref().and_then(|busy| busy.next_timeout());
         [registration, busy].into_iter().flatten().min()
     }
 
     /// Where datagrams of this device come from, while it is registered.
     pub fn bound_peer(&self) -> Option<Peer> {
-        self.registration.bound_peer()
+        self.idle.registration.bound_peer()
     }
 
     /// Where requests of this device come from: where it is registered, unless its customer gave it
@@ -380,7 +375,7 @@ impl Device {
 
     /// Whether nothing would be lost if the device were brought back from the store instead.
     pub fn is_idle(&self) -> bool {
-        !self.registration.is_registered() && self.busy.is_none()
+        !self.idle.registration.is_registered() && self.busy.is_none()
     }
 
     /// Whether the device listens now.
@@ -404,11 +399,9 @@ impl Device {
         if let Some(busy) = &self.busy {
             standing.exchange = busy.exchange.in_flight();
             for action in busy.queue.actions() {
-                match action.status {
-                    Status::Scheduled => standing.scheduled += 1,
-                    Status::InProgress | Status::Succeeded | Status::Failed | Status::Cancelled => {
-                        standing.in_progress += 1
-                    }
+                match action.status == Status::Scheduled {
+                    true => standing.scheduled += 1,
+                    false => standing.in_progress += 1,
                 }
             }
         }
@@ -417,7 +410,7 @@ impl Device {
 
     /// What the device is doing right now.
     pub fn snapshot(&self, now: Timestamp) -> Snapshot {
-        let record = self.registration.record(&self.observed);
+        let record = self.idle.registration.record(&self.idle.observed);
         let busy = self.busy.as_ref();
         Snapshot {
             first_heard_at: record.first_heard_at,
@@ -432,7 +425,7 @@ impl Device {
     }
 
     fn reach(&self) -> Reach<'_> {
-        Reach::of(&self.registration, &self.terms.rules)
+        Reach::of(&self.idle.registration, &self.terms.rules)
     }
 
     /// Takes a step with all parts, and keeps nothing of what is over. Those that an idle device
@@ -446,22 +439,9 @@ impl Device {
         let mut unneeded = Busy::default();
         let was_busy = self.busy.is_some();
         let busy = self.busy.as_deref_mut().unwrap_or(&mut unneeded);
-        let cx = Context {
-            m,
-            out,
-            terms: &self.terms,
-            ids: &mut self.ids,
-            registration: &mut self.registration,
-        };
-        let kept = Kept {
-            recent: &mut self.recent,
-            pace: &mut self.pace,
-            observed: &mut self.observed,
-            learned: &mut self.learned,
-        };
-        let mut step = Step::new(cx, kept, busy);
+        let mut step = Step::new((m, out), &self.terms, &mut self.idle, busy);
         if was_busy {
-            step.keep_visitors();
+            step.messages.keep_visitors();
         }
         let acted = act(&mut step);
         self.busy.take_if(|busy| busy.is_over());

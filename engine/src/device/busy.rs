@@ -1,15 +1,29 @@
-//! What has a device only while something is going on? An idle one, as most of a fleet is, has
-//! nothing of it.
+//! Where do the parts of a device lie between steps? Some of it has a device only while something
+//! is going on: an idle one, as most of a fleet is, has nothing of that.
+
+use protocol::coap::recent::Recent;
 
 use crate::device::exchange::Exchange;
-use crate::device::ingest::{Incoming, Retained};
+use crate::device::ingest::{Incoming, Pace, Retained};
 use crate::device::messages::Visitor;
 use crate::device::observations::ObservationRequests;
-use crate::device::passive::Round;
+use crate::device::passive::{Learned, Round};
 use crate::device::queue::Queue;
+use crate::device::record::Observation;
+use crate::device::registration::RegistrationState;
 use crate::moment::Timestamp;
 
-/// The fields of the parts that an idle device does without.
+/// What of the parts an idle device has, too.
+pub(super) struct Idle {
+    pub(super) registration: RegistrationState,
+    pub(super) recent: Recent,
+    pub(super) observed: Box<[Observation]>,
+    pub(super) learned: Learned,
+    pub(super) next_message_id: u16,
+    pub(super) pace: Pace,
+}
+
+/// What of the parts an idle device does without.
 #[derive(Default)]
 pub(super) struct Busy {
     pub(super) queue: Queue,

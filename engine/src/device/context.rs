@@ -19,29 +19,12 @@ use crate::occurrence::What;
 use crate::peer::Peer;
 use crate::terms::Terms;
 
-/// The next message id of the service towards a device (RFC 7252 section 4.4).
-#[derive(Clone, Copy)]
-pub(super) struct MessageIds(u16);
-
-impl MessageIds {
-    /// Those that begin anywhere.
-    pub(super) fn drawn(m: &mut Moment) -> Self {
-        Self(u16::try_from(m.next_u32() >> 16).expect("shifted to 16 bits"))
-    }
-
-    fn take(&mut self) -> MessageId {
-        let id = MessageId(self.0);
-        self.0 = self.0.wrapping_add(1);
-        id
-    }
-}
-
 /// What a step is given.
 pub(super) struct Context<'s> {
     pub(super) m: &'s mut Moment,
     pub(super) out: &'s mut Effects,
     pub(super) terms: &'s Terms,
-    pub(super) ids: &'s mut MessageIds,
+    pub(super) next_message_id: &'s mut u16,
     pub(super) registration: &'s mut RegistrationState,
 }
 
@@ -62,8 +45,11 @@ impl<'s> Context<'s> {
         Codec::of(self.registration, &self.terms.catalog)
     }
 
+    /// The next message id of the service towards the device (RFC 7252 section 4.4).
     pub(super) fn message_id(&mut self) -> MessageId {
-        self.ids.take()
+        let id = MessageId(*self.next_message_id);
+        *self.next_message_id = self.next_message_id.wrapping_add(1);
+        id
     }
 
     pub(super) fn send(&mut self, to: Peer, message: &Message) {

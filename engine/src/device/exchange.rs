@@ -3,6 +3,7 @@
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
+use protocol::coap::exchange::GiveUp;
 use protocol::coap::message::Message;
 use protocol::coap::token::Token;
 use protocol::coap::transfer::{Expiry, Fresh, Receipt, Transfer};
@@ -69,14 +70,6 @@ pub(super) struct Ended {
     pub(super) token: Option<Token>,
 }
 
-/// What time asks for.
-pub(super) enum Overdue {
-    /// Nobody said whether the bare datagram left.
-    Departure,
-    /// What the transfer says.
-    Transfer(Expiry),
-}
-
 /// The attempt in flight.
 struct Attempt {
     /// The messages that the device answers; none for a bare datagram that leaves.
@@ -85,18 +78,6 @@ struct Attempt {
     /// The format its message asks for or carries.
     format: Option<ContentFormat>,
     begun_at: Timestamp,
-}
-
-impl Outgoing {
-    /// What is asked where the device is registered, without a call behind it.
-    pub(super) fn as_registered(target: Target) -> Self {
-        Self {
-            target,
-            trace: None,
-            to: None,
-            refused: FormatSet::default(),
-        }
-    }
 }
 
 impl Target {
@@ -154,11 +135,11 @@ impl Exchange {
     }
 
     /// What time asks for, if anything is in flight.
-    pub(super) fn handle_timeout(&mut self, now: Timestamp) -> Option<Overdue> {
+    pub(super) fn handle_timeout(&mut self, now: Timestamp) -> Option<Expiry> {
         let attempt = self.attempt.as_mut()?;
         match &mut attempt.transfer {
-            Some(it) => Some(Overdue::Transfer(it.handle_timeout(now.as_ms()))),
-            None => (attempt.next_timeout() <= now).then_some(Overdue::Departure),
+            Some(transfer) => Some(transfer.handle_timeout(now.as_ms())),
+            None => (attempt.next_timeout() <= now).then_some(Expiry::GaveUp(GiveUp::NotAnswered)),
         }
     }
 
@@ -294,9 +275,8 @@ impl Exchange {
 
     /// Whether something is in flight to where the device is registered.
     pub(super) fn is_asked_as_registered(&self) -> bool {
-        self.attempt
-            .as_ref()
-            .is_some_and(|it| it.outgoing.to.is_none())
+        let attempt = self.attempt.as_ref();
+        attempt.is_some_and(|it| it.outgoing.to.is_none())
     }
 
     /// Whether the device is asked at a peer where it is not registered.

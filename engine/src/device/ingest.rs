@@ -1,11 +1,9 @@
 //! What a device says by itself, as far as it is taken: values (LwM2M Core 1.2 section 6.4.6), data
 //! over plain CoAP and bare UDP, and bodies in blocks (RFC 7959 section 2.3).
 //!
-//! What a device can have written has a bound: its [`Pace`] counts what is told, and what is not
+//! What a device can have written has a bound: its `Pace` counts what is told, and what is not
 //! taken is logged now and then. One body at a time is put together, no longer than what it may say
 //! in one datagram, and dropped when it does not go on.
-
-pub(super) mod pace;
 
 use protocol::coap::assembly::{Assembly, Gathered};
 use protocol::coap::code::Code;
@@ -18,13 +16,11 @@ use crate::datagram::Datagram;
 use crate::device::context::Context;
 use crate::device::samples;
 use crate::event::{Cause, Data, Happening};
-use crate::limits::{REJECTION_LOG_MS, TRANSFER_IDLE_MS, UNREADABLE_LOG_MS};
+use crate::limits::{PACE_MAX, PACE_S, REJECTION_LOG_MS, TRANSFER_IDLE_MS, UNREADABLE_LOG_MS};
 use crate::moment::Timestamp;
 use crate::occurrence::News;
 use crate::peer::Peer;
 use crate::topic::Topic;
-
-use pace::Pace;
 
 /// So many bytes of data count as one value: a value takes less when it is kept, and more rows.
 const VALUE_BYTES: usize = 256;
@@ -156,12 +152,8 @@ impl<'s> Ingest<'s> {
             Some(incoming) => incoming.assembly.take(cx.now().as_ms(), message, max),
             None => return Gathered::Incomplete,
         };
-        match &gathered {
-            Gathered::Continue => {}
-            Gathered::Whole(_)
-            | Gathered::Incomplete
-            | Gathered::TooLarge { .. }
-            | Gathered::Malformed => *self.incoming = None,
+        if gathered != Gathered::Continue {
+            *self.incoming = None;
         }
         gathered
     }
@@ -252,6 +244,34 @@ impl<'s> Ingest<'s> {
     fn may_log_unreadable(&mut self, now: Timestamp) -> bool {
         self.retained
             .may_log(now, UNREADABLE_LOG_MS, |it| &mut it.unreadable_logged_at)
+    }
+}
+
+/// What was taken of a device in the stretch of time under way, in values; it is compact, because
+/// every device has one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pace {
+    /// When the stretch began, in seconds since 1970.
+    began_s: [u8; 4],
+    taken: u16,
+}
+
+impl Pace {
+    /// Takes so much more, if anything more is taken by now.
+    pub(super) fn take(&mut self, now: Timestamp, values: u16) -> bool {
+        let (now_s, began_s) = (now.as_short_s(), u32::from_be_bytes(self.began_s));
+        let is_under_way = now_s >= began_s && now_s - began_s < PACE_S;
+        if !is_under_way {
+            *self = Self {
+                began_s: now_s.to_be_bytes(),
+                taken: 0,
+            };
+        }
+        let is_room = self.taken < PACE_MAX;
+        if is_room {
+            self.taken = self.taken.saturating_add(values);
+        }
+        is_room
     }
 }
 

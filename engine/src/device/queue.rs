@@ -319,12 +319,9 @@ impl Queue {
 
     /// Whether a path will be observed when the turn of a request comes.
     pub(super) fn begins_observing(&self, path: Path) -> bool {
-        self.actions().any(|action| match &action.request {
-            Request::Udp(_) | Request::Coap(_) => false,
-            Request::Lwm2m(request) => {
-                request.operation == Operation::ObserveStart && request.path == path
-            }
-        })
+        let begins = Some((Operation::ObserveStart, path));
+        self.actions()
+            .any(|action| observation_of(action) == begins)
     }
 
     fn cancel_if(
@@ -378,9 +375,8 @@ impl Queue {
     fn check_data(&self, request: &Request) -> Result<(), SubmitRefusal> {
         let bytes: usize = self.actions().map(|it| it.request.data_bytes()).sum();
         if bytes.saturating_add(request.data_bytes()) > WAITING_BYTES_MAX {
-            return Err(SubmitRefusal::DataFull {
-                max: WAITING_BYTES_MAX,
-            });
+            let max = WAITING_BYTES_MAX;
+            return Err(SubmitRefusal::DataFull { max });
         }
         Ok(())
     }
@@ -459,4 +455,13 @@ pub(super) fn conclude(cx: &mut Context<'_>, mut action: Action, status: Status)
         }))),
     }
     action
+}
+
+/// What a request begins or ends the observation of, and which of it.
+pub(super) fn observation_of(action: &Action) -> Option<(Operation, Path)> {
+    let observing = [Operation::ObserveStart, Operation::ObserveEnd];
+    match &action.request {
+        Request::Lwm2m(it) if observing.contains(&it.operation) => Some((it.operation, it.path)),
+        Request::Udp(_) | Request::Coap(_) | Request::Lwm2m(_) => None,
+    }
 }

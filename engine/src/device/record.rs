@@ -67,11 +67,7 @@ impl HeardOver {
 }
 
 fn bit_of(protocol: Protocol) -> u8 {
-    match protocol {
-        Protocol::Udp => 1,
-        Protocol::Coap => 2,
-        Protocol::Lwm2m => 4,
-    }
+    1 << protocol as u8
 }
 
 /// Whether the log of a customer says something that it is to say once.

@@ -10,8 +10,8 @@
 //!                        asleep
 //! ```
 //!
-//! Where the device is, it alone knows: [`super::reach`] answers where its datagrams are accepted from and
-//! where requests to it go.
+//! Where the device is, it alone knows: `reach` answers where its datagrams are accepted
+//! from and where requests to it go.
 
 use std::sync::Arc;
 
@@ -153,7 +153,7 @@ impl RegistrationState {
         is_gone
     }
 
-    /// It is at another peer. Only [`super::messages`] says so: message ids belong to an address.
+    /// It is at another peer. Only `messages` says so: message ids belong to an address.
     pub(super) fn move_to(&mut self, peer: Peer) {
         self.peer = Some(peer);
     }

@@ -207,18 +207,6 @@ pub(super) fn refusal(code: Code, why: &str) -> Outcome {
     }
 }
 
-/// The path that a request begins or ends the observation of.
-pub(super) fn observation_of(action: &Action) -> Option<Path> {
-    match &action.request {
-        Request::Lwm2m(Lwm2mRequest {
-            operation: Operation::ObserveStart | Operation::ObserveEnd,
-            path,
-            ..
-        }) => Some(*path),
-        Request::Udp(_) | Request::Coap(_) | Request::Lwm2m(_) => None,
-    }
-}
-
 fn take_payload(
     cx: &mut Context<'_>,
     action: &Action,
@@ -242,16 +230,12 @@ fn payload_of(path: Path, reading: Reading) -> Payload {
 
 /// What the answer to a CoAP request of a caller says.
 fn outcome_of(answer: &Message) -> Outcome {
-    let (payload, payload_type) = match answer.payload.as_slice() {
-        [] => (None, None),
-        bytes => {
-            let (text, written) = written(answer.content_format(), bytes);
-            (Some(Payload::Text(text)), Some(written))
-        }
-    };
+    let format = answer.content_format();
+    let is_there = !answer.payload.is_empty();
+    let (text, payload_type) = is_there.then(|| written(format, &answer.payload)).unzip();
     Outcome {
         code: Some(answer.code.digits().into()),
-        payload,
+        payload: text.map(Payload::Text),
         payload_type,
         error: None,
     }

@@ -8,66 +8,58 @@ mod uplink;
 
 use protocol::coap::code::Code;
 use protocol::coap::message::{Kind, Message};
-use protocol::coap::recent::Recent;
 
 use crate::action::{NewAction, Outcome, Protocol};
 use crate::datagram::Datagram;
-use crate::device::busy::Busy;
+use crate::device::busy::{Busy, Idle};
 use crate::device::context::Context;
 use crate::device::exchange::{Exchange, Outgoing, Target};
 use crate::device::formats::FormatSet;
 use crate::device::ingest::Ingest;
-use crate::device::ingest::pace::Pace;
 use crate::device::messages::Messages;
 use crate::device::observations::Observations;
-use crate::device::passive::{Learned, PassiveReading};
-use crate::device::queue::{self, Accepted, CancelRefusal, Cancelled, Queue, SubmitRefusal};
-use crate::device::record::Observation;
+use crate::device::passive::PassiveReading;
+use crate::device::queue::{self, Accepted, Queue, SubmitRefusal};
 use crate::device::request::{Leaving, Outbound};
-use crate::ids::ActionId;
+use crate::effect::Effects;
+use crate::moment::Moment;
 use crate::occurrence::Heard;
 use crate::route::{Resource, Route};
-
-/// The fields of the parts that every device has.
-pub(super) struct Kept<'s> {
-    pub(super) recent: &'s mut Recent,
-    pub(super) pace: &'s mut Pace,
-    pub(super) observed: &'s mut Box<[Observation]>,
-    pub(super) learned: &'s mut Learned,
-}
+use crate::terms::Terms;
 
 /// The parts of a device in a step, those that others stand on first.
 pub(super) struct Step<'s> {
-    cx: Context<'s>,
-    messages: Messages<'s>,
+    pub(super) cx: Context<'s>,
+    pub(super) messages: Messages<'s>,
     ingest: Ingest<'s>,
     exchange: &'s mut Exchange,
     observations: Observations<'s>,
     passive: PassiveReading<'s>,
-    queue: &'s mut Queue,
+    pub(super) queue: &'s mut Queue,
 }
 
 impl<'s> Step<'s> {
-    pub(super) fn new(cx: Context<'s>, kept: Kept<'s>, busy: &'s mut Busy) -> Self {
+    pub(super) fn new(
+        (m, out): (&'s mut Moment, &'s mut Effects),
+        terms: &'s Terms,
+        idle: &'s mut Idle,
+        busy: &'s mut Busy,
+    ) -> Self {
         Self {
-            cx,
-            messages: Messages::new(kept.recent, &mut busy.visitor),
-            ingest: Ingest::new(kept.pace, &mut busy.incoming, &mut busy.retained),
+            cx: Context {
+                m,
+                out,
+                terms,
+                next_message_id: &mut idle.next_message_id,
+                registration: &mut idle.registration,
+            },
+            messages: Messages::new(&mut idle.recent, &mut busy.visitor),
+            ingest: Ingest::new(&mut idle.pace, &mut busy.incoming, &mut busy.retained),
             exchange: &mut busy.exchange,
-            observations: Observations::new(kept.observed, &mut busy.requests),
-            passive: PassiveReading::new(kept.learned, &mut busy.round),
+            observations: Observations::new(&mut idle.observed, &mut busy.requests),
+            passive: PassiveReading::new(&mut idle.learned, &mut busy.round),
             queue: &mut busy.queue,
         }
-    }
-
-    /// What the device said where it was before is remembered: it is not idle.
-    pub(super) fn keep_visitors(&mut self) {
-        self.messages.keep_visitors();
-    }
-
-    /// Answers a message that was answered before; says whether it was one.
-    pub(super) fn repeat(&mut self, datagram: &Datagram) -> bool {
-        self.messages.repeat(&mut self.cx, datagram)
     }
 
     /// Takes in a message that is new.
@@ -146,12 +138,8 @@ impl<'s> Step<'s> {
     pub(super) fn submit(&mut self, new: NewAction) -> Result<Accepted, SubmitRefusal> {
         let in_flight = self.exchange.action();
         let action = self.queue.admit(&mut self.cx, new, in_flight)?;
-        let accepted = Accepted {
-            id: action.id,
-            status: action.status,
-        };
-        let outbound = self.outbound();
-        match outbound.value_of(&action) {
+        let (id, status) = (action.id, action.status);
+        match self.outbound().value_of(&action) {
             Ok(_) => {
                 self.queue.push(&mut self.cx, action);
                 self.begin_next();
@@ -162,15 +150,7 @@ impl<'s> Step<'s> {
                 queue::fail(&mut self.cx, action, unfit.failure, outcome);
             }
         }
-        Ok(accepted)
-    }
-
-    pub(super) fn cancel(&mut self, id: ActionId) -> Result<Cancelled, CancelRefusal> {
-        self.queue.cancel(&mut self.cx, id)
-    }
-
-    pub(super) fn cancel_all(&mut self) -> Vec<Cancelled> {
-        self.queue.cancel_all(&mut self.cx)
+        Ok(Accepted { id, status })
     }
 
     pub(super) fn settle_restored(&mut self) {
@@ -209,7 +189,12 @@ impl<'s> Step<'s> {
             let Some((target, message)) = next else {
                 break;
             };
-            let outgoing = Outgoing::as_registered(target);
+            let outgoing = Outgoing {
+                target,
+                trace: None,
+                to: None,
+                refused: FormatSet::default(),
+            };
             self.exchange.begin(&mut self.cx, outgoing, message);
         }
         // What the device cannot be asked now is dropped.

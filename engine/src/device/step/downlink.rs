@@ -9,7 +9,7 @@ use super::Step;
 use crate::action::timeline::Stage;
 use crate::action::{Action, Outcome, Status};
 use crate::datagram::Datagram;
-use crate::device::exchange::{Ended, Outgoing, Overdue, Target};
+use crate::device::exchange::{Ended, Outgoing, Target};
 use crate::device::formats::FormatSet;
 use crate::device::queue::{self, Failure, Unfit};
 use crate::device::request::{self, Leaving};
@@ -75,14 +75,13 @@ impl Step<'_> {
 
     /// Repeats the datagram in flight, or gives up on it, as time asks.
     pub(in crate::device) fn drive_exchange(&mut self) {
-        let expiry = match self.exchange.handle_timeout(self.cx.now()) {
-            None => return,
-            Some(Overdue::Departure) => {
-                return self.not_departed("it is not known whether the datagram left");
-            }
-            Some(Overdue::Transfer(expiry)) => expiry,
+        let Some(expiry) = self.exchange.handle_timeout(self.cx.now()) else {
+            return;
         };
         match expiry {
+            Expiry::GaveUp(_) if self.exchange.is_departing() => {
+                self.end_departure(Err("it is not known whether the datagram left"));
+            }
             Expiry::NotYet => {}
             Expiry::Retransmit => {
                 if !self.exchange.is_under_way() {
@@ -107,31 +106,30 @@ impl Step<'_> {
 
     /// Takes note of what became of the bare datagram that was to leave.
     pub(in crate::device) fn take_departure(&mut self, departure: Departure) {
-        match departure {
-            Departure::Taken => {
-                if let Some(mut action) = self.end_departure() {
-                    action.timeline.note(self.cx.now(), Stage::DatagramSent);
-                    queue::conclude(&mut self.cx, action, Status::Succeeded);
-                }
-            }
-            Departure::Refused => self.not_departed("the datagram could not be sent"),
-        }
+        self.end_departure(match departure {
+            Departure::Taken => Ok(()),
+            Departure::Refused => Err("the datagram could not be sent"),
+        });
     }
 
-    fn not_departed(&mut self, why: &str) {
-        if let Some(mut action) = self.end_departure() {
-            action.timeline.note(self.cx.now(), Stage::GaveUp);
-            self.fail(action, Outcome::failure(why));
-        }
-    }
-
-    fn end_departure(&mut self) -> Option<Action> {
+    fn end_departure(&mut self, departed: Result<(), &str>) {
         let id = self.exchange.action();
-        if !self.exchange.is_departing() {
-            return None;
+        if !self.exchange.is_departing() || self.end_exchange().is_none() {
+            return;
         }
-        self.end_exchange()?;
-        self.queue.take(id?)
+        let Some(mut action) = id.and_then(|id| self.queue.take(id)) else {
+            return;
+        };
+        match departed {
+            Ok(()) => {
+                action.timeline.note(self.cx.now(), Stage::DatagramSent);
+                queue::conclude(&mut self.cx, action, Status::Succeeded);
+            }
+            Err(why) => {
+                action.timeline.note(self.cx.now(), Stage::GaveUp);
+                self.fail(action, Outcome::failure(why));
+            }
+        }
     }
 
     /// Goes on with the next block. A request that expired ends instead: each block renews the
@@ -295,7 +293,7 @@ impl Step<'_> {
                 };
                 action.timeline.note(cx.now(), Stage::Answered(code));
                 // What it refuses to begin or to end it does not observe either.
-                if let Some(path) = request::observation_of(&action) {
+                if let Some((_, path)) = queue::observation_of(&action) {
                     self.observations.ended(cx, path);
                 }
                 self.fail(action, outcome);

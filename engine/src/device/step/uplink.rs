@@ -46,7 +46,7 @@ impl Step<'_> {
         self.observations.owe_all();
         self.note_uplink(Protocol::Lwm2m);
         self.save_record();
-        self.tell_lifecycle(Lifecycle::Registered);
+        self.cx.tell(Happening::Lifecycle(Lifecycle::Registered));
         if is_first {
             self.cx.log(Entry::first_registered);
         }
@@ -86,7 +86,7 @@ impl Step<'_> {
         self.messages.move_to(&mut self.cx, datagram.peer);
         self.cx.registration.note_awake(self.cx.m.now());
         self.end_registration(from, "the device deregistered before it answered");
-        self.tell_lifecycle(Lifecycle::Deregistered);
+        self.cx.tell(Happening::Lifecycle(Lifecycle::Deregistered));
         self.ingest.linger(self.cx.now().plus_ms(FAREWELL_MS));
         self.answer(datagram, Code::DELETED);
     }
@@ -97,7 +97,8 @@ impl Step<'_> {
             let from = self.cx.registration.bound_peer();
             let why = "the registration of the device expired before it answered";
             self.end_registration(from, why);
-            self.tell_lifecycle(Lifecycle::RegistrationExpired);
+            self.cx
+                .tell(Happening::Lifecycle(Lifecycle::RegistrationExpired));
         }
     }
 
@@ -117,11 +118,8 @@ impl Step<'_> {
             }
             return Heard::Unasked;
         };
-        let at_path = (path, datagram);
-        match self
-            .observations
-            .judge(&mut self.cx, &mut self.ingest, at_path)
-        {
+        let (cx, ingest) = (&mut self.cx, &mut self.ingest);
+        match self.observations.judge(cx, ingest, (path, datagram)) {
             Notified::Unsupported => {
                 self.cx.note(What::Notified(News::Unusable));
                 self.messages.reject(&mut self.cx, datagram);
@@ -133,10 +131,8 @@ impl Step<'_> {
             }
             Notified::Whole => {
                 self.note_uplink(Protocol::Lwm2m);
-                let at_path = (path, message);
-                let news = self
-                    .observations
-                    .take(&mut self.cx, &mut self.ingest, at_path);
+                let (cx, ingest) = (&mut self.cx, &mut self.ingest);
+                let news = self.observations.take(cx, ingest, (path, message));
                 self.cx.note(What::Notified(news));
                 self.save_stale_record();
                 self.messages.acknowledge(&mut self.cx, datagram);
@@ -267,8 +263,11 @@ impl Step<'_> {
         let now = self.cx.now();
         let is_first = self.cx.registration.note_first_heard(now);
         self.linger(DATA_REMEMBERED_MS);
-        if !self.cx.registration.is_registered() {
-            self.follow(peer);
+        // A bare datagram has no message id, so its port does not matter.
+        let there = self.cx.registration.peer().map(|there| there.ip());
+        let is_there = peer.via == Via::Bare && there == Some(peer.ip());
+        if !self.cx.registration.is_registered() && !is_there {
+            self.messages.move_to(&mut self.cx, peer);
         }
         let is_new = self.note_uplink(protocol);
         if is_first || is_new || self.cx.registration.is_stale(now) {
@@ -277,16 +276,6 @@ impl Step<'_> {
         if is_first {
             let entry = |m: &mut Moment, seen: Seen<'_>| Entry::first_heard(m, seen, protocol);
             self.cx.log_at(Some(peer), entry);
-        }
-    }
-
-    /// Takes note of where a device without registration is. A bare datagram has no message id, so
-    /// its port does not matter.
-    fn follow(&mut self, peer: Peer) {
-        let there = self.cx.registration.peer();
-        match peer.via {
-            Via::Bare if there.map(|there| there.ip()) == Some(peer.ip()) => {}
-            Via::Bare | Via::Plain => self.messages.move_to(&mut self.cx, peer),
         }
     }
 
@@ -327,11 +316,6 @@ impl Step<'_> {
         if from != to {
             self.exchange.await_elsewhere(&mut self.cx);
         }
-    }
-
-    /// Tells that the device came or went.
-    fn tell_lifecycle(&mut self, what: Lifecycle) {
-        self.cx.tell(Happening::Lifecycle(what));
     }
 
     fn turn_away(
