@@ -5,7 +5,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::ids::{ClientId, CustomerId};
+use crate::ids::{ClientId, CustomerId, kept_as_bytes};
 use crate::moment::Timestamp;
 
 /// How long an access token is good for, in seconds.
@@ -61,17 +61,9 @@ impl SecretDigest {
     pub fn of(secret: &str) -> Self {
         Self(Sha256::digest(secret.as_bytes()).into())
     }
-
-    /// The digest kept as bytes.
-    pub fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes to keep.
-    pub fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
-    }
 }
+
+kept_as_bytes!(SecretDigest, 32);
 
 /// One permission of an API client (contract of the token endpoint).
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]

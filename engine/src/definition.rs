@@ -59,11 +59,8 @@ impl Read {
     /// Reads OMA XML; an error with all that is wrong with it.
     pub fn of(xml: &[u8]) -> Result<Self, Vec<Fault>> {
         let says = definition::parse(xml)?;
-        let xml = String::from_utf8_lossy(xml);
-        Ok(Self {
-            xml: xml.into(),
-            says,
-        })
+        let xml = String::from_utf8_lossy(xml).into();
+        Ok(Self { xml, says })
     }
 
     /// What it says.

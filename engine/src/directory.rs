@@ -80,6 +80,11 @@ pub enum Refusal {
     },
 }
 
+fn decided<T>(expects: Vec<Expect>, change: Change, answer: T) -> Decided<T> {
+    let batch = guarded(expects, change);
+    Decided { batch, answer }
+}
+
 fn guarded(expects: Vec<Expect>, change: Change) -> Batch {
     Batch {
         expects,

@@ -50,7 +50,7 @@ macro_rules! text_id {
             /// Reads the id from text; the error says what is wrong with it.
             pub fn parse(text: &str) -> Result<Self, InvalidId> {
                 let allowed: fn(char) -> bool = $allowed;
-                check_text(text, Self::LENGTH_MAX, allowed)?;
+                check(text, Self::LENGTH_MAX, allowed)?;
                 check_reserved(text, Self::RESERVED)?;
                 Ok(Self(text.into()))
             }
@@ -115,11 +115,7 @@ fn is_name(c: char) -> bool {
 }
 
 /// Checks a text by its length and its characters.
-pub(crate) fn check_text(
-    text: &str,
-    max: usize,
-    allowed: fn(char) -> bool,
-) -> Result<(), InvalidId> {
+pub(crate) fn check(text: &str, max: usize, allowed: fn(char) -> bool) -> Result<(), InvalidId> {
     if text.is_empty() {
         return Err(InvalidId::Empty);
     }
@@ -143,6 +139,26 @@ fn check_reserved(text: &str, reserved: &[&'static str]) -> Result<(), InvalidId
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct DeviceKey([u8; 16]);
 
+/// What is kept as so many bytes.
+macro_rules! kept_as_bytes {
+    ($name:ident, $length:expr) => {
+        impl $name {
+            /// What was kept as bytes.
+            pub fn from_bytes(bytes: [u8; $length]) -> Self {
+                Self(bytes)
+            }
+
+            /// The bytes to keep.
+            pub fn as_bytes(&self) -> &[u8; $length] {
+                &self.0
+            }
+        }
+    };
+}
+pub(crate) use kept_as_bytes;
+
+kept_as_bytes!(DeviceKey, 16);
+
 impl DeviceKey {
     /// The key of the device this customer calls so.
     pub fn of(customer: &CustomerId, device: &DeviceId) -> Self {
@@ -154,16 +170,6 @@ impl DeviceKey {
         let mut key = [0; 16];
         key.copy_from_slice(&digest[..16]);
         Self(key)
-    }
-
-    /// The key kept as bytes.
-    pub fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes to keep.
-    pub fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
     }
 
     /// The virtual shard that is the device's home; the devices of a shard are neighbours in the

@@ -7,7 +7,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::ids::{ActionId, DeviceKey};
+use crate::ids::{ActionId, DeviceKey, kept_as_bytes};
 use crate::moment::Timestamp;
 
 /// The longest key a call may have, in characters.
@@ -44,17 +44,9 @@ impl OnceKey {
         let number = customer_number.to_be_bytes();
         Self(digest_of(&[&number, text.0.as_bytes()]))
     }
-
-    /// The key kept as bytes.
-    pub fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes to keep.
-    pub fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
 }
+
+kept_as_bytes!(OnceKey, 16);
 
 /// What a call asked for: two calls that ask for the same have the same one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -65,17 +57,9 @@ impl Fingerprint {
     pub fn of(parts: &[&[u8]]) -> Self {
         Self(digest_of(parts))
     }
-
-    /// The fingerprint kept as bytes.
-    pub fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes to keep.
-    pub fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
 }
+
+kept_as_bytes!(Fingerprint, 16);
 
 /// A call that must not happen twice.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -63,11 +63,7 @@ impl Amendments {
             ip: self.ip.apply(was.ip).map(|ip| ip.to_canonical()),
             endpoint: self.endpoint.unwrap_or(was.endpoint),
             name: self.name.apply(was.name),
-            customer: was.customer,
-            device: was.device,
-            number: was.number,
-            psk: was.psk,
-            created_at: was.created_at,
+            ..was
         }
     }
 }

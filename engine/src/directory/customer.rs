@@ -2,7 +2,7 @@
 
 use crate::change::{Batch, Change, Expect, Name};
 use crate::customer::{AccessToken, Client, Customer, Scopes, SecretDigest, TOKEN_LIFETIME_S};
-use crate::directory::{Decided, Refusal, draw_number, guarded};
+use crate::directory::{Decided, Refusal, decided, draw_number, guarded};
 use crate::ids::{ClientId, CustomerId};
 use crate::limits::CLIENTS_MAX;
 use crate::moment::Moment;
@@ -49,21 +49,15 @@ pub fn create_customer(
         return Err(Refusal::CustomerExists);
     }
     let expects = vec![Expect::Free(Name::Customer(customer.id.clone()))];
-    let batch = guarded(expects, Change::PutCustomer(customer.clone()));
-    Ok(Decided {
-        batch,
-        answer: customer,
-    })
+    let put = Change::PutCustomer(customer.clone());
+    Ok(decided(expects, put, customer))
 }
 
 /// Removes a customer whose devices are gone, with all that belongs to it.
 pub fn remove_customer(customer: Option<Customer>) -> Result<Decided<()>, Refusal> {
     let id = customer.ok_or(Refusal::CustomerUnknown)?.id;
     let expects = vec![Expect::Taken(Name::Customer(id.clone()))];
-    Ok(Decided {
-        batch: guarded(expects, Change::RemoveCustomer(id)),
-        answer: (),
-    })
+    Ok(decided(expects, Change::RemoveCustomer(id), ()))
 }
 
 /// Makes an API client for a customer that has `others` already.
@@ -90,11 +84,8 @@ pub fn create_client(
         Expect::Taken(Name::Customer(client.customer.clone())),
         Expect::Free(Name::Client(client.id.clone())),
     ];
-    let batch = guarded(expects, Change::PutClient(client.clone()));
-    Ok(Decided {
-        batch,
-        answer: client,
-    })
+    let put = Change::PutClient(client.clone());
+    Ok(decided(expects, put, client))
 }
 
 /// Removes an API client of a customer; its tokens end with it.
@@ -105,10 +96,7 @@ pub fn remove_client(
     let client = client.filter(|client| client.customer == *customer);
     let id = client.ok_or(Refusal::ClientUnknown)?.id;
     let expects = vec![Expect::Taken(Name::Client(id.clone()))];
-    Ok(Decided {
-        batch: guarded(expects, Change::RemoveClient(id)),
-        answer: (),
-    })
+    Ok(decided(expects, Change::RemoveClient(id), ()))
 }
 
 /// Gives a client an access token with this digest.

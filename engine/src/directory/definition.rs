@@ -5,7 +5,7 @@
 
 use crate::change::{Batch, Change, Expect, Name};
 use crate::definition::{Definition, DefinitionId, Read};
-use crate::directory::{Decided, Refusal, guarded};
+use crate::directory::{Decided, Refusal, decided};
 use crate::ids::CustomerId;
 use crate::limits::{DEFINITIONS_BYTES_MAX, DEFINITIONS_MAX};
 use crate::moment::Moment;
@@ -54,20 +54,15 @@ pub fn put_definition(
         definition.id.customer.clone(),
     ))];
     let put = same.map_or(Put::Made, |_| Put::Replaced);
-    Ok(Decided {
-        batch: guarded(expects, Change::PutDefinition(Box::new(definition.clone()))),
-        answer: (definition, put),
-    })
+    let change = Change::PutDefinition(Box::new(definition.clone()));
+    Ok(decided(expects, change, (definition, put)))
 }
 
 /// Removes a definition; what the registry says of its object holds again.
 pub fn remove_definition(definition: Option<Definition>) -> Result<Decided<()>, Refusal> {
     let id = definition.ok_or(Refusal::DefinitionUnknown)?.id;
     let expects = vec![Expect::Taken(Name::Customer(id.customer.clone()))];
-    Ok(Decided {
-        batch: guarded(expects, Change::RemoveDefinition(id)),
-        answer: (),
-    })
+    Ok(decided(expects, Change::RemoveDefinition(id), ()))
 }
 
 fn check(others: &[Definition], definition: &Definition) -> Result<(), Refusal> {

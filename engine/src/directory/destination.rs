@@ -95,9 +95,8 @@ pub fn admit_destination(
         return Err(Refusal::CustomerUnknown);
     }
     if others.len() >= DESTINATIONS_MAX {
-        return Err(Refusal::TooManyDestinations {
-            max: DESTINATIONS_MAX,
-        });
+        let max = DESTINATIONS_MAX;
+        return Err(Refusal::TooManyDestinations { max });
     }
     Ok(())
 }

@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use crate::change::{Add, Batch, Change, Counter, Expect, Name};
-use crate::directory::{Decided, Refusal, draw_number, guarded};
+use crate::directory::{Decided, Refusal, decided, draw_number, guarded};
 use crate::ids::{
-    CustomerId, DeviceId, DeviceKey, Endpoint, Iccid, Imsi, InvalidId, Msisdn, check_text,
+    CustomerId, DeviceId, DeviceKey, Endpoint, Iccid, Imsi, InvalidId, Msisdn, check,
 };
 use crate::moment::Moment;
 use crate::profile::{Profile, Psk};
@@ -137,10 +137,7 @@ pub fn give_psk(
         was: Some(Box::new(was)),
         profile: Box::new(profile),
     };
-    Ok(Decided {
-        batch: guarded(expects, put),
-        answer: (),
-    })
+    Ok(decided(expects, put, ()))
 }
 
 /// A PSK identity (RFC 4279 section 5.1), service-wide.
@@ -153,7 +150,7 @@ impl PskIdentity {
 
     /// Reads an identity from text.
     pub fn parse(text: &str) -> Result<Self, InvalidId> {
-        check_text(text, Self::BYTES_MAX, |c| !c.is_control())?;
+        check(text, Self::BYTES_MAX, |c| !c.is_control())?;
         Ok(Self(text.into()))
     }
 

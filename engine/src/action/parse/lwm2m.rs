@@ -97,12 +97,9 @@ impl Draft<'_> {
     }
 
     fn fitting_data(&self) -> Result<Option<Box<str>>, Lwm2mFault> {
+        let max = ACTION_DATA_BYTES_MAX;
         match self.data {
-            Given::Value(data) if data.len() > ACTION_DATA_BYTES_MAX => {
-                Err(Lwm2mFault::DataTooLong {
-                    max: ACTION_DATA_BYTES_MAX,
-                })
-            }
+            Given::Value(data) if data.len() > max => Err(Lwm2mFault::DataTooLong { max }),
             Given::Value(_) if !self.may_have_data() => Err(Lwm2mFault::DataUnwanted),
             Given::Nothing if self.operation == Some(Operation::Write) => {
                 Err(Lwm2mFault::DataMissing)
