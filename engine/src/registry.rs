@@ -13,7 +13,7 @@ pub mod router;
 use std::net::IpAddr;
 
 use protocol::coap::code::Code;
-use protocol::coap::malformed::Fault;
+use protocol::coap::message::malformed::Fault;
 use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::option;
 

@@ -9,7 +9,6 @@ mod body;
 pub mod code;
 pub mod content;
 pub mod exchange;
-pub mod malformed;
 pub mod message;
 pub mod observe;
 pub mod option;

@@ -3,7 +3,7 @@
 use protocol::coap::block::{Block, BlockSize};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::malformed::{Fault, Malformed};
+use protocol::coap::message::malformed::{Fault, Malformed};
 use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::option;
 use protocol::coap::token::Token;

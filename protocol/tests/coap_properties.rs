@@ -8,8 +8,8 @@ mod reference;
 
 use proptest::prelude::proptest;
 use proptest::{prop_assert, prop_assert_eq};
-use protocol::coap::malformed::Malformed;
 use protocol::coap::message::Message;
+use protocol::coap::message::malformed::Malformed;
 
 use given::{datagrams, messages};
 

@@ -4,13 +4,14 @@
 //! were wrongly used and therefore left out.
 
 mod header;
+pub mod malformed;
 mod meaning;
 mod options;
 
 use self::header::{HEADER_BYTES, Header};
+use self::malformed::{Fault, Malformed};
 use self::options::{Options, PAYLOAD_MARKER};
 use super::code::Code;
-use super::malformed::{Fault, Malformed};
 use super::token::Token;
 
 /// A CoAP message.

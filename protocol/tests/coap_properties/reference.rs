@@ -10,7 +10,7 @@ use proptest::test_runner::TestCaseError;
 use proptest::{prop_assert, prop_assert_eq};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::malformed::{Fault, Malformed};
+use protocol::coap::message::malformed::{Fault, Malformed};
 use protocol::coap::message::{Kind, Message};
 use protocol::coap::option;
 

@@ -8,7 +8,7 @@ use coap_lite::{HeaderRaw, MessageClass, MessageType};
 
 use super::{Kind, Message, MessageId};
 use crate::coap::code::Code;
-use crate::coap::malformed::{Fault, Malformed};
+use crate::coap::message::malformed::{Fault, Malformed};
 use crate::coap::token::Token;
 
 /// What stands in front of the token.

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::coap::malformed::Fault;
+use crate::coap::message::malformed::Fault;
 use crate::coap::option::{self, Definition};
 
 /// What may stand behind the last option.

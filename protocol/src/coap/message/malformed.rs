@@ -3,7 +3,7 @@
 
 use thiserror::Error;
 
-use super::message::MessageId;
+use super::MessageId;
 
 /// A datagram that is not a CoAP message.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
