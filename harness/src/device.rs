@@ -20,6 +20,7 @@ mod downlink;
 pub mod event;
 mod heard;
 mod observing;
+mod outcome;
 pub mod performed;
 pub mod plain;
 mod registration;

@@ -10,7 +10,7 @@ use protocol::coap::transfer::TransferRules;
 use super::SimulatedDevice;
 use super::configuration::Configuration;
 use super::heard::digest;
-use super::resources::Outcome;
+use super::outcome::Outcome;
 
 /// The longest body a device hears or is answered: more than anybody sends to one.
 const BODY_BYTES_MAX: usize = 2 * 1_024 * 1_024;

@@ -9,8 +9,8 @@ use protocol::lwm2m::payload;
 use super::configuration::CompositeRead;
 use super::downlink::acknowledgement_of;
 use super::event::{Event, Operation, Output};
+use super::outcome::Outcome;
 use super::performed::Performed;
-use super::resources::Outcome;
 use super::{SimulatedDevice, blocks};
 
 impl SimulatedDevice {

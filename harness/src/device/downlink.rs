@@ -9,9 +9,9 @@ use protocol::lwm2m::path::Path;
 use super::answers::Waiting;
 use super::configuration::Lwm2m;
 use super::event::{Event, Operation, Output};
+use super::outcome::Outcome;
 use super::performed::{Obeyed, Performed};
 use super::resource::{Answer, Consequence};
-use super::resources::Outcome;
 use super::{CONSEQUENCE_AFTER_MS, SimulatedDevice, blocks};
 
 /// The critical options this device understands.

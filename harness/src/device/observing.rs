@@ -13,7 +13,8 @@ use protocol::lwm2m::path::Path;
 use super::answers::repeat;
 use super::configuration::Notify;
 use super::event::{Event, Output, Uplink};
-use super::resources::{Outcome, Resources};
+use super::outcome::Outcome;
+use super::resources::Resources;
 use super::{SimulatedDevice, blocks};
 
 /// How many paths are observed at most: far more than a small device has memory for. At the bound a

@@ -5,8 +5,8 @@ use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
 
+use super::outcome::Outcome;
 use super::resource::Answer;
-use super::resources::Outcome;
 
 /// How many paths a device holds; one more is not made.
 const PATHS_MAX: usize = 64;

@@ -10,6 +10,7 @@ use protocol::lwm2m::payload::Reading;
 use protocol::lwm2m::value::Value;
 
 use super::event::Operation;
+use super::outcome::Outcome;
 use super::resource::Resource;
 use super::speech::Speech;
 
@@ -25,48 +26,6 @@ pub(super) struct Resources {
 struct Entry {
     resource: Resource,
     executed: u64,
-}
-
-/// What became of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Outcome {
-    pub(super) code: Code,
-    pub(super) format: Option<ContentFormat>,
-    /// The number of a notification, or of the answer that begins an observation.
-    pub(super) observe: Option<u32>,
-    pub(super) payload: Vec<u8>,
-}
-
-impl Outcome {
-    pub(super) fn of(code: Code) -> Self {
-        Self {
-            code,
-            format: None,
-            observe: None,
-            payload: Vec::new(),
-        }
-    }
-
-    /// Writes the outcome into the message that tells it.
-    pub(super) fn fill(self, message: Message) -> Message {
-        let message = match self.observe {
-            Some(sequence) => message.with_observe(sequence),
-            None => message,
-        };
-        let message = match self.format {
-            Some(format) => message.with_content_format(format),
-            None => message,
-        };
-        message.with_payload(self.payload)
-    }
-
-    pub(super) fn content(format: ContentFormat, payload: Vec<u8>) -> Self {
-        Self {
-            format: Some(format),
-            payload,
-            ..Self::of(Code::CONTENT)
-        }
-    }
 }
 
 impl Resources {

@@ -8,7 +8,7 @@ use protocol::lwm2m::path::Path;
 use protocol::lwm2m::payload::{self, Reading, Unencodable};
 use protocol::lwm2m::value::{DataType, Value};
 
-use super::resources::Outcome;
+use super::outcome::Outcome;
 
 /// Formats for several values, in the order a device chooses if the server does not.
 const FOR_SEVERAL: [ContentFormat; 5] = [

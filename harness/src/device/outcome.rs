@@ -1,0 +1,47 @@
+//! What became of a request to the device, before it is told?
+
+use protocol::coap::code::Code;
+use protocol::coap::content::ContentFormat;
+use protocol::coap::message::Message;
+
+/// What became of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Outcome {
+    pub(super) code: Code,
+    pub(super) format: Option<ContentFormat>,
+    /// The number of a notification, or of the answer that begins an observation.
+    pub(super) observe: Option<u32>,
+    pub(super) payload: Vec<u8>,
+}
+
+impl Outcome {
+    pub(super) fn of(code: Code) -> Self {
+        Self {
+            code,
+            format: None,
+            observe: None,
+            payload: Vec::new(),
+        }
+    }
+
+    /// Writes the outcome into the message that tells it.
+    pub(super) fn fill(self, message: Message) -> Message {
+        let message = match self.observe {
+            Some(sequence) => message.with_observe(sequence),
+            None => message,
+        };
+        let message = match self.format {
+            Some(format) => message.with_content_format(format),
+            None => message,
+        };
+        message.with_payload(self.payload)
+    }
+
+    pub(super) fn content(format: ContentFormat, payload: Vec<u8>) -> Self {
+        Self {
+            format: Some(format),
+            payload,
+            ..Self::of(Code::CONTENT)
+        }
+    }
+}
