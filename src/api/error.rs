@@ -22,8 +22,6 @@ use engine::ids::TraceId;
 use engine::query::devices::TooBroad;
 use store::{CommitError, Unavailable};
 
-use super::once::HEADER;
-
 /// When a caller that came too early may come again: what has queued is done by then.
 const BUSY_RETRY_S: u32 = 1;
 
@@ -151,16 +149,16 @@ impl Failure {
     }
 
     /// A call under the same key is under way, and may yet be refused.
-    pub(super) fn key_in_use() -> Self {
+    pub(super) fn key_in_use(header: &str) -> Self {
         let message = "a call with this key is under way; make it again to hear what came of it";
-        Self::conflict(vec![Fault::of("IDEMPOTENCY_KEY_IN_USE", HEADER, message)])
+        Self::conflict(vec![Fault::of("IDEMPOTENCY_KEY_IN_USE", header, message)])
             .with(RETRY_AFTER, &BUSY_RETRY_S.to_string())
     }
 
     /// The key names another call.
-    pub(super) fn key_reused() -> Self {
+    pub(super) fn key_reused(header: &str) -> Self {
         let message = "the key was given for another call within the last 24 hours";
-        Self::conflict(vec![Fault::of("IDEMPOTENCY_KEY_REUSED", HEADER, message)])
+        Self::conflict(vec![Fault::of("IDEMPOTENCY_KEY_REUSED", header, message)])
     }
 
     /// The body is longer than any is read.

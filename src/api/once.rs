@@ -121,7 +121,7 @@ where
         let _turn = turn;
         let promises = store.promises_under(once.key).await?;
         if promises.iter().any(|promise| promise.once != once) {
-            return Err(Failure::key_reused());
+            return Err(Failure::key_reused(HEADER));
         }
         let promises = held(&*store, promises).await?;
         let once = Some(once);
@@ -156,7 +156,7 @@ impl Turns {
             return Err(Failure::busy());
         }
         if !taken.insert(key) {
-            return Err(Failure::key_in_use());
+            return Err(Failure::key_in_use(HEADER));
         }
         let turns = self.clone();
         Ok(Turn { turns, key })

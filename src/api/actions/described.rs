@@ -12,7 +12,6 @@ use engine::query::ActionOrder;
 use super::asked::EXPIRY_S_MAX;
 use crate::api::action::described::{action, followed};
 use crate::api::once::HEADER;
-use crate::api::openapi::rules::retried_sometimes;
 use crate::api::openapi::{Operation as Described, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged};
 use crate::api::words::Word;
@@ -36,7 +35,7 @@ fn create(
         "IDEMPOTENCY_KEY_IN_USE",
         "IDEMPOTENCY_KEY_REUSED",
     ];
-    let operation = Described::new(id, Tag::Actions, summary)
+    Described::new(id, Tag::Actions, summary)
         .description(format!("{text}\n\n{QUEUED}"))
         .header(HEADER, key(), ONCE)
         .json(body, "What the device is to be asked.")
@@ -46,8 +45,8 @@ fn create(
             &["getAction", "cancelAction"],
             &[("request", "$response.body#/id")],
         )
-        .refusal(409, &codes, &refused);
-    retried_sometimes(operation, 409)
+        .refusal(409, &codes, &refused)
+        .retried_sometimes(409)
 }
 
 /// POST for several devices, whatever carries what they are asked.
@@ -58,13 +57,13 @@ fn create_many(id: &'static str, summary: &'static str, body: Schema) -> Describ
     let refused = "The key names another call, or one that is under way (see `Retry-After`).";
     let codes = ["IDEMPOTENCY_KEY_IN_USE", "IDEMPOTENCY_KEY_REUSED"];
     let asked = "Every device was asked, or it is said why not.";
-    let operation = Described::new(id, Tag::Actions, summary)
+    Described::new(id, Tag::Actions, summary)
         .description(text)
         .header(HEADER, key(), ONCE)
         .json(body, "What the devices are to be asked.")
         .answer(202, many(), asked)
-        .refusal(409, &codes, refused);
-    retried_sometimes(operation, 409)
+        .refusal(409, &codes, refused)
+        .retried_sometimes(409)
 }
 
 /// GET one.

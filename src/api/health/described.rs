@@ -1,6 +1,5 @@
 //! How is the service asked whether it is well? For the document of the API.
 
-use crate::api::openapi::rules::retried;
 use crate::api::openapi::{Operation, Schema, Tag};
 
 /// GET `/livez`.
@@ -15,15 +14,15 @@ pub(in crate::api) fn livez() -> Operation {
 pub(in crate::api) fn readyz() -> Operation {
     let text = "Answers while the service takes calls and its store answers. A load balancer \
                 asks this.";
-    let operation = Operation::new("getReadiness", Tag::Service, "Does the service take calls?")
+    Operation::new("getReadiness", Tag::Service, "Does the service take calls?")
         .description(text)
         .answer(200, ok(), "It does.")
         .refusal(
             503,
             &["UNAVAILABLE"],
             "The service is starting or stopping, or its store does not answer.",
-        );
-    retried(operation, 503)
+        )
+        .retried(503)
 }
 
 fn ok() -> Schema {

@@ -2,7 +2,6 @@
 
 use super::report::REFUSALS_MAX;
 use crate::api::error::described::{error, error_with, fault};
-use crate::api::openapi::rules::{challenged, retried};
 use crate::api::openapi::{JSON, Operation, Schema, Tag};
 
 const NDJSON: &str = "application/x-ndjson";
@@ -57,7 +56,7 @@ fn stopped(operation: Operation) -> Operation {
     ];
     let describe = |operation: Operation, (status, why)| operation.answer(status, partly(), why);
     let operation = stops.into_iter().fold(operation, describe);
-    retried(challenged(operation, 401), 503)
+    operation.challenged(401).retried(503)
 }
 
 fn lines() -> Vec<(&'static str, Schema)> {

@@ -11,6 +11,8 @@ use crate::api::error::described::error_of;
 /// JSON.
 pub(in crate::api) const JSON: &str = "application/json";
 
+const RETRY_AFTER: &str = "Retry-After";
+
 /// What an operation is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::api) enum Tag {
@@ -241,23 +243,27 @@ impl Operation {
         )
     }
 
-    /// With a header that an answer described before has sometimes.
-    pub(in crate::api) fn answer_may_header(
-        self,
-        status: u16,
-        name: &'static str,
-        schema: Schema,
-        why: &'static str,
-    ) -> Self {
-        self.with_header(
-            status,
-            Header {
-                name,
-                need: Need::Optional,
-                schema,
-                why,
-            },
-        )
+    /// With the header that says what credentials would do.
+    pub(in crate::api) fn challenged(self, status: u16) -> Self {
+        let why = "What credentials would do (RFC 6750 section 3).";
+        self.answer_header(status, "WWW-Authenticate", Schema::text(), why)
+    }
+
+    /// With the header that says when to come again.
+    pub(in crate::api) fn retried(self, status: u16) -> Self {
+        let why = "Seconds to wait before the next try.";
+        self.answer_header(status, RETRY_AFTER, Schema::count(), why)
+    }
+
+    /// With the header that says when to come again, where there is a time.
+    pub(in crate::api) fn retried_sometimes(self, status: u16) -> Self {
+        let header = Header {
+            name: RETRY_AFTER,
+            need: Need::Optional,
+            schema: Schema::count(),
+            why: "Seconds to wait before the next try, where waiting helps.",
+        };
+        self.with_header(status, header)
     }
 
     /// With other operations that take something of an answer described before.

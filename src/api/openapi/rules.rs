@@ -158,18 +158,21 @@ fn with_callers_refused(access: Access, operation: Operation) -> Operation {
             return operation;
         }
         let why = "There is no token, or it is unknown, revoked or expired.";
-        challenged(operation.refusal(401, &["UNAUTHORIZED"], why), 401)
+        operation
+            .refusal(401, &["UNAUTHORIZED"], why)
+            .challenged(401)
     };
     match access {
         Access::Open => operation,
         Access::Operator => unknown(operation),
         Access::Customer(scope) => {
             let lacking = format!("The token lacks the scope `{}`.", scope.word());
-            let operation = unknown(operation).refusal(403, &["FORBIDDEN"], &lacking);
-            let operation = challenged(operation, 403);
             let often = "The customer calls more often than it may; see `Retry-After`.";
-            let operation = operation.refusal(429, &["TOO_MANY_REQUESTS"], often);
-            retried(operation, 429)
+            unknown(operation)
+                .refusal(403, &["FORBIDDEN"], &lacking)
+                .challenged(403)
+                .refusal(429, &["TOO_MANY_REQUESTS"], often)
+                .retried(429)
         }
     }
 }
@@ -188,23 +191,5 @@ fn with_failures(operation: Operation) -> Operation {
         return operation;
     }
     let busy = "The service has too much to do, or its store does not answer; see `Retry-After`.";
-    retried(operation.refusal(503, &["UNAVAILABLE"], busy), 503)
-}
-
-/// With the header that says what credentials would do.
-pub(in crate::api) fn challenged(operation: Operation, status: u16) -> Operation {
-    let why = "What credentials would do (RFC 6750 section 3).";
-    operation.answer_header(status, "WWW-Authenticate", Schema::text(), why)
-}
-
-/// With the header that says when to come again, where there is a time.
-pub(in crate::api) fn retried_sometimes(operation: Operation, status: u16) -> Operation {
-    let why = "Seconds to wait before the next try, where waiting helps.";
-    operation.answer_may_header(status, "Retry-After", Schema::count(), why)
-}
-
-/// With the header that says when to come again.
-pub(in crate::api) fn retried(operation: Operation, status: u16) -> Operation {
-    let why = "Seconds to wait before the next try.";
-    operation.answer_header(status, "Retry-After", Schema::count(), why)
+    operation.refusal(503, &["UNAVAILABLE"], busy).retried(503)
 }
