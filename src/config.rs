@@ -4,7 +4,6 @@
 //! setting's key in the file is its name, its variable `SIGNALBOX_NAME`, its flag `--name`. Every
 //! value knows where it came from. This is the only reader of the environment.
 
-mod file;
 mod layers;
 mod parse;
 mod report;
@@ -251,14 +250,13 @@ pub fn load(
     flags: Vec<(&'static str, String)>,
 ) -> Result<(Config, Layers), Faults> {
     let mut layers = Layers::of_defaults();
-    let mut faults = Faults::default();
     layers.add_preset(preset);
     if let Some(file) = file {
-        faults.extend(layers.add_file(file));
+        layers.add_file(file);
     }
-    faults.extend(layers.add_environment(std::env::vars_os()));
+    layers.add_environment(std::env::vars_os());
     layers.add_flags(flags);
-    Config::of(&layers, faults).map(|config| (config, layers))
+    Config::of(&layers).map(|config| (config, layers))
 }
 
 /// The cores this process may use.
@@ -272,8 +270,8 @@ pub fn no_color() -> Option<OsString> {
 }
 
 impl Config {
-    fn of(layers: &Layers, faults: Faults) -> Result<Self, Faults> {
-        let mut reading = layers.reading(faults);
+    fn of(layers: &Layers) -> Result<Self, Faults> {
+        let mut reading = layers.reading();
         let config = Self::read(&mut reading);
         for row in NOT_YET {
             if let Force::NotUsedYet(check) = row.force {
@@ -338,7 +336,7 @@ impl Config {
     /// The configuration of a service nobody told anything.
     #[cfg(test)]
     pub(crate) fn of_defaults() -> Self {
-        Self::of(&Layers::of_defaults(), Faults::default()).expect("every default is a value")
+        Self::of(&Layers::of_defaults()).expect("every default is a value")
     }
 
     fn check_together(&self, reading: &mut Reading<'_>) {

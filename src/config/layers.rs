@@ -1,12 +1,17 @@
 //! Which layer gives which value? The texts of all settings with their sources, and what is
 //! wrong with them.
+//!
+//! Ours, because the crates that merge layers forget which gave a value, or stop at the first
+//! fault: `config` names no source for defaults and flags, and serde reports one error.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::{Kind, Row, file, rows};
+use toml::de::{DeInteger, DeTable, DeValue};
+
+use super::{Kind, Row, rows};
 
 const PREFIX: &str = "SIGNALBOX_";
 
@@ -17,6 +22,7 @@ pub struct Layers {
     /// Variables with our prefix that are no settings: typing errors, or what an orchestrator
     /// makes of a service's name.
     strangers: Vec<String>,
+    faults: Vec<Fault>,
 }
 
 /// One setting's text and where it comes from.
@@ -53,15 +59,8 @@ pub struct Fault {
 }
 
 /// Everything wrong with a configuration.
-#[derive(Clone, Debug, Default, Eq, PartialEq, thiserror::Error)]
-pub struct Faults(Vec<Fault>);
-
-impl Faults {
-    /// Adds what else is wrong.
-    pub fn extend(&mut self, faults: Vec<Fault>) {
-        self.0.extend(faults);
-    }
-}
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub struct Faults(pub(super) Vec<Fault>);
 
 impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -83,6 +82,7 @@ impl Layers {
         Self {
             given,
             strangers: Vec::new(),
+            faults: Vec::new(),
         }
     }
 
@@ -94,64 +94,58 @@ impl Layers {
     }
 
     /// Adds a file's values.
-    pub fn add_file(&mut self, path: &Path) -> Vec<Fault> {
-        let at = format!("file {}", path.display());
+    pub fn add_file(&mut self, path: &Path) {
         match std::fs::read_to_string(path) {
             Ok(text) => self.add_file_text(path, &text),
-            Err(error) => vec![Fault {
-                at,
-                why: error.to_string(),
-            }],
+            Err(error) => self.fault(Source::File(path.to_owned()).to_string(), error),
         }
     }
 
-    /// Adds the values of a file with this text.
-    pub fn add_file_text(&mut self, path: &Path, text: &str) -> Vec<Fault> {
-        let (values, mut faults) = file::read(path, text);
-        for (key, text) in values {
-            let source = Source::File(path.to_owned());
-            match rows().find(|row| row.name == key) {
-                Some(row) => self.give(row.name, text, source),
-                None => {
-                    let at = source.place(&key);
-                    faults.push(Fault {
-                        at,
-                        why: "there is no such setting".to_owned(),
-                    });
+    /// Adds the values of a file with this text: TOML 1.0, one key per setting.
+    pub fn add_file_text(&mut self, path: &Path, text: &str) {
+        let source = Source::File(path.to_owned());
+        let table = match DeTable::parse(text) {
+            Ok(table) => table.into_inner(),
+            Err(error) => {
+                let why = error.to_string().trim_end().replace('\n', "\n    ");
+                return self.fault(source.to_string(), why);
+            }
+        };
+        let mut unknown = Vec::new();
+        for (key, value) in table {
+            let key = key.get_ref();
+            let row = rows().find(|row| row.name == key);
+            match (row, text_of(value.get_ref())) {
+                (Some(row), Some(text)) => self.give(row.name, text, source.clone()),
+                (_, None) => {
+                    let why = "must be a text, a whole number, true, false or a list of those";
+                    self.fault(source.place(key), why);
                 }
+                (None, Some(_)) => unknown.push(source.place(key)),
             }
         }
-        faults
+        for at in unknown {
+            self.fault(at, "there is no such setting");
+        }
     }
 
     /// Adds the environment's values; an empty variable counts as none.
-    pub fn add_environment(
-        &mut self,
-        variables: impl IntoIterator<Item = (OsString, OsString)>,
-    ) -> Vec<Fault> {
-        let mut faults = Vec::new();
+    pub fn add_environment(&mut self, variables: impl IntoIterator<Item = (OsString, OsString)>) {
         for (variable, value) in variables {
             let Some(variable) = variable.to_str().filter(|name| name.starts_with(PREFIX)) else {
                 continue;
             };
-            match (
-                rows().find(|row| row.variable() == variable),
-                value.into_string(),
-            ) {
+            let row = rows().find(|row| row.variable() == variable);
+            match (row, value.into_string()) {
                 (None, _) => self.strangers.push(variable.to_owned()),
                 (Some(_), Ok(value)) if value.is_empty() => {}
                 (Some(row), Ok(value)) => self.give(row.name, value, Source::Environment),
                 (Some(row), Err(_)) => {
-                    let at = Source::Environment.place(row.name);
-                    faults.push(Fault {
-                        at,
-                        why: "must be UTF-8".to_owned(),
-                    });
+                    self.fault(Source::Environment.place(row.name), "must be UTF-8");
                 }
             }
         }
         self.strangers.sort();
-        faults
     }
 
     /// Adds the command line's values.
@@ -172,15 +166,20 @@ impl Layers {
     }
 
     /// Begins to read the values, with what is known to be wrong already.
-    pub(super) fn reading(&self, faults: Faults) -> Reading<'_> {
+    pub(super) fn reading(&self) -> Reading<'_> {
         Reading {
             layers: self,
-            faults,
+            faults: self.faults.clone(),
         }
     }
 
     fn give(&mut self, name: &'static str, text: String, source: Source) {
         self.given.insert(name, Given { text, source });
+    }
+
+    fn fault(&mut self, at: String, why: impl ToString) {
+        let why = why.to_string();
+        self.faults.push(Fault { at, why });
     }
 }
 
@@ -214,7 +213,7 @@ impl fmt::Display for Source {
 /// Reads typed values and collects every fault on the way.
 pub(super) struct Reading<'a> {
     layers: &'a Layers,
-    faults: Faults,
+    faults: Vec<Fault>,
 }
 
 impl Reading<'_> {
@@ -245,14 +244,34 @@ impl Reading<'_> {
             why
         };
         let at = given.source.place(name);
-        self.faults.0.push(Fault { at, why });
+        self.faults.push(Fault { at, why });
     }
 
     /// What was read, if nothing is wrong.
     pub(super) fn finish<T>(self, read: Option<T>) -> Result<T, Faults> {
         match read {
-            Some(read) if self.faults.0.is_empty() => Ok(read),
-            _ => Err(self.faults),
+            Some(read) if self.faults.is_empty() => Ok(read),
+            _ => Err(Faults(self.faults)),
         }
     }
+}
+
+/// A value of TOML as the text it would be in any other layer.
+fn text_of(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(number) => decimal(number),
+        DeValue::Boolean(state) => Some(state.to_string()),
+        DeValue::Array(items) => {
+            let items = items.iter().map(|item| text_of(item.get_ref()));
+            let items: Option<Vec<_>> = items.collect();
+            items.map(|items| items.join(","))
+        }
+        DeValue::Float(_) | DeValue::Datetime(_) | DeValue::Table(_) => None,
+    }
+}
+
+fn decimal(number: &DeInteger<'_>) -> Option<String> {
+    let number = i128::from_str_radix(number.as_str(), number.radix());
+    number.ok().map(|number| number.to_string())
 }
