@@ -17,10 +17,10 @@ mod manifest;
 mod purity;
 #[path = "tidy/rooms.rs"]
 mod rooms;
-#[path = "tidy/scanner.rs"]
-mod scanner;
 #[path = "tidy/shape.rs"]
 mod shape;
+#[path = "tidy/syntax.rs"]
+mod syntax;
 #[path = "tidy/tree.rs"]
 mod tree;
 
@@ -33,15 +33,13 @@ fn hold(rule: &str, breaches: &[String]) {
     );
 }
 
-/// Every mention of a name in lines of code that a caller cares about, as `file:line: name`.
+/// Every mention of a name in lines that a caller cares about, as `file:line: name`.
 fn mentions_of(name: &str, cares: impl Fn(&tree::Source, usize) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     for source in tree::sources() {
-        for (line, code) in source.lines() {
-            if scanner::mentions(code, name) && cares(source, line) {
-                found.push(format!("{}:{line}: {name}", source.path));
-            }
-        }
+        let lines = source.syntax.lines_with(name).into_iter();
+        let lines = lines.filter(|line| cares(source, *line));
+        found.extend(lines.map(|line| format!("{}:{line}: {name}", source.path)));
     }
     found
 }

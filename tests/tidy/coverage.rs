@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use super::tree::{self, Source};
+use super::tree;
 
 const DOCUMENT: &str = "docs/seed-coverage.md";
 
@@ -94,22 +94,8 @@ pub(crate) fn rows(text: &str) -> Vec<Row> {
 pub(crate) fn is_a_test(file: &str, name: &str) -> bool {
     let mut sources = tree::sources().iter();
     let source = sources.find(|source| source.path == file);
-    source.is_some_and(|source| has_test(source, name))
-}
-
-/// Whether a function of this name is there that is run as a test.
-fn has_test(source: &Source, name: &str) -> bool {
-    let functions = source.functions().into_iter();
-    let mut named = functions.filter(|function| function.name == name);
-    let lines: Vec<&str> = source.code.lines().collect();
-    named.any(|function| is_marked(&lines[..function.line - 1]))
-}
-
-/// Whether the lines above a function say that it is a test; comments are blank in code.
-fn is_marked(above: &[&str]) -> bool {
-    let above = above.iter().rev().map(|line| line.trim());
-    let mut attributes = above.take_while(|line| line.is_empty() || line.starts_with("#["));
-    attributes.any(|line| line == "#[test]" || line.ends_with("::test]"))
+    let mut functions = source.iter().flat_map(|source| &source.syntax.functions);
+    functions.any(|function| function.is_test && function.name == name)
 }
 
 #[test]
@@ -147,12 +133,4 @@ fn a_row_without_a_test_that_is_there_is_a_fault() {
         let row = rows(&format!("| {cells} |")).remove(0);
         assert_eq!(faults(&row, &known).len(), expected, "{cells}");
     }
-}
-
-#[test]
-fn only_a_function_that_is_marked_is_a_test() {
-    assert!(is_marked(&["}", "", "#[test]"]));
-    assert!(is_marked(&["}", "#[actix_web::test]", "", "#[allow(x)]"]));
-    assert!(!is_marked(&["#[test]", "fn a() {}", ""]));
-    assert!(!is_marked(&["#[cfg(test)]"]));
 }

@@ -1,6 +1,6 @@
 //! Does code reach only for what its room may touch: the clock, chance, panics, sleep?
 
-use super::scanner;
+use super::syntax::Syntax;
 use super::tree::{self, Source};
 use super::{hold, mentions_of};
 
@@ -93,54 +93,34 @@ fn nothing_outside_tests_unwraps() {
 
 #[test]
 fn nothing_is_left_for_later() {
-    let mut found = Vec::new();
-    for name in ["todo", "unimplemented", "dbg"] {
-        let everywhere = mentions_of(name, |_, _| true);
-        let calls = everywhere
-            .into_iter()
-            .filter(|breach| is_macro(breach, name));
-        found.extend(calls);
-    }
-    hold("no `todo!`, `unimplemented!`, `dbg!`", &found);
-}
-
-/// Whether the line a breach names calls the macro, not a function of that name.
-fn is_macro(breach: &str, name: &str) -> bool {
-    let mut parts = breach.split(':');
-    let (Some(path), Some(line)) = (parts.next(), parts.next()) else {
-        return false;
-    };
-    let source = tree::sources().iter().find(|source| source.path == path);
-    let line: usize = line.parse().unwrap();
-    source.is_some_and(|source| {
-        source
-            .lines()
-            .any(|(at, code)| at == line && code.contains(&format!("{name}!")))
-    })
+    let found = ["todo", "unimplemented", "dbg"].map(|name| sequences(&[name, "!"]));
+    hold("no `todo!`, `unimplemented!`, `dbg!`", &found.concat());
 }
 
 #[test]
 fn every_test_runs_and_none_expects_a_panic() {
     let mut found = mentions_of("should_panic", |_, _| true);
-    found.extend(mentions_of("ignore", |source, line| {
-        let code = source
-            .lines()
-            .find(|(at, _)| *at == line)
-            .map(|(_, code)| code);
-        code.is_some_and(|code| code.trim_start().starts_with("#[ignore"))
-    }));
+    found.extend(sequences(&["#", "[", "ignore"]));
     hold("no `#[ignore]`, no `#[should_panic]`", &found);
+}
+
+/// Every place of a sequence of tokens.
+fn sequences(sequence: &[&str]) -> Vec<String> {
+    let sources = tree::sources().iter();
+    let found = sources.flat_map(|source| {
+        let places = source.syntax.places(sequence).into_iter();
+        places.map(|place| format!("{}:{}", source.path, source.syntax.tokens[place].line))
+    });
+    found.collect()
 }
 
 #[test]
 fn no_test_sleeps() {
     let mut found = Vec::new();
-    for source in tree::sources() {
-        for (line, code) in source.lines() {
-            if source.is_test(line) && !source.is_in(&POLL) && sleeps(code) {
-                found.push(format!("{}:{line}", source.path));
-            }
-        }
+    for source in tree::sources().iter().filter(|source| !source.is_in(&POLL)) {
+        let sleeps = sleeps(&source.syntax).into_iter();
+        let sleeps = sleeps.filter(|line| source.is_test(*line));
+        found.extend(sleeps.map(|line| format!("{}:{line}", source.path)));
     }
     hold(
         "a test waits for what it wants, with a deadline; it does not sleep",
@@ -148,20 +128,19 @@ fn no_test_sleeps() {
     );
 }
 
-/// A call or import of a function named so; a device's own `.sleep()` is none.
-fn sleeps(code: &str) -> bool {
-    ["sleep", "sleep_until", "sleep_ms"]
-        .into_iter()
-        .any(|name| {
-            let imports = scanner::mentions(code, &format!("time::{name}"))
-                || scanner::mentions(code, &format!("thread::{name}"));
-            let calls = code.match_indices(&format!("{name}(")).any(|(at, _)| {
-                let before = code[..at].trim_end();
-                let is_whole = !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
-                is_whole && !before.ends_with('.') && !before.ends_with("fn")
-            });
-            imports || calls
-        })
+/// The lines with a call or import of a function named so; a device's own `.sleep()` is none.
+fn sleeps(syntax: &Syntax) -> Vec<usize> {
+    let names = ["sleep", "sleep_until", "sleep_ms"].into_iter();
+    let lines = names.flat_map(|name| {
+        let imports = ["time", "thread"].map(|of| syntax.lines_with(&format!("{of}::{name}")));
+        let calls = syntax.places(&[name, "("]).into_iter().filter(|place| {
+            let before = syntax.text(place.checked_sub(1));
+            !matches!(before, "." | "fn")
+        });
+        let calls = calls.map(|place| syntax.tokens[place].line).collect();
+        [imports.concat(), calls].concat()
+    });
+    lines.collect()
 }
 
 #[test]
@@ -172,11 +151,11 @@ fn sleep_is_told_from_a_device_that_sleeps() {
         ("use tokio::time::sleep;", true),
         ("sleep(pause).await;", true),
         ("device.sleep();", false),
-        ("fn sleep(&mut self) {", false),
+        ("fn sleep(&mut self) {}", false),
         ("falls_asleep();", false),
         ("let sleeping = oversleep(3);", false),
     ] {
-        assert_eq!(sleeps(code), expected, "{code}");
+        assert_eq!(!sleeps(&Syntax::of(code)).is_empty(), expected, "{code}");
     }
 }
 

@@ -1,14 +1,11 @@
-//! Is every file shaped as a reader expects: its header, its size, its name, its lines?
+//! Is every file shaped as a reader expects: its header, its name, its lines?
 
 use std::path::Path;
 
+use super::hold;
+use super::syntax::Syntax;
 use super::tree::{self, Source};
-use super::{hold, scanner};
 
-/// Beyond this a file answers more than one question.
-const FILE_LINES_MAX: usize = 500;
-/// Beyond this a function no longer fits a screen.
-const FUNCTION_LINES_MAX: usize = 70;
 /// Two files side by side.
 const COLUMNS_MAX: usize = 100;
 /// Names that say nothing; `mod` because a module's file bears its module's name.
@@ -17,7 +14,7 @@ const BANNED_NAMES: [&str; 9] = [
 ];
 
 /// The one glob allowed: tests that see the file they stand in.
-const OWN_TESTS: &str = "use super::*;";
+const OWN_TESTS: [&str; 4] = ["super", ":", ":", "*"];
 
 fn breaches(of: impl Fn(&Source) -> Vec<String>) -> Vec<String> {
     tree::sources().iter().flat_map(of).collect()
@@ -37,35 +34,6 @@ fn every_file_opens_with_the_question_it_answers() {
         }
     });
     hold("a file opens with `//!` and a sentence", &found);
-}
-
-#[test]
-fn no_file_is_longer_than_its_question() {
-    let found = breaches(|source| {
-        let lines = source.text.lines().count();
-        let line = FILE_LINES_MAX + 1;
-        let path = &source.path;
-        if lines < line {
-            vec![]
-        } else {
-            vec![format!("{path}:{line}: {lines} lines")]
-        }
-    });
-    hold("a file has at most 500 lines", &found);
-}
-
-#[test]
-fn no_function_is_longer_than_a_screen() {
-    let found = breaches(|source| {
-        let functions = source.functions().into_iter();
-        let long = functions.filter(|function| function.lines > FUNCTION_LINES_MAX);
-        long.map(|function| {
-            let scanner::Function { name, line, lines } = function;
-            format!("{}:{line}: {name} has {lines} lines", source.path)
-        })
-        .collect()
-    });
-    hold("a function has at most 70 lines", &found);
 }
 
 #[test]
@@ -97,7 +65,7 @@ fn names_of_files_say_what_is_in_them() {
 #[test]
 fn no_function_is_named_get() {
     let found = breaches(|source| {
-        let functions = source.functions().into_iter();
+        let functions = source.syntax.functions.iter();
         // In a test `get_…` may be a request by that method.
         let got = functions
             .filter(|function| function.name.starts_with("get_") && !source.is_test(function.line));
@@ -110,9 +78,8 @@ fn no_function_is_named_get() {
 #[test]
 fn every_import_says_what_it_imports() {
     let found = breaches(|source| {
-        let globs = source.lines().filter(|(line, code)| {
-            is_glob(code) && !(source.is_test(*line) && code.trim() == OWN_TESTS)
-        });
+        let globs = globs(&source.syntax).into_iter();
+        let globs = globs.filter(|(line, own)| !(*own && source.is_test(*line)));
         globs
             .map(|(line, _)| format!("{}:{line}", source.path))
             .collect()
@@ -120,26 +87,30 @@ fn every_import_says_what_it_imports() {
     hold("no `use x::*`", &found);
 }
 
-fn is_glob(code: &str) -> bool {
-    let code: String = code.split_whitespace().collect();
-    code.match_indices("::*")
-        .any(|(at, _)| code[at + 3..].starts_with([';', ',', '}']))
-        || code
-            .match_indices("{*")
-            .any(|(at, _)| code[at + 2..].starts_with([',', '}']))
+/// The line of each glob import, and whether it is `use super::*;`.
+fn globs(syntax: &Syntax) -> Vec<(usize, bool)> {
+    let stars = syntax.places(&["*"]).into_iter().filter(|&star| {
+        let (before, after) = (star.checked_sub(1), Some(star + 1));
+        matches!(syntax.text(before), ":" | "{") && matches!(syntax.text(after), ";" | "," | "}")
+    });
+    let own = syntax.places(&OWN_TESTS);
+    stars
+        .map(|star| (syntax.tokens[star].line, own.contains(&(star - 3))))
+        .collect()
 }
 
 #[test]
 fn globs_are_told_from_multiplication() {
     for (code, expected) in [
-        ("use super::*;", true),
-        ("use a::{b::*, c};", true),
-        ("use a::{b, c::*};", true),
-        ("use a::{*};", true),
-        ("let area = Self::SIDE * Self::SIDE;", false),
-        ("let x = f::<*const u8>();", false),
-        ("set(&mut { *x });", false),
+        ("use super::*;", vec![(1, true)]),
+        ("use a::{b::*, c};", vec![(1, false)]),
+        ("use a::{b, c::*};", vec![(1, false)]),
+        ("use a::{*};", vec![(1, false)]),
+        ("let area = Self::SIDE * Self::SIDE;", vec![]),
+        ("let sides = A { a: 2 * 3, ..b };", vec![]),
+        ("let x = f::<*const u8>();", vec![]),
+        ("set(&mut { *x });", vec![]),
     ] {
-        assert_eq!(is_glob(code), expected, "{code}");
+        assert_eq!(globs(&Syntax::of(code)), expected, "{code}");
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use super::scanner::{self, Function, TestItem};
+use super::syntax::Syntax;
 
 /// A Rust file of the project.
 pub(crate) struct Source {
@@ -13,27 +13,17 @@ pub(crate) struct Source {
     pub(crate) path: String,
     /// Its text.
     pub(crate) text: String,
-    /// Its text without comments and literals.
-    pub(crate) code: String,
+    /// What its text holds.
+    pub(crate) syntax: Syntax,
     tests: Vec<(usize, usize)>,
 }
 
 impl Source {
-    /// Its lines of code, numbered from 1.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
-        (1..).zip(self.code.lines())
-    }
-
     /// Whether a line is part of a test.
     pub(crate) fn is_test(&self, line: usize) -> bool {
         self.tests
             .iter()
             .any(|(first, last)| (*first..=*last).contains(&line))
-    }
-
-    /// Its functions.
-    pub(crate) fn functions(&self) -> Vec<Function> {
-        scanner::functions(&self.code)
     }
 
     /// Whether it lies in one of these files or folders.
@@ -82,12 +72,12 @@ pub(crate) fn packages() -> Vec<PathBuf> {
 
 fn read(path: &Path) -> Source {
     let text = fs::read_to_string(path).unwrap();
-    let code = scanner::code_of(&text);
+    let syntax = Syntax::of(&text);
     Source {
         path: name_of(path),
         text,
-        code,
-        tests: Vec::new(),
+        tests: syntax.test_lines.clone(),
+        syntax,
     }
 }
 
@@ -127,15 +117,9 @@ fn files(extension: &str) -> Vec<PathBuf> {
 /// that only tests declare.
 fn mark_test_files(sources: &mut [Source]) {
     let mut modules = BTreeSet::new();
-    for source in sources.iter_mut() {
-        for item in scanner::test_items(&source.code) {
-            match item {
-                TestItem::Lines(first, last) => source.tests.push((first, last)),
-                TestItem::Module(name) => {
-                    modules.insert(format!("{}{name}", module_folder(&source.path)));
-                }
-            }
-        }
+    for source in &*sources {
+        let names = source.syntax.test_modules.iter();
+        modules.extend(names.map(|name| format!("{}{name}", module_folder(&source.path))));
     }
     for source in sources {
         let in_room = source
