@@ -9,6 +9,8 @@
 mod coverage;
 #[path = "tidy/faults.rs"]
 mod faults;
+#[path = "tidy/imports.rs"]
+mod imports;
 #[path = "tidy/laws.rs"]
 mod laws;
 #[path = "tidy/manifest.rs"]
