@@ -5,7 +5,6 @@ use engine::action::{ContentForm, Method, Mode, Operation, PayloadType, Protocol
 use engine::admin_log::entry::{Category, Subject};
 use engine::customer::{Scope, Scopes};
 use engine::delivery::body::words as spelled;
-use engine::delivery::body::words::event_type;
 use engine::delivery::destination::DestinationState;
 use engine::device::record::ObservationState;
 use engine::device::snapshot::Presence;
@@ -15,9 +14,12 @@ use engine::query::ActionOrder;
 use engine::setting::{SettingName, SettingState};
 
 /// Something the API has a word for.
-pub(super) trait Word: Copy + PartialEq + Sized + 'static {
+pub(super) trait Word: Copy + Sized + 'static {
     /// Every word with what it stands for.
     const WORDS: &'static [(&'static str, Self)];
+
+    /// The word for it.
+    fn word(self) -> &'static str;
 
     /// What the text stands for; the error lists the words there are.
     fn read(text: &str) -> Result<Self, String> {
@@ -29,171 +31,100 @@ pub(super) trait Word: Copy + PartialEq + Sized + 'static {
 
     /// What the text stands for, if it stands for anything.
     fn known(text: &str) -> Option<Self> {
-        Self::WORDS
-            .iter()
+        let mut words = Self::WORDS.iter();
+        words
             .find(|(word, _)| *word == text)
             .map(|(_, meaning)| *meaning)
     }
-
-    /// The word for it.
-    fn word(self) -> &'static str {
-        let found = Self::WORDS.iter().find(|(_, meaning)| *meaning == self);
-        found
-            .map(|(word, _)| *word)
-            .expect("every case has its word")
-    }
 }
 
-impl Word for Protocol {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        (spelled::protocol(Self::Udp), Self::Udp),
-        (spelled::protocol(Self::Coap), Self::Coap),
-        (spelled::protocol(Self::Lwm2m), Self::Lwm2m),
-    ];
+// A table and no derive on the types: they are the engine's, which knows no spelling of the API,
+// and a word must not change with the name of a variant.
+macro_rules! words {
+    ($type:ident { $($variant:ident = $word:expr),+ $(,)? }) => {
+        impl Word for $type {
+            const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant)),+];
+
+            fn word(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+        }
+    };
+    ($type:ident { $($variant:ident),+ } as $spelled:path) => {
+        words!($type { $($variant = $spelled($type::$variant)),+ });
+    };
 }
 
-impl Word for Status {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        (spelled::status(Self::Scheduled), Self::Scheduled),
-        (spelled::status(Self::InProgress), Self::InProgress),
-        (spelled::status(Self::Succeeded), Self::Succeeded),
-        (spelled::status(Self::Failed), Self::Failed),
-        (spelled::status(Self::Cancelled), Self::Cancelled),
-    ];
-}
-
-impl Word for Mode {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("SEND_NOW", Self::SendNow),
-        ("SEND_WHEN_ACTIVE", Self::SendWhenActive),
-    ];
-}
-
-impl Word for Operation {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("read", Self::Read),
-        ("write", Self::Write),
-        ("execute", Self::Execute),
-        ("observe-start", Self::ObserveStart),
-        ("observe-end", Self::ObserveEnd),
-    ];
-}
-
-impl Word for Method {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("GET", Self::Get),
-        ("POST", Self::Post),
-        ("PUT", Self::Put),
-        ("DELETE", Self::Delete),
-        ("PATCH", Self::Patch),
-    ];
-}
-
-impl Word for ContentForm {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("STRING", Self::String), ("BASE64", Self::Base64)];
-}
-
-impl Word for ObservationState {
-    const WORDS: &'static [(&'static str, Self)] = &[("HELD", Self::Held), ("OWED", Self::Owed)];
-}
-
-impl Word for Lifecycle {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        (spelled::lifecycle(Self::Registered), Self::Registered),
-        (spelled::lifecycle(Self::Deregistered), Self::Deregistered),
-        (
-            spelled::lifecycle(Self::RegistrationExpired),
-            Self::RegistrationExpired,
-        ),
-    ];
-}
-
-impl Word for EventType {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        (event_type(Self::TelemetryData), Self::TelemetryData),
-        (event_type(Self::Lifecycle), Self::Lifecycle),
-        (event_type(Self::Error), Self::Error),
-        (event_type(Self::ActionResult), Self::ActionResult),
-    ];
-}
-
-impl Word for DestinationState {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("ROLLOUT_DONE", Self::RolledOut),
-        ("INTEGRATION_ACTIVE", Self::Active),
-        ("INTEGRATION_FAILED", Self::Failed),
-    ];
-}
-
-impl Word for ActionOrder {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("created", Self::Created),
-        ("-created", Self::CreatedDescending),
-        ("updated", Self::Updated),
-        ("-updated", Self::UpdatedDescending),
-    ];
-}
-
-impl Word for PayloadType {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        (spelled::payload_type(Self::Text), Self::Text),
-        (spelled::payload_type(Self::Base64), Self::Base64),
-    ];
-}
-
-impl Word for Category {
-    const WORDS: &'static [(&'static str, Self)] = &[("error", Self::Error), ("info", Self::Info)];
-}
-
-impl Word for Subject {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("DEVICE", Self::Device),
-        ("LIFECYCLE", Self::Lifecycle),
-        ("INTEGRATION", Self::Integration),
-        ("GENERAL", Self::General),
-    ];
-}
-
-impl Word for Presence {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("UNREGISTERED", Self::Unregistered),
-        ("AWAKE", Self::Awake),
-        ("ASLEEP", Self::Asleep),
-    ];
-}
-
-impl Word for KeyFormat {
-    const WORDS: &'static [(&'static str, Self)] = &[("STRING", Self::Text), ("HEX", Self::Hex)];
-}
-
-impl Word for SettingName {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("LWM2M_PASSIVE_REPORTING", Self::Lwm2mPassiveReporting)];
-}
-
-impl Word for SettingState {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("ENABLED", Self::Enabled), ("DISABLED", Self::Disabled)];
-}
-
-impl Word for Scope {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("actions:read", Self::ActionsRead),
-        ("actions:write", Self::ActionsWrite),
-        ("logs:read", Self::LogsRead),
-        ("settings:read", Self::SettingsRead),
-        ("settings:write", Self::SettingsWrite),
-        ("integrations:read", Self::IntegrationsRead),
-        ("integrations:write", Self::IntegrationsWrite),
-        ("plugins:read", Self::PluginsRead),
-        ("plugins:write", Self::PluginsWrite),
-        ("sms:read", Self::SmsRead),
-        ("sms:write", Self::SmsWrite),
-        ("devices:read", Self::DevicesRead),
-        ("devices:write", Self::DevicesWrite),
-    ];
-}
+words!(Protocol { Udp, Coap, Lwm2m } as spelled::protocol);
+words!(Status {
+    Scheduled,
+    InProgress,
+    Succeeded,
+    Failed,
+    Cancelled
+} as spelled::status);
+words!(Mode { SendNow = "SEND_NOW", SendWhenActive = "SEND_WHEN_ACTIVE" });
+words!(Operation {
+    Read = "read",
+    Write = "write",
+    Execute = "execute",
+    ObserveStart = "observe-start",
+    ObserveEnd = "observe-end",
+});
+words!(Method { Get = "GET", Post = "POST", Put = "PUT", Delete = "DELETE", Patch = "PATCH" });
+words!(ContentForm { String = "STRING", Base64 = "BASE64" });
+words!(ObservationState { Held = "HELD", Owed = "OWED" });
+words!(Lifecycle {
+    Registered,
+    Deregistered,
+    RegistrationExpired
+} as spelled::lifecycle);
+words!(EventType {
+    TelemetryData,
+    Lifecycle,
+    Error,
+    ActionResult
+} as spelled::event_type);
+words!(DestinationState {
+    RolledOut = "ROLLOUT_DONE",
+    Active = "INTEGRATION_ACTIVE",
+    Failed = "INTEGRATION_FAILED",
+});
+words!(ActionOrder {
+    Created = "created",
+    CreatedDescending = "-created",
+    Updated = "updated",
+    UpdatedDescending = "-updated",
+});
+words!(PayloadType { Text, Base64 } as spelled::payload_type);
+words!(Category { Error = "error", Info = "info" });
+words!(Subject {
+    Device = "DEVICE",
+    Lifecycle = "LIFECYCLE",
+    Integration = "INTEGRATION",
+    General = "GENERAL",
+});
+words!(Presence { Unregistered = "UNREGISTERED", Awake = "AWAKE", Asleep = "ASLEEP" });
+words!(KeyFormat { Text = "STRING", Hex = "HEX" });
+words!(SettingName { Lwm2mPassiveReporting = "LWM2M_PASSIVE_REPORTING" });
+words!(SettingState { Enabled = "ENABLED", Disabled = "DISABLED" });
+words!(Scope {
+    ActionsRead = "actions:read",
+    ActionsWrite = "actions:write",
+    LogsRead = "logs:read",
+    SettingsRead = "settings:read",
+    SettingsWrite = "settings:write",
+    IntegrationsRead = "integrations:read",
+    IntegrationsWrite = "integrations:write",
+    PluginsRead = "plugins:read",
+    PluginsWrite = "plugins:write",
+    SmsRead = "sms:read",
+    SmsWrite = "sms:write",
+    DevicesRead = "devices:read",
+    DevicesWrite = "devices:write",
+});
 
 /// The word for every scope there is and will be.
 const EVERY_SCOPE: &str = "all";
@@ -236,42 +167,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_case_has_a_word_that_reads_as_itself() {
-        check(&Protocol::ALL);
-        check(&Status::ALL);
-        check(&ActionOrder::ALL);
-        check(&Scope::ALL);
-        check(&SettingName::ALL);
-        check(&[Mode::SendNow, Mode::SendWhenActive]);
-        check(&[
-            Operation::Read,
-            Operation::Write,
-            Operation::Execute,
-            Operation::ObserveStart,
-            Operation::ObserveEnd,
-        ]);
-        check(&Method::ALL);
-        check(&[ContentForm::String, ContentForm::Base64]);
-        check(&[ObservationState::Held, ObservationState::Owed]);
-        check(&[
-            Lifecycle::Registered,
-            Lifecycle::Deregistered,
-            Lifecycle::RegistrationExpired,
-        ]);
-        check(&EventType::ALL);
-        check(&[
-            DestinationState::RolledOut,
-            DestinationState::Active,
-            DestinationState::Failed,
-        ]);
-        check(&[Presence::Unregistered, Presence::Awake, Presence::Asleep]);
-        check(&[
-            Subject::Device,
-            Subject::Lifecycle,
-            Subject::Integration,
-            Subject::General,
-        ]);
-        check(&[Category::Error, Category::Info]);
+    fn every_word_stands_for_one_case() {
+        check::<Protocol>();
+        check::<Status>();
+        check::<ActionOrder>();
+        check::<Scope>();
+        check::<SettingName>();
+        check::<SettingState>();
+        check::<Mode>();
+        check::<Operation>();
+        check::<Method>();
+        check::<ContentForm>();
+        check::<ObservationState>();
+        check::<Lifecycle>();
+        check::<EventType>();
+        check::<DestinationState>();
+        check::<PayloadType>();
+        check::<KeyFormat>();
+        check::<Presence>();
+        check::<Subject>();
+        check::<Category>();
     }
 
     #[test]
@@ -296,10 +211,10 @@ mod tests {
         );
     }
 
-    fn check<T: Word + std::fmt::Debug>(cases: &[T]) {
-        assert_eq!(cases.len(), T::WORDS.len());
-        for case in cases {
-            assert_eq!(T::read(case.word()), Ok(*case));
+    fn check<T: Word + std::fmt::Debug + PartialEq>() {
+        for (word, case) in T::WORDS {
+            assert_eq!(case.word(), *word);
+            assert_eq!(T::read(word), Ok(*case));
         }
     }
 }
