@@ -1,13 +1,15 @@
 //! The whole HTTP API on one page: method, path, who may call, what is told of it, what answers.
 //!
-//! Every route stands in `ROUTES`; nothing else is mounted.
+//! Every route stands in `ROUTES`; nothing else is mounted. What answers, and what is told of it,
+//! stand behind the arrow in this order.
 
 use actix_web::http::Method;
 
 use engine::customer::Scope;
 
 use super::access::Access;
-use super::actions::creating;
+use super::actions::creating::{self, Coap, Lwm2m, Udp};
+use super::actions::described::{coap, lwm2m, udp};
 use super::{
     actions, clients, clouds, customers, definitions, devices, docs, health, import, logs,
     messages, metrics, openapi, psk, settings, tokens,
@@ -28,360 +30,143 @@ use Scope::{
     LogsRead, SettingsRead, SettingsWrite,
 };
 
-/// Every route. Paths that could match the same text stand with the literal one first.
-pub(super) const ROUTES: &[Route] = &[
+macro_rules! routes {
+    ($($method:ident $path:literal $access:expr => $answer:expr, $describe:path;)+) => {
+        /// Every route. Paths that could match the same text stand with the literal one first.
+        pub(super) const ROUTES: &[Route] = &[$(Route {
+            method: Method::$method,
+            path: $path,
+            access: $access,
+            describe: $describe,
+            answer: |route| route.to($answer),
+        },)+];
+    };
+}
+
+routes! {
     // Health and metrics, for whoever watches the service.
-    get("/livez", Open, health::described::livez, |it| {
-        it.to(health::livez)
-    }),
-    get("/readyz", Open, health::described::readyz, |it| {
-        it.to(health::readyz)
-    }),
-    get("/openapi.json", Open, openapi::described::show, |it| {
-        it.to(openapi::show)
-    }),
-    get("/docs", Open, docs::described::page, |it| it.to(docs::page)),
-    get("/docs/style.css", Open, docs::described::style, |it| {
-        it.to(docs::style)
-    }),
-    get("/docs/script.js", Open, docs::described::script, |it| {
-        it.to(docs::script)
-    }),
-    get("/metrics", Open, metrics::described::show, |it| {
-        it.to(metrics::show)
-    }),
+    GET "/livez"
+        Open => health::livez, health::described::livez;
+    GET "/readyz"
+        Open => health::readyz, health::described::readyz;
+    GET "/openapi.json"
+        Open => openapi::show, openapi::described::show;
+    GET "/docs"
+        Open => docs::page, docs::described::page;
+    GET "/docs/style.css"
+        Open => docs::style, docs::described::style;
+    GET "/docs/script.js"
+        Open => docs::script, docs::described::script;
+    GET "/metrics"
+        Open => metrics::show, metrics::described::show;
     // Access tokens.
-    post("/oauth/token", Open, tokens::described::issue, |it| {
-        it.to(tokens::issue)
-    }),
-    post(
-        "/management-api/oauth/token",
-        Open,
-        tokens::described::issue_for_management,
-        |it| it.to(tokens::issue),
-    ),
+    POST "/oauth/token"
+        Open => tokens::issue, tokens::described::issue;
+    POST "/management-api/oauth/token"
+        Open => tokens::issue, tokens::described::issue_for_management;
     // The operator's customers and their API clients.
-    post(
-        "/operator-api/v1/customers",
-        Operator,
-        customers::described::create,
-        |it| it.to(customers::create),
-    ),
-    get(
-        "/operator-api/v1/customers",
-        Operator,
-        customers::described::list,
-        |it| it.to(customers::list),
-    ),
-    delete(
-        "/operator-api/v1/customers/{customer}",
-        Operator,
-        customers::described::delete,
-        |it| it.to(customers::delete),
-    ),
-    post(
-        "/operator-api/v1/customers/{customer}/clients",
-        Operator,
-        clients::described::create,
-        |it| it.to(clients::create),
-    ),
-    get(
-        "/operator-api/v1/customers/{customer}/clients",
-        Operator,
-        clients::described::list,
-        |it| it.to(clients::list),
-    ),
-    delete(
-        "/operator-api/v1/customers/{customer}/clients/{client}",
-        Operator,
-        clients::described::delete,
-        |it| it.to(clients::delete),
-    ),
+    POST "/operator-api/v1/customers"
+        Operator => customers::create, customers::described::create;
+    GET "/operator-api/v1/customers"
+        Operator => customers::list, customers::described::list;
+    DELETE "/operator-api/v1/customers/{customer}"
+        Operator => customers::delete, customers::described::delete;
+    POST "/operator-api/v1/customers/{customer}/clients"
+        Operator => clients::create, clients::described::create;
+    GET "/operator-api/v1/customers/{customer}/clients"
+        Operator => clients::list, clients::described::list;
+    DELETE "/operator-api/v1/customers/{customer}/clients/{client}"
+        Operator => clients::delete, clients::described::delete;
     // Devices.
-    post(
-        "/management-api/v1/devices",
-        Customer(DevicesWrite),
-        devices::described::create,
-        |it| it.to(devices::create),
-    ),
-    get(
-        "/management-api/v1/devices",
-        Customer(DevicesRead),
-        devices::described::list,
-        |it| it.to(devices::list),
-    ),
-    post(
-        "/management-api/v1/devices/import",
-        Customer(DevicesWrite),
-        import::described::create,
-        |it| it.to(import::create),
-    ),
-    get(
-        "/management-api/v1/devices/{device}",
-        Customer(DevicesRead),
-        devices::described::inspect,
-        |it| it.to(devices::inspect),
-    ),
-    patch(
-        "/management-api/v1/devices/{device}",
-        Customer(DevicesWrite),
-        devices::described::amend,
-        |it| it.to(devices::amending::amend),
-    ),
-    delete(
-        "/management-api/v1/devices/{device}",
-        Customer(DevicesWrite),
-        devices::described::delete,
-        |it| it.to(devices::delete),
-    ),
-    post(
-        "/management-api/v1/devices/{device}/psk",
-        Customer(DevicesWrite),
-        psk::described::give,
-        |it| it.to(psk::give),
-    ),
-    get(
-        "/management-api/v1/devices/{device}/messages",
-        Customer(DevicesRead),
-        messages::described::list,
-        |it| it.to(messages::list),
-    ),
+    POST "/management-api/v1/devices"
+        Customer(DevicesWrite) => devices::create, devices::described::create;
+    GET "/management-api/v1/devices"
+        Customer(DevicesRead) => devices::list, devices::described::list;
+    POST "/management-api/v1/devices/import"
+        Customer(DevicesWrite) => import::create, import::described::create;
+    GET "/management-api/v1/devices/{device}"
+        Customer(DevicesRead) => devices::inspect, devices::described::inspect;
+    PATCH "/management-api/v1/devices/{device}"
+        Customer(DevicesWrite) => devices::amending::amend, devices::described::amend;
+    DELETE "/management-api/v1/devices/{device}"
+        Customer(DevicesWrite) => devices::delete, devices::described::delete;
+    POST "/management-api/v1/devices/{device}/psk"
+        Customer(DevicesWrite) => psk::give, psk::described::give;
+    GET "/management-api/v1/devices/{device}/messages"
+        Customer(DevicesRead) => messages::list, messages::described::list;
     // Action requests (seed 4.2 to 4.7).
-    get(
-        "/management-api/v1/integrate/devices/actions/requests",
-        Customer(ActionsRead),
-        actions::described::list,
-        |it| it.to(actions::list),
-    ),
-    get(
-        "/management-api/v1/integrate/devices/actions/requests/active",
-        Customer(ActionsRead),
-        actions::described::active,
-        |it| it.to(actions::active),
-    ),
-    get(
-        "/management-api/v1/integrate/devices/actions/requests/archived",
-        Customer(ActionsRead),
-        actions::described::archived,
-        |it| it.to(actions::archived),
-    ),
-    get(
-        "/management-api/v1/integrate/devices/actions/requests/{request}",
-        Customer(ActionsRead),
-        actions::described::show,
-        |it| it.to(actions::show),
-    ),
-    delete(
-        "/management-api/v1/integrate/devices/actions/requests/{request}",
-        Customer(ActionsWrite),
-        actions::described::cancel,
-        |it| it.to(actions::cancel),
-    ),
-    delete(
-        "/management-api/v1/integrate/devices/{device}/actions/requests",
-        Customer(ActionsWrite),
-        actions::described::cancel_all,
-        |it| it.to(actions::cancel_all),
-    ),
-    post(
-        "/management-api/v1/integrate/devices/{device}/actions/UDP",
-        Customer(ActionsWrite),
-        actions::described::udp::create,
-        |it| it.to(creating::create::<creating::Udp>),
-    ),
-    post(
-        "/management-api/v1/integrate/devices/{device}/actions/COAP",
-        Customer(ActionsWrite),
-        actions::described::coap::create,
-        |it| it.to(creating::create::<creating::Coap>),
-    ),
-    post(
-        "/management-api/v1/integrate/devices/{device}/actions/LWM2M",
-        Customer(ActionsWrite),
-        actions::described::lwm2m::create,
-        |it| it.to(creating::create::<creating::Lwm2m>),
-    ),
-    post(
-        "/management-api/v1/integrate/devices/actions/UDP",
-        Customer(ActionsWrite),
-        actions::described::udp::create_many,
-        |it| it.to(creating::create_many::<creating::Udp>),
-    ),
-    post(
-        "/management-api/v1/integrate/devices/actions/COAP",
-        Customer(ActionsWrite),
-        actions::described::coap::create_many,
-        |it| it.to(creating::create_many::<creating::Coap>),
-    ),
-    post(
-        "/management-api/v1/integrate/devices/actions/LWM2M",
-        Customer(ActionsWrite),
-        actions::described::lwm2m::create_many,
-        |it| it.to(creating::create_many::<creating::Lwm2m>),
-    ),
+    GET "/management-api/v1/integrate/devices/actions/requests"
+        Customer(ActionsRead) => actions::list, actions::described::list;
+    GET "/management-api/v1/integrate/devices/actions/requests/active"
+        Customer(ActionsRead) => actions::active, actions::described::active;
+    GET "/management-api/v1/integrate/devices/actions/requests/archived"
+        Customer(ActionsRead) => actions::archived, actions::described::archived;
+    GET "/management-api/v1/integrate/devices/actions/requests/{request}"
+        Customer(ActionsRead) => actions::show, actions::described::show;
+    DELETE "/management-api/v1/integrate/devices/actions/requests/{request}"
+        Customer(ActionsWrite) => actions::cancel, actions::described::cancel;
+    DELETE "/management-api/v1/integrate/devices/{device}/actions/requests"
+        Customer(ActionsWrite) => actions::cancel_all, actions::described::cancel_all;
+    POST "/management-api/v1/integrate/devices/{device}/actions/UDP"
+        Customer(ActionsWrite) => creating::create::<Udp>, udp::create;
+    POST "/management-api/v1/integrate/devices/{device}/actions/COAP"
+        Customer(ActionsWrite) => creating::create::<Coap>, coap::create;
+    POST "/management-api/v1/integrate/devices/{device}/actions/LWM2M"
+        Customer(ActionsWrite) => creating::create::<Lwm2m>, lwm2m::create;
+    POST "/management-api/v1/integrate/devices/actions/UDP"
+        Customer(ActionsWrite) => creating::create_many::<Udp>, udp::create_many;
+    POST "/management-api/v1/integrate/devices/actions/COAP"
+        Customer(ActionsWrite) => creating::create_many::<Coap>, coap::create_many;
+    POST "/management-api/v1/integrate/devices/actions/LWM2M"
+        Customer(ActionsWrite) => creating::create_many::<Lwm2m>, lwm2m::create_many;
     // Cloud integrations.
-    post(
-        "/management-api/v1/integrate/clouds/webhooks",
-        Customer(IntegrationsWrite),
-        clouds::described::create,
-        |it| it.to(clouds::create),
-    ),
-    get(
-        "/management-api/v1/integrate/clouds/webhooks",
-        Customer(IntegrationsRead),
-        clouds::described::list,
-        |it| it.to(clouds::list),
-    ),
-    get(
-        "/management-api/v1/integrate/clouds/webhooks/{webhook}",
-        Customer(IntegrationsRead),
-        clouds::described::show,
-        |it| it.to(clouds::show),
-    ),
-    patch(
-        "/management-api/v1/integrate/clouds/webhooks/{webhook}",
-        Customer(IntegrationsWrite),
-        clouds::described::amend,
-        |it| it.to(clouds::amend),
-    ),
-    delete(
-        "/management-api/v1/integrate/clouds/webhooks/{webhook}",
-        Customer(IntegrationsWrite),
-        clouds::described::delete,
-        |it| it.to(clouds::delete),
-    ),
-    post(
-        "/management-api/v1/integrate/clouds/webhooks/{webhook}/test",
-        Customer(IntegrationsWrite),
-        clouds::described::test,
-        |it| it.to(clouds::test),
-    ),
-    post(
-        "/management-api/v1/integrate/clouds/webhooks/{webhook}/restart",
-        Customer(IntegrationsWrite),
-        clouds::described::restart,
-        |it| it.to(clouds::restart),
-    ),
-    get(
-        "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters",
-        Customer(IntegrationsRead),
-        clouds::described::letters,
-        |it| it.to(clouds::letters::list),
-    ),
-    delete(
-        "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters",
-        Customer(IntegrationsWrite),
-        clouds::described::discard_all,
-        |it| it.to(clouds::letters::discard_all),
-    ),
-    post(
-        "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters/replay",
-        Customer(IntegrationsWrite),
-        clouds::described::replay,
-        |it| it.to(clouds::letters::replay),
-    ),
-    delete(
-        "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters/{event}",
-        Customer(IntegrationsWrite),
-        clouds::described::discard,
-        |it| it.to(clouds::letters::discard),
-    ),
+    POST "/management-api/v1/integrate/clouds/webhooks"
+        Customer(IntegrationsWrite) => clouds::create, clouds::described::create;
+    GET "/management-api/v1/integrate/clouds/webhooks"
+        Customer(IntegrationsRead) => clouds::list, clouds::described::list;
+    GET "/management-api/v1/integrate/clouds/webhooks/{webhook}"
+        Customer(IntegrationsRead) => clouds::show, clouds::described::show;
+    PATCH "/management-api/v1/integrate/clouds/webhooks/{webhook}"
+        Customer(IntegrationsWrite) => clouds::amend, clouds::described::amend;
+    DELETE "/management-api/v1/integrate/clouds/webhooks/{webhook}"
+        Customer(IntegrationsWrite) => clouds::delete, clouds::described::delete;
+    POST "/management-api/v1/integrate/clouds/webhooks/{webhook}/test"
+        Customer(IntegrationsWrite) => clouds::test, clouds::described::test;
+    POST "/management-api/v1/integrate/clouds/webhooks/{webhook}/restart"
+        Customer(IntegrationsWrite) => clouds::restart, clouds::described::restart;
+    GET "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters"
+        Customer(IntegrationsRead) => clouds::letters::list, clouds::described::letters;
+    DELETE "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters"
+        Customer(IntegrationsWrite) => clouds::letters::discard_all, clouds::described::discard_all;
+    POST "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters/replay"
+        Customer(IntegrationsWrite) => clouds::letters::replay, clouds::described::replay;
+    DELETE "/management-api/v1/integrate/clouds/webhooks/{webhook}/deadletters/{event}"
+        Customer(IntegrationsWrite) => clouds::letters::discard, clouds::described::discard;
     // Settings (seed 4.1).
-    get(
-        "/management-api/v1/settings/{platform}",
-        Customer(SettingsRead),
-        settings::described::list,
-        |it| it.to(settings::list),
-    ),
-    patch(
-        "/management-api/v1/settings/{platform}/{setting}",
-        Customer(SettingsWrite),
-        settings::described::change,
-        |it| it.to(settings::change),
-    ),
+    GET "/management-api/v1/settings/{platform}"
+        Customer(SettingsRead) => settings::list, settings::described::list;
+    PATCH "/management-api/v1/settings/{platform}/{setting}"
+        Customer(SettingsWrite) => settings::change, settings::described::change;
     // Customers' own objects.
-    put(
-        "/management-api/v1/lwm2m/objects",
-        Customer(SettingsWrite),
-        definitions::described::put,
-        |it| it.to(definitions::put),
-    ),
-    get(
-        "/management-api/v1/lwm2m/objects",
-        Customer(SettingsRead),
-        definitions::described::list,
-        |it| it.to(definitions::list),
-    ),
-    get(
-        "/management-api/v1/lwm2m/objects/{object}/{version}",
-        Customer(SettingsRead),
-        definitions::described::show,
-        |it| it.to(definitions::show),
-    ),
-    delete(
-        "/management-api/v1/lwm2m/objects/{object}/{version}",
-        Customer(SettingsWrite),
-        definitions::described::delete,
-        |it| it.to(definitions::delete),
-    ),
+    PUT "/management-api/v1/lwm2m/objects"
+        Customer(SettingsWrite) => definitions::put, definitions::described::put;
+    GET "/management-api/v1/lwm2m/objects"
+        Customer(SettingsRead) => definitions::list, definitions::described::list;
+    GET "/management-api/v1/lwm2m/objects/{object}/{version}"
+        Customer(SettingsRead) => definitions::show, definitions::described::show;
+    DELETE "/management-api/v1/lwm2m/objects/{object}/{version}"
+        Customer(SettingsWrite) => definitions::delete, definitions::described::delete;
     // Administration log (seed 4.8, 4.9).
-    get(
-        "/management-api/v1/administrationLogs",
-        Customer(LogsRead),
-        logs::described::list,
-        |it| it.to(logs::list),
-    ),
-    get(
-        "/management-api/v1/administrationLogs/stats",
-        Customer(LogsRead),
-        logs::described::statistics,
-        |it| it.to(logs::statistics::show),
-    ),
-    get(
-        "/management-api/v1/administrationLogs/{entry}/payload",
-        Customer(LogsRead),
-        logs::described::payload,
-        |it| it.to(logs::payload),
-    ),
-];
+    GET "/management-api/v1/administrationLogs"
+        Customer(LogsRead) => logs::list, logs::described::list;
+    GET "/management-api/v1/administrationLogs/stats"
+        Customer(LogsRead) => logs::statistics::show, logs::described::statistics;
+    GET "/management-api/v1/administrationLogs/{entry}/payload"
+        Customer(LogsRead) => logs::payload, logs::described::payload;
+}
 
 /// What the document of the API says of a route.
 type Describe = fn() -> openapi::Operation;
 
 /// How a route is given what answers it.
 type Answer = fn(actix_web::Route) -> actix_web::Route;
-
-const fn get(path: &'static str, access: Access, describe: Describe, answer: Answer) -> Route {
-    routed(Method::GET, path, access, (describe, answer))
-}
-
-const fn post(path: &'static str, access: Access, describe: Describe, answer: Answer) -> Route {
-    routed(Method::POST, path, access, (describe, answer))
-}
-
-const fn put(path: &'static str, access: Access, describe: Describe, answer: Answer) -> Route {
-    routed(Method::PUT, path, access, (describe, answer))
-}
-
-const fn patch(path: &'static str, access: Access, describe: Describe, answer: Answer) -> Route {
-    routed(Method::PATCH, path, access, (describe, answer))
-}
-
-const fn delete(path: &'static str, access: Access, describe: Describe, answer: Answer) -> Route {
-    routed(Method::DELETE, path, access, (describe, answer))
-}
-
-const fn routed(
-    method: Method,
-    path: &'static str,
-    access: Access,
-    (describe, answer): (Describe, Answer),
-) -> Route {
-    Route {
-        method,
-        path,
-        access,
-        describe,
-        answer,
-    }
-}
