@@ -148,6 +148,11 @@ impl Failure {
         Self::new(StatusCode::CONFLICT, faults)
     }
 
+    /// It does not in one way.
+    fn clash(code: &'static str, why: impl fmt::Display) -> Self {
+        Self::conflict(vec![Fault::new(code, why)])
+    }
+
     /// A call under the same key is under way, and may yet be refused.
     pub(super) fn key_in_use(header: &str) -> Self {
         let message = "a call with this key is under way; make it again to hear what came of it";
@@ -380,7 +385,7 @@ impl From<SubmitRefusal> for Failure {
             SubmitRefusal::NoAddress => "DEVICE_HAS_NO_ADDRESS",
             SubmitRefusal::QueueFull { .. } | SubmitRefusal::DataFull { .. } => "QUEUE_FULL",
         };
-        Self::conflict(vec![Fault::new(code, refusal)])
+        Self::clash(code, refusal)
     }
 }
 
@@ -389,7 +394,7 @@ impl From<CancelRefusal> for Failure {
         let code = match refusal {
             CancelRefusal::NotPending | CancelRefusal::NotScheduled => "REQUEST_NOT_SCHEDULED",
         };
-        Self::conflict(vec![Fault::new(code, refusal)])
+        Self::clash(code, refusal)
     }
 }
 
@@ -405,21 +410,13 @@ impl From<Refusal> for Failure {
                 let element = "Object/ObjectID";
                 Self::invalid(vec![Fault::of("OBJECT_RESERVED", element, refusal)])
             }
-            Refusal::TooManyDefinitions { .. } => {
-                Self::conflict(vec![Fault::new("TOO_MANY_DEFINITIONS", refusal)])
-            }
-            Refusal::DefinitionsTooLong { .. } => {
-                Self::conflict(vec![Fault::new("DEFINITIONS_TOO_LONG", refusal)])
-            }
+            Refusal::TooManyDefinitions { .. } => Self::clash("TOO_MANY_DEFINITIONS", refusal),
+            Refusal::DefinitionsTooLong { .. } => Self::clash("DEFINITIONS_TOO_LONG", refusal),
             Refusal::CustomerExists => {
                 Self::conflict(vec![Fault::of("CUSTOMER_EXISTS", "id", refusal)])
             }
-            Refusal::TooManyClients { .. } => {
-                Self::conflict(vec![Fault::new("TOO_MANY_CLIENTS", refusal)])
-            }
-            Refusal::TooManyDestinations { .. } => {
-                Self::conflict(vec![Fault::new("TOO_MANY_DESTINATIONS", refusal)])
-            }
+            Refusal::TooManyClients { .. } => Self::clash("TOO_MANY_CLIENTS", refusal),
+            Refusal::TooManyDestinations { .. } => Self::clash("TOO_MANY_DESTINATIONS", refusal),
             Refusal::DeviceExists(names) => {
                 Self::conflict(names.iter().filter_map(name_taken).collect())
             }
@@ -429,13 +426,13 @@ impl From<Refusal> for Failure {
 
 impl From<NotActive> for Failure {
     fn from(refusal: NotActive) -> Self {
-        Self::conflict(vec![Fault::new("INTEGRATION_FAILED", refusal)])
+        Self::clash("INTEGRATION_FAILED", refusal)
     }
 }
 
 impl From<ReplayUnderWay> for Failure {
     fn from(refusal: ReplayUnderWay) -> Self {
-        Self::conflict(vec![Fault::new("REPLAY_UNDER_WAY", refusal)])
+        Self::clash("REPLAY_UNDER_WAY", refusal)
     }
 }
 

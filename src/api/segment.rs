@@ -41,61 +41,22 @@ impl<T: Segment> FromRequest for At<T> {
     }
 }
 
-impl Segment for ActionId {
-    const NAME: &'static str = "request";
+macro_rules! segments {
+    ($($type:ident $name:literal),+) => {
+        $(impl Segment for $type {
+            const NAME: &'static str = $name;
 
-    fn read(text: &str) -> Option<Self> {
-        Self::parse(text).ok()
-    }
+            fn read(text: &str) -> Option<Self> {
+                Self::parse(text).ok()
+            }
+        })+
+    };
 }
 
-impl Segment for ClientId {
-    const NAME: &'static str = "client";
-
-    fn read(text: &str) -> Option<Self> {
-        Self::parse(text).ok()
-    }
-}
-
-impl Segment for CustomerId {
-    const NAME: &'static str = "customer";
-
-    fn read(text: &str) -> Option<Self> {
-        Self::parse(text).ok()
-    }
-}
-
-impl Segment for DestinationId {
-    const NAME: &'static str = "webhook";
-
-    fn read(text: &str) -> Option<Self> {
-        Self::parse(text).ok()
-    }
-}
-
-impl Segment for DeviceId {
-    const NAME: &'static str = "device";
-
-    fn read(text: &str) -> Option<Self> {
-        Self::parse(text).ok()
-    }
-}
-
-impl Segment for EntryId {
-    const NAME: &'static str = "entry";
-
-    fn read(text: &str) -> Option<Self> {
-        Self::parse(text).ok()
-    }
-}
-
-impl Segment for EventId {
-    const NAME: &'static str = "event";
-
-    fn read(text: &str) -> Option<Self> {
-        Self::parse(text).ok()
-    }
-}
+segments!(
+    ActionId "request", ClientId "client", CustomerId "customer", DestinationId "webhook",
+    DeviceId "device", EntryId "entry", EventId "event", Version "version"
+);
 
 impl Segment for SettingName {
     const NAME: &'static str = "setting";
@@ -114,14 +75,6 @@ impl Segment for ObjectNumber {
     fn read(text: &str) -> Option<Self> {
         let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
         text.parse().ok().filter(|_| is_digits).map(Self)
-    }
-}
-
-impl Segment for Version {
-    const NAME: &'static str = "version";
-
-    fn read(text: &str) -> Option<Self> {
-        Self::parse(text).ok()
     }
 }
 
