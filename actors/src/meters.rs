@@ -11,7 +11,7 @@ pub(crate) mod words;
 use std::time::Duration;
 
 use engine::moment::Timestamp;
-use engine::occurrence::{Heard, Occurrence, Purpose, What};
+use engine::occurrence::{Heard, Occurrence, What};
 use engine::registry::Fate;
 use engine::registry::form::Form;
 use engine::registry::homes::ArbiterId;
@@ -48,7 +48,7 @@ pub(crate) struct Meters {
     /// How the devices in memory stand.
     pub(crate) census: Census,
     turned_away: Family<{ words::FATES.len() }>,
-    heard: Family<{ Heard::ALL.len() }>,
+    heard: Family<{ words::MEANINGS.len() }>,
     begun: Family<{ words::PURPOSES.len() }>,
     repeated: Count,
     acknowledged: Count,
@@ -90,7 +90,7 @@ impl Meters {
             forwarded: count(words::FORWARDED),
             census: Census::default(),
             turned_away: Family::new(words::TURNED_AWAY, here, "fate", words::FATES),
-            heard: Family::new(words::HEARD, here, "meaning", Heard::ALL.map(words::heard)),
+            heard: Family::new(words::HEARD, here, "meaning", words::MEANINGS),
             begun: Family::new(words::BEGUN, here, "purpose", words::PURPOSES),
             repeated: count(words::REPEATED),
             acknowledged: count(words::ACKNOWLEDGED),
@@ -121,11 +121,7 @@ impl Meters {
                     self.concluded.one(words::place_of_concluded(asked, status));
                 }
                 What::Removed(asked) => self.concluded.one(words::place_of_removed(asked)),
-                What::Begun(purpose) => self.begun.one(match purpose {
-                    Purpose::Action => 0,
-                    Purpose::Observation => 1,
-                    Purpose::Report => 2,
-                }),
+                What::Begun(purpose) => self.begun.one(purpose as usize),
                 What::Repeated => self.repeated.one(),
                 What::Acknowledged => self.acknowledged.one(),
                 What::Ended(ending) => self.ended.one(ending as usize),

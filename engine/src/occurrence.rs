@@ -99,18 +99,6 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// Every ending.
-    pub const ALL: [Self; 8] = [
-        Self::Success,
-        Self::ClientError,
-        Self::ServerError,
-        Self::Unusable,
-        Self::Reset,
-        Self::NotAcknowledged,
-        Self::NotAnswered,
-        Self::DeviceGone,
-    ];
-
     /// The ending with an answer.
     pub fn with(answer: Code) -> Self {
         match answer.class() {
@@ -134,17 +122,6 @@ pub enum News {
     Excessive,
     /// It has no values: there is nothing to tell.
     Empty,
-}
-
-impl News {
-    /// Every worth.
-    pub const ALL: [Self; 5] = [
-        Self::Told,
-        Self::Stale,
-        Self::Unusable,
-        Self::Excessive,
-        Self::Empty,
-    ];
 }
 
 /// What a message of a device was taken for.
@@ -176,41 +153,4 @@ pub enum Heard {
     Unsupported,
     /// It was heard before and is answered the same.
     Repeated,
-}
-
-impl Heard {
-    /// Everything a message can be taken for.
-    pub const ALL: [Self; 13] = [
-        Self::Register,
-        Self::Update,
-        Self::Deregister,
-        Self::Answer,
-        Self::Notification,
-        Self::Send,
-        Self::CoapData,
-        Self::UdpData,
-        Self::Part,
-        Self::Unasked,
-        Self::Ping,
-        Self::Unsupported,
-        Self::Repeated,
-    ];
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn everything_stands_in_its_place() {
-        for (place, heard) in Heard::ALL.into_iter().enumerate() {
-            assert_eq!(heard as usize, place);
-        }
-        for (place, ending) in Ending::ALL.into_iter().enumerate() {
-            assert_eq!(ending as usize, place);
-        }
-        for (place, news) in News::ALL.into_iter().enumerate() {
-            assert_eq!(news as usize, place);
-        }
-    }
 }

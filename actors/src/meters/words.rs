@@ -1,7 +1,7 @@
 //! What are the figures of an arbiter called? Their names, their labels and what they say.
 
 use engine::action::{Method, Operation, Protocol, Status, Task};
-use engine::occurrence::{Asked, Ending, Heard, News};
+use engine::occurrence::{Asked, Ending, Heard, News, Purpose};
 use metrics::{Counter, counter, describe_counter, describe_gauge};
 
 pub(super) const RECEIVED: &str = "signalbox_datagrams_received_total";
@@ -42,29 +42,6 @@ pub(super) const FATES: [&str; 11] = [
     "no_place",
 ];
 
-/// What exchanges are for.
-pub(super) const PURPOSES: [&str; 3] = ["action", "observation", "report"];
-
-/// How exchanges end.
-pub(super) const ENDINGS: [&str; Ending::ALL.len()] = {
-    let mut words = [""; Ending::ALL.len()];
-    let mut place = 0;
-    while place < words.len() {
-        words[place] = ending(Ending::ALL[place]);
-        place += 1;
-    }
-    words
-};
-
-/// What notifications are worth, and what devices send unasked.
-pub(super) const NEWS: [&str; News::ALL.len()] = [
-    news(News::ALL[0]),
-    news(News::ALL[1]),
-    news(News::ALL[2]),
-    news(News::ALL[3]),
-    news(News::ALL[4]),
-];
-
 /// The protocols whose data is told as it came.
 const DATA_OVER: [Protocol; 2] = [Protocol::Coap, Protocol::Udp];
 
@@ -100,49 +77,88 @@ const OUTCOMES: [&str; FINAL.len() + 1] = [
 /// How many outcomes there are.
 pub(super) const CONCLUDED: usize = ASKED.len() * OUTCOMES.len();
 
-/// What a message can be taken for.
-pub(super) const fn heard(heard: Heard) -> &'static str {
-    match heard {
-        Heard::Register => "register",
-        Heard::Update => "update",
-        Heard::Deregister => "deregister",
-        Heard::Answer => "answer",
-        Heard::Notification => "notification",
-        Heard::Send => "send",
-        Heard::CoapData => "coap_data",
-        Heard::UdpData => "udp_data",
-        Heard::Part => "part",
-        Heard::Unasked => "unasked",
-        Heard::Ping => "ping",
-        Heard::Unsupported => "unsupported",
-        Heard::Repeated => "repeated",
-    }
+// Tables and no derive on the types: they are the engine's, and what a label says must not change
+// with the name of a variant.
+macro_rules! words {
+    ($word:ident($type:ident) { $($variant:ident = $text:literal),+ $(,)? }) => {
+        #[doc = concat!("The word for this ", stringify!($type), ".")]
+        pub(crate) const fn $word(of: $type) -> &'static str {
+            match of {
+                $($type::$variant => $text,)+
+            }
+        }
+    };
+    ($word:ident, $words:ident($type:ident) { $($variant:ident = $text:literal),+ $(,)? }) => {
+        words!($word($type) { $($variant = $text),+ });
+
+        #[doc = concat!("The words for each ", stringify!($type), ", each in its place.")]
+        pub(super) const $words: [&str; [$($text),+].len()] = {
+            let mut words = [""; [$($text),+].len()];
+            $(words[$type::$variant as usize] = $word($type::$variant);)+
+            words
+        };
+    };
 }
 
-/// How an exchange ends.
-pub(crate) const fn ending(ending: Ending) -> &'static str {
-    match ending {
-        Ending::Success => "2.xx",
-        Ending::ClientError => "4.xx",
-        Ending::ServerError => "5.xx",
-        Ending::Unusable => "unusable",
-        Ending::Reset => "reset",
-        Ending::NotAcknowledged => "not_acknowledged",
-        Ending::NotAnswered => "not_answered",
-        Ending::DeviceGone => "device_gone",
-    }
-}
-
-/// What a notification was worth.
-pub(crate) const fn news(news: News) -> &'static str {
-    match news {
-        News::Told => "told",
-        News::Stale => "stale",
-        News::Unusable => "unusable",
-        News::Excessive => "excessive",
-        News::Empty => "empty",
-    }
-}
+words!(heard, MEANINGS(Heard) {
+    Register = "register",
+    Update = "update",
+    Deregister = "deregister",
+    Answer = "answer",
+    Notification = "notification",
+    Send = "send",
+    CoapData = "coap_data",
+    UdpData = "udp_data",
+    Part = "part",
+    Unasked = "unasked",
+    Ping = "ping",
+    Unsupported = "unsupported",
+    Repeated = "repeated",
+});
+words!(ending, ENDINGS(Ending) {
+    Success = "2.xx",
+    ClientError = "4.xx",
+    ServerError = "5.xx",
+    Unusable = "unusable",
+    Reset = "reset",
+    NotAcknowledged = "not_acknowledged",
+    NotAnswered = "not_answered",
+    DeviceGone = "device_gone",
+});
+words!(news, NEWS(News) {
+    Told = "told",
+    Stale = "stale",
+    Unusable = "unusable",
+    Excessive = "excessive",
+    Empty = "empty",
+});
+words!(purpose, PURPOSES(Purpose) {
+    Action = "action",
+    Observation = "observation",
+    Report = "report",
+});
+words!(method(Method) {
+    Get = "GET",
+    Post = "POST",
+    Put = "PUT",
+    Delete = "DELETE",
+    Patch = "PATCH",
+});
+words!(operation(Operation) {
+    Read = "read",
+    Write = "write",
+    Execute = "execute",
+    ObserveStart = "observe_start",
+    ObserveEnd = "observe_end",
+});
+words!(status(Status) {
+    Scheduled = "scheduled",
+    InProgress = "in_progress",
+    Succeeded = "succeeded",
+    Failed = "failed",
+    Cancelled = "cancelled",
+});
+words!(protocol(Protocol) { Udp = "udp", Coap = "coap", Lwm2m = "lwm2m" });
 
 /// What is asked of a device.
 pub(crate) const fn task(task: Task) -> &'static str {
@@ -150,45 +166,6 @@ pub(crate) const fn task(task: Task) -> &'static str {
         Task::Datagram => "datagram",
         Task::Request(method) => self::method(method),
         Task::Operation(operation) => self::operation(operation),
-    }
-}
-
-const fn method(method: Method) -> &'static str {
-    match method {
-        Method::Get => "GET",
-        Method::Post => "POST",
-        Method::Put => "PUT",
-        Method::Delete => "DELETE",
-        Method::Patch => "PATCH",
-    }
-}
-
-const fn operation(operation: Operation) -> &'static str {
-    match operation {
-        Operation::Read => "read",
-        Operation::Write => "write",
-        Operation::Execute => "execute",
-        Operation::ObserveStart => "observe_start",
-        Operation::ObserveEnd => "observe_end",
-    }
-}
-
-/// What became of a request.
-pub(crate) const fn status(status: Status) -> &'static str {
-    match status {
-        Status::Scheduled => "scheduled",
-        Status::InProgress => "in_progress",
-        Status::Succeeded => "succeeded",
-        Status::Failed => "failed",
-        Status::Cancelled => "cancelled",
-    }
-}
-
-pub(crate) const fn protocol(protocol: Protocol) -> &'static str {
-    match protocol {
-        Protocol::Udp => "udp",
-        Protocol::Coap => "coap",
-        Protocol::Lwm2m => "lwm2m",
     }
 }
 
@@ -363,7 +340,14 @@ mod tests {
 
     #[test]
     fn each_sort_of_data_has_a_place() {
-        let places = DATA_OVER.map(|over| News::ALL.map(|news| place_of_data(over, news)));
+        let news = [
+            News::Told,
+            News::Stale,
+            News::Unusable,
+            News::Excessive,
+            News::Empty,
+        ];
+        let places = DATA_OVER.map(|over| news.map(|news| place_of_data(over, news)));
         let places: Vec<usize> = places.into_iter().flatten().collect();
         assert_eq!(places, (0..DATA_SORTS).collect::<Vec<_>>());
         assert!(place_of_data(Protocol::Lwm2m, News::Told) >= DATA_SORTS);
