@@ -1,7 +1,8 @@
 //! How often may a customer call? A bucket of tokens per customer.
 //!
 //! A second's worth may come at once. Buckets that are full again are forgotten, so there are only
-//! as many as customers called in the last second.
+//! as many as customers called in the last second. Ours, because `governor` brings a clock and a
+//! concurrent map of its own for what are forty lines on the time that a call has anyway.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

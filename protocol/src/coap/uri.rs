@@ -117,6 +117,7 @@ fn is_dots(segment: &str) -> bool {
     segment == "." || segment == ".."
 }
 
+/// Ours, because `percent-encoding` lets an escape without two digits pass as it is.
 fn decoded(part: &str) -> Result<String, InvalidPathAndQuery> {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.bytes();

@@ -1,5 +1,8 @@
 //! How is a JSON document held whose order is for people? A tree that keeps its properties in the
 //! order they were put in.
+//!
+//! Ours, because `serde_json` keeps an order by a feature that every other map of the build would
+//! get, and those that are compared must be sorted.
 
 use actix_web::web::Bytes;
 use serde::{Serialize, Serializer};

@@ -10,6 +10,7 @@ use engine::setting::{SettingName, SettingState};
 
 use super::Unreadable;
 
+// A table and no derive on the types: they are the engine's, which knows no format.
 macro_rules! codes {
     ($of:ident, $from:ident, $type:ident { $($variant:ident = $code:literal),+ $(,)? }) => {
         #[doc = concat!("The number of this ", stringify!($type), ".")]
