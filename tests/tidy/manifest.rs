@@ -1,7 +1,6 @@
 //! Which packages does a manifest depend on?
-//!
-//! Reads the few shapes cargo's own documents use: `[dependencies]` with a line each,
-//! `[dependencies.NAME]`, either under `[target.…]`, and `package = "…"` behind another name.
+
+use toml::de::{DeTable, DeValue};
 
 /// What a dependency is for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -23,79 +22,46 @@ pub(crate) struct Dependency {
     pub(crate) line: usize,
 }
 
-/// Every dependency a manifest names; the workspace's own list is none.
+/// Every dependency a manifest names, in the order of their lines; the workspace's own list is
+/// none.
 pub(crate) fn dependencies(manifest: &str) -> Vec<Dependency> {
-    let mut found: Vec<Dependency> = Vec::new();
-    let mut section = Section::Other;
-    for (line, text) in (1..).zip(manifest.lines()) {
-        let text = text.split('#').next().unwrap_or_default().trim();
-        if let Some(header) = text.strip_prefix('[') {
-            section = Section::of(header.trim_end_matches(']'));
-            if let Section::One(kind, name) = &section {
-                found.push(Dependency {
-                    package: name.clone(),
-                    kind: *kind,
-                    line,
-                });
-            }
-            continue;
-        }
-        let Some((key, value)) = text.split_once('=') else {
-            continue;
-        };
-        match &section {
-            Section::Many(kind) => {
-                let name = key.trim().split('.').next().unwrap_or_default();
-                let package = renamed(value).unwrap_or(name).trim_matches('"').to_owned();
-                found.push(Dependency {
-                    package,
-                    kind: *kind,
-                    line,
-                });
-            }
-            Section::One(..) if key.trim() == "package" => {
-                let last = found.last_mut().expect("the header was a dependency");
-                last.package = value.trim().trim_matches('"').to_owned();
-            }
-            Section::One(..) | Section::Other => {}
-        }
-    }
+    let table = DeTable::parse(manifest).expect("cargo has read this manifest");
+    let mut found = Vec::new();
+    collect(table.get_ref(), manifest, &mut found);
+    found.sort_by_key(|dependency| dependency.line);
     found
 }
 
-enum Section {
-    Many(Kind),
-    One(Kind, String),
-    Other,
-}
-
-impl Section {
-    fn of(header: &str) -> Self {
-        if header.starts_with("workspace") {
-            return Self::Other;
-        }
-        // `target.'cfg(unix)'.dependencies` ends as every other does.
-        let tables = [
-            ("dev-dependencies", Kind::Dev),
-            ("build-dependencies", Kind::Normal),
-            ("dependencies", Kind::Normal),
-        ];
-        for (table, kind) in tables {
-            if header == table || header.ends_with(&format!(".{table}")) {
-                return Self::Many(kind);
+fn collect(table: &DeTable<'_>, manifest: &str, found: &mut Vec<Dependency>) {
+    for (key, value) in table {
+        let Some(inside) = value.get_ref().as_table() else {
+            continue;
+        };
+        let kind = match key.get_ref().as_ref() {
+            "dependencies" | "build-dependencies" => Kind::Normal,
+            "dev-dependencies" => Kind::Dev,
+            "target" => {
+                let targets = inside.values().filter_map(|it| it.get_ref().as_table());
+                targets.for_each(|target| collect(target, manifest, found));
+                continue;
             }
-            let opening = format!("{table}.");
-            if let Some(at) = header.find(&opening) {
-                return Self::One(kind, header[at + opening.len()..].to_owned());
+            _ => continue,
+        };
+        found.extend(inside.iter().map(|(name, value)| {
+            Dependency {
+                package: renamed(value.get_ref())
+                    .unwrap_or(name.get_ref())
+                    .to_owned(),
+                kind,
+                line: 1 + manifest[..name.span().start].matches('\n').count(),
             }
-        }
-        Self::Other
+        }));
     }
 }
 
-fn renamed(value: &str) -> Option<&str> {
-    let (_, rest) = value.split_once("package")?;
-    rest.split('"').nth(1)
+/// The package that another name stands for.
+fn renamed<'a>(value: &'a DeValue<'_>) -> Option<&'a str> {
+    value.get("package")?.get_ref().as_str()
 }
 
 #[cfg(test)]
