@@ -166,14 +166,11 @@ struct Item {
 impl Item {
     fn mark(&mut self, attribute: &[String], line: usize) {
         let has = |word: &str| attribute.iter().any(|it| it == word);
-        match attribute {
-            [first, ..] if first == "cfg" => {
-                if has("test") && !has("not") {
-                    self.tests_from.get_or_insert(line);
-                }
-            }
-            [.., last] if last == "test" => self.runs_as_test = true,
-            _ => {}
+        let is_cfg = attribute.first().is_some_and(|first| first == "cfg");
+        if is_cfg && has("test") && !has("not") {
+            self.tests_from.get_or_insert(line);
+        } else if !is_cfg && attribute.last().is_some_and(|last| last == "test") {
+            self.runs_as_test = true;
         }
     }
 }
