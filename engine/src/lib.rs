@@ -28,6 +28,7 @@ pub mod registry;
 pub mod route;
 pub mod sealed;
 pub mod setting;
+pub mod supervision;
 pub mod terms;
 pub mod topic;
 

@@ -178,10 +178,10 @@ pub const DEFINITIONS_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 /// search finds more names is refused: whoever asks is to say more of the name.
 pub const NAMES_SEARCHED_MAX: usize = 20_000;
 
-/// A panicking device actor is restored this many times in [`PANIC_WINDOW_MS`], then parked.
+/// A panicking actor is restored this many times in [`PANIC_WINDOW_MS`], then parked.
 pub const PANICS_MAX: u8 = 3;
 
-/// The window in which panics of one device are counted.
+/// The window in which panics of one actor are counted.
 pub const PANIC_WINDOW_MS: i64 = 10 * 60_000;
 
 const DAY_MS: i64 = 86_400_000;

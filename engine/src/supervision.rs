@@ -1,0 +1,176 @@
+//! What is done about an actor that ended? Devices and forwarders are supervised alike.
+//!
+//! ```text
+//!              spawned             failed
+//!  Restoring ---------> Running -----------> Restoring, at once or after a pause
+//!                          |
+//!                          | panicked too often within a window
+//!                          v
+//!                        Parked: not restored until the next start
+//! ```
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use crate::limits::{PANIC_WINDOW_MS, PANICS_MAX};
+use crate::moment::Timestamp;
+
+/// A supervised actor: `H` reaches it while it runs, `W` is what waits for it while it is restored.
+#[derive(Debug)]
+pub enum Child<H, W> {
+    /// Its state is being read from the store.
+    Restoring(W),
+    /// It runs.
+    Running {
+        /// Reaches the actor.
+        handle: H,
+        /// Tells this actor from earlier ones under the same key.
+        generation: Generation,
+    },
+    /// It panicked again and again.
+    Parked,
+}
+
+/// Numbers the actors that a supervisor spawned.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Generation(u32);
+
+impl<H, W> Child<H, W> {
+    /// Whether the actor of this generation runs; a report of an earlier one is out of date.
+    pub fn is_running_as(&self, reported: Generation) -> bool {
+        matches!(self, Self::Running { generation, .. } if *generation == reported)
+    }
+}
+
+/// Why an actor ended that is still needed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Failure {
+    /// It panicked.
+    Panicked,
+    /// It could not save what it decided, or could not read what it needs.
+    Unsaved,
+}
+
+/// What is done about a failure.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Verdict {
+    /// Restore it from the store.
+    Restore,
+    /// Leave it alone, and tell its customer.
+    Park,
+}
+
+/// Counts the panics of actors and numbers their generations.
+#[derive(Debug)]
+pub struct Supervisor<K> {
+    panics: HashMap<K, Panics>,
+    last: Generation,
+}
+
+impl<K: Eq + Hash> Supervisor<K> {
+    /// Judges the failure of an actor.
+    pub fn judge(&mut self, now: Timestamp, key: K, failure: Failure) -> Verdict {
+        match failure {
+            Failure::Unsaved => Verdict::Restore,
+            Failure::Panicked => self.panics.entry(key).or_default().count(now),
+        }
+    }
+
+    /// The generation of the actor that is spawned next.
+    pub fn next_generation(&mut self) -> Generation {
+        self.last = Generation(self.last.0.wrapping_add(1));
+        self.last
+    }
+
+    /// Forgets the panics of an actor that is gone for good.
+    pub fn forget(&mut self, key: &K) {
+        self.panics.remove(key);
+    }
+}
+
+impl<K> Default for Supervisor<K> {
+    fn default() -> Self {
+        Self {
+            panics: HashMap::new(),
+            last: Generation::default(),
+        }
+    }
+}
+
+/// The panics of one actor within a window that begins with the first of them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Panics {
+    count: u8,
+    first_at: Timestamp,
+}
+
+impl Panics {
+    fn count(&mut self, now: Timestamp) -> Verdict {
+        if self.count == 0 || now.since_ms(self.first_at) > PANIC_WINDOW_MS {
+            *self = Self {
+                count: 0,
+                first_at: now,
+            };
+        }
+        self.count = self.count.saturating_add(1);
+        match self.count > PANICS_MAX {
+            true => Verdict::Park,
+            false => Verdict::Restore,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_actor_that_panics_too_often_within_the_window_is_parked() {
+        let mut supervisor = Supervisor::default();
+        for second in 0..i64::from(PANICS_MAX) {
+            assert_eq!(panics(&mut supervisor, second, "meter"), Verdict::Restore);
+        }
+        assert_eq!(panics(&mut supervisor, 10, "meter"), Verdict::Park);
+        assert_eq!(panics(&mut supervisor, 10, "other"), Verdict::Restore);
+    }
+
+    #[test]
+    fn panics_outside_the_window_do_not_count() {
+        let mut supervisor = Supervisor::default();
+        let window_s = PANIC_WINDOW_MS / 1_000 + 1;
+        for round in 0..10 {
+            let verdict = panics(&mut supervisor, round * window_s, "meter");
+            assert_eq!(verdict, Verdict::Restore);
+        }
+    }
+
+    #[test]
+    fn a_step_that_was_not_saved_never_parks() {
+        let mut supervisor = Supervisor::default();
+        for _ in 0..100 {
+            let verdict = supervisor.judge(Timestamp::default(), "meter", Failure::Unsaved);
+            assert_eq!(verdict, Verdict::Restore);
+        }
+    }
+
+    #[test]
+    fn a_generation_tells_an_actor_from_earlier_ones() {
+        let mut supervisor = Supervisor::<&str>::default();
+        let (early, late) = (supervisor.next_generation(), supervisor.next_generation());
+        let child: Child<(), ()> = Child::Running {
+            handle: (),
+            generation: late,
+        };
+        assert!(child.is_running_as(late) && !child.is_running_as(early));
+        assert!(!Child::<(), ()>::Parked.is_running_as(late));
+    }
+
+    fn panics(
+        supervisor: &mut Supervisor<&'static str>,
+        second: i64,
+        key: &'static str,
+    ) -> Verdict {
+        let now = Timestamp::default().plus_s(second);
+        supervisor.judge(now, key, Failure::Panicked)
+    }
+}
