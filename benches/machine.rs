@@ -102,6 +102,7 @@ fn registered() -> Registered {
 fn heard(message: Message) -> Datagram {
     let address = SocketAddr::new(IpAddr::V4(fleet::address(1)), 5_683);
     Datagram {
+        number: 0,
         peer: Peer::plain(address),
         message,
     }

@@ -1,432 +1,258 @@
-//! The shell of one device: performs what its machine decides, in the order of the law.
+//! The shell of one device: performs what its cell decides, in order.
 //!
-//! A step that changes something for good waits for its receipt before anything else happens; the
-//! device's next input waits with it, other devices do not. If the receipt is not Ok, the actor
-//! says nothing and ends; the registry brings the device back from the store.
+//! While the cell waits for a receipt or an answer of the store, the actor takes no other message;
+//! other devices do not wait.
 
-use std::iter;
 use std::rc::Rc;
 
 use actix::{
     Actor, ActorContext as _, ActorFutureExt as _, AsyncContext as _, Context, Handler, Message,
     WrapFuture as _,
 };
-use engine::action::NewAction;
-use engine::datagram::Arrival;
+use engine::arbiter::cell::{CellEffect, DeviceCell, NotSaved, StepContext};
+use engine::arbiter::input::Ending;
+use engine::arbiter::input::Input;
+use engine::change::Batch;
 use engine::device::Device;
-use engine::device::queue::{Accepted, CancelRefusal, Cancelled, SubmitRefusal};
-use engine::device::snapshot::Snapshot;
-use engine::effect::{Departure, Effects, Speech};
-use engine::ids::ActionId;
-use engine::moment::Timestamp;
-use engine::registry::peers::Said;
+use engine::effect::Departure;
+use engine::ids::DeviceKey;
+use engine::supervision::{Failure, Generation};
 use store::{CommitError, Unavailable};
 use tracing::{Span, debug, warn};
 
-use crate::devices::Unserved;
 use crate::home::Home;
 use crate::meters::census::Counted;
-use crate::registry::{Ended, Ending};
-use crate::reply::{Afterwards, Reply, reply_with};
+use crate::registry::Ended;
+use crate::reply::ReplyTo;
 use crate::terms::Contract;
-use crate::told::{self, Told};
-
-/// Inputs that may wait for a device, also while it is brought back: as many callers as a
-/// customer's programs are likely to have ask for one device at once. More are refused as too
-/// busy; the network repeats a datagram.
-pub(crate) const INPUTS_MAX: usize = 64;
-
-/// What a device is told or asked.
-#[derive(Debug)]
-pub(crate) enum Input {
-    /// It, or somebody in its name, sent something.
-    Heard(Box<Arrival>),
-    /// A deadline of it may have come.
-    Due,
-    /// Somebody asks something of it.
-    Asked(Box<Asked>),
-    /// Its customer said anew who it is, and that is durable.
-    Renamed(Box<Renamed>),
-}
-
-impl Message for Input {
-    type Result = ();
-}
-
-impl Input {
-    /// The span it is told of in, if it has one.
-    pub(crate) fn span(&self) -> Option<&Span> {
-        match self {
-            Self::Asked(asked) => Some(&asked.span),
-            Self::Renamed(renamed) => Some(&renamed.span),
-            Self::Heard(_) | Self::Due => None,
-        }
-    }
-}
-
-/// A question, and the span of the call that asks it.
-#[derive(Debug)]
-pub(crate) struct Asked {
-    pub(crate) question: Question,
-    pub(crate) span: Span,
-}
-
-/// Word that its customer said anew who a device is, and the span of the call that says so.
-#[derive(Debug)]
-pub(crate) struct Renamed {
-    pub(crate) reply: Reply<()>,
-    pub(crate) span: Span,
-}
-
-impl Renamed {
-    /// Answers that the device could not be told.
-    pub(crate) fn refuse(self, why: Unserved) {
-        // A caller who went away does not miss the answer.
-        let _ = self.reply.send(Err(why)).is_ok();
-    }
-}
-
-/// What may be asked of a device.
-#[derive(Debug)]
-pub(crate) enum Question {
-    Submit(NewAction, Reply<Result<Accepted, SubmitRefusal>>),
-    Cancel(ActionId, Reply<Result<Cancelled, CancelRefusal>>),
-    CancelAll(Reply<Vec<Cancelled>>),
-    Retire(Reply<()>),
-    Inspect(Reply<Box<Snapshot>>),
-}
-
-impl Question {
-    /// Answers that the question could not be put to the device.
-    pub(crate) fn refuse(self, why: Unserved) {
-        // A caller who went away does not miss the answer.
-        let _ = match self {
-            Self::Submit(_, reply) => reply.send(Err(why)).is_ok(),
-            Self::Cancel(_, reply) => reply.send(Err(why)).is_ok(),
-            Self::CancelAll(reply) => reply.send(Err(why)).is_ok(),
-            Self::Retire(reply) => reply.send(Err(why)).is_ok(),
-            Self::Inspect(reply) => reply.send(Err(why)).is_ok(),
-        };
-    }
-}
+use crate::told;
 
 /// One device.
 pub(crate) struct DeviceActor {
-    device: Device,
+    cell: DeviceCell<ReplyTo>,
     /// The terms its customer chose last.
     contract: Rc<Contract>,
     home: Rc<Home>,
-    generation: u32,
-    armed_at: Option<Timestamp>,
-    said: Said,
-    handled: u64,
-    leaving: Leaving,
     counted: Counted,
+    /// It failed; the arbiter hears of it when the actor is gone.
+    has_failed: bool,
 }
 
-/// Why the actor ends, if it ends now.
-#[derive(Clone, Copy)]
-enum Leaving {
-    /// Nobody said why: it panics, or the arbiter ends.
-    Unannounced,
-    /// Its step was not saved, or the store did not say who it is.
-    Unsaved,
-    /// The device was removed.
-    Retired,
-}
+type Out = Vec<CellEffect<ReplyTo>>;
 
 impl DeviceActor {
     pub(crate) fn new(
         mut device: Device,
+        generation: Generation,
         contract: Rc<Contract>,
         home: Rc<Home>,
-        generation: u32,
     ) -> Self {
         device.share_objects(&mut home.object_lists.borrow_mut());
         Self {
-            device,
+            cell: DeviceCell::new(device, generation),
             contract,
             home,
-            generation,
-            armed_at: None,
-            said: Said::default(),
-            handled: 0,
-            leaving: Leaving::Unannounced,
             counted: Counted::default(),
+            has_failed: false,
         }
     }
 
-    fn hear(&mut self, arrival: &Arrival, out: &mut Effects) {
-        let mut m = self.home.clock.moment();
-        let heard = match arrival {
-            Arrival::Message(datagram) => self.device.handle_datagram(&mut m, datagram, out),
-            Arrival::Ambiguous(datagram) => self.device.handle_ambiguous(&mut m, datagram, out),
-            Arrival::Bare(bare) => self.device.handle_bare(&mut m, bare, out),
-            Arrival::Burst(first, more) => {
-                let burst = iter::once(first).chain(more);
-                self.device.handle_burst(&mut m, burst, out)
-            }
-        };
-        for _ in 0..arrival.datagrams() {
-            self.home.meters.heard(heard);
-        }
+    fn key(&self) -> DeviceKey {
+        self.cell.device().key()
     }
 
-    fn ask(&mut self, asked: Asked, out: &mut Effects) -> (Afterwards, Span) {
-        let Asked { question, span } = asked;
-        self.home.deciding.set(Some(span.clone()));
-        (self.answer(question, out), span)
-    }
-
-    fn answer(&mut self, question: Question, out: &mut Effects) -> Afterwards {
-        let mut m = self.home.clock.moment();
-        match question {
-            Question::Submit(new, reply) => {
-                let answer = self.device.submit(&mut m, new, out);
-                reply_with(answer, reply)
-            }
-            Question::Cancel(id, reply) => {
-                let answer = self.device.cancel(&mut m, id, out);
-                reply_with(answer, reply)
-            }
-            Question::CancelAll(reply) => {
-                let answer = self.device.cancel_all(&mut m, out);
-                reply_with(answer, reply)
-            }
-            Question::Retire(reply) => {
-                self.device.retire(out);
-                self.leaving = Leaving::Retired;
-                reply_with((), reply)
-            }
-            Question::Inspect(reply) => {
-                let answer = Box::new(self.device.snapshot(m.now()));
-                reply_with(answer, reply)
-            }
-        }
-    }
-
-    /// Reads again who it is. It is the device's turn meanwhile, so that of several changes the
-    /// last one holds.
-    fn take_new_names(&mut self, renamed: Renamed, ctx: &mut Context<Self>) {
-        let profile = self.home.store.profile(self.device.key());
-        ctx.wait(profile.into_actor(self).map(move |found, actor, ctx| {
-            let Renamed { reply, span } = renamed;
-            let answer = match found {
-                Ok(Some(profile)) => {
-                    actor.device.adopt(&profile);
-                    actor.say_where_it_is();
-                    actor.rest(None);
-                    Ok(())
-                }
-                Ok(None) => Err(Unserved::Unknown),
-                Err(Unavailable) => {
-                    let device = actor.device.key();
-                    span.in_scope(|| warn!(%device, "the store did not say who a device is"));
-                    actor.leaving = Leaving::Unsaved;
-                    ctx.stop();
-                    Err(Unserved::Failed)
-                }
-            };
-            // A caller who went away does not miss the answer.
-            let _ = reply.send(answer).is_ok();
-        }));
-    }
-
-    /// Says where the device is found by now, if it is found by where it is registered.
-    fn say_where_it_is(&mut self) {
-        if let Some(peer) = self.device.bound_peer() {
-            let key = self.device.key();
-            let to = self.device.found_at();
-            self.home.rebind(key, Some(peer), to, &mut self.said);
-        }
-    }
-
-    fn share_objects(&mut self) {
-        let mut lists = self.home.object_lists.borrow_mut();
-        self.device.share_objects(&mut lists);
-    }
-
-    /// Performs the effects of a step: what is saved first, then the rest. Who asked for it is
-    /// answered, and what is told of it is told in the span of the call.
-    fn settle(
+    /// Gives the cell an input and performs what it decides.
+    fn decide(
         &mut self,
-        mut out: Effects,
-        asked: Option<(Afterwards, Span)>,
+        span: &Span,
         ctx: &mut Context<Self>,
+        input: impl FnOnce(&mut DeviceCell<ReplyTo>, &mut StepContext<'_>, &mut Out),
     ) {
-        let key = self.device.key();
-        let told = Told::of(&mut out);
-        let (afterwards, span) = asked.unzip();
-        let span = span.unwrap_or_else(|| told.span());
-        let (batch, speeches) = out.settle(self.home.owner(key.shard()));
-        if batch.is_empty() {
-            return span.in_scope(|| self.perform(speeches, &told, afterwards, ctx));
+        let mut out = self.home.spare.take();
+        {
+            let mut context = StepContext {
+                moment: self.home.clock.moment(),
+                terms: &self.contract.current(),
+                epoch: self.home.epoch,
+            };
+            input(&mut self.cell, &mut context, &mut out);
         }
+        self.settle(out, span, ctx);
+    }
+
+    /// The same with an answer that a step waits for.
+    fn go_on(
+        &mut self,
+        span: &Span,
+        ctx: &mut Context<Self>,
+        input: impl FnOnce(&mut DeviceCell<ReplyTo>, &mut Out),
+    ) {
+        let mut out = self.home.spare.take();
+        input(&mut self.cell, &mut out);
+        self.settle(out, span, ctx);
+    }
+
+    /// Performs what the cell decided. What became of a bare datagram is its next input.
+    fn settle(&mut self, mut out: Out, span: &Span, ctx: &mut Context<Self>) {
+        let mut objects = self.home.object_lists.borrow_mut();
+        self.cell.device_mut().share_objects(&mut objects);
+        drop(objects);
+        let departure = span.in_scope(|| self.perform_all(&mut out, span, ctx));
+        self.home.spare.replace(out);
+        match departure {
+            Some(departure) => self.decide(span, ctx, |cell, context, out| {
+                cell.handle_departure(context, departure, out);
+            }),
+            None if self.cell.is_waiting() => {}
+            None => self.recount(),
+        }
+    }
+
+    /// Does everything in order; says what became of a bare datagram among it.
+    fn perform_all(
+        &mut self,
+        out: &mut Out,
+        span: &Span,
+        ctx: &mut Context<Self>,
+    ) -> Option<Departure> {
+        let mut departure = None;
+        for effect in out.drain(..) {
+            match effect {
+                CellEffect::Heard(heard, datagrams) => {
+                    for _ in 0..datagrams {
+                        self.home.meters.heard(heard);
+                    }
+                }
+                CellEffect::Commit(batch, trace) => {
+                    let span = match (span.is_disabled(), trace) {
+                        (true, Some(trace)) => told::span_of(trace),
+                        (true, None) | (false, _) => span.clone(),
+                    };
+                    self.commit(batch, span, ctx);
+                }
+                CellEffect::ReadProfile => self.read_profile(span.clone(), ctx),
+                CellEffect::Rebind(from, to) => {
+                    let (key, said) = (self.key(), self.cell.said_mut());
+                    self.home.arbiter.borrow_mut().rebind(key, (from, to), said);
+                }
+                CellEffect::Send(to, datagram) => self.home.send(to, datagram),
+                CellEffect::SendBare(to, bytes) => {
+                    departure = Some(self.home.send_bare(to, &bytes));
+                }
+                CellEffect::Report(report) => {
+                    told::tell(&report, self.key(), &self.home.meters);
+                }
+                CellEffect::Reply(reply, answer) => reply.give(answer),
+                CellEffect::Arm(at) => self.home.arm(at, self.key()),
+                CellEffect::Disarm(at) => {
+                    self.home.arbiter.borrow_mut().disarm(at, self.key());
+                }
+                CellEffect::End(ending) => self.end(ending, ctx),
+            }
+        }
+        departure
+    }
+
+    fn commit(&mut self, batch: Batch, span: Span, ctx: &mut Context<Self>) {
         let receipt = span.in_scope(|| self.home.commits.commit(batch));
         let receipt = receipt.into_actor(self);
-        ctx.wait(receipt.map(move |result, actor, ctx| match result {
-            Ok(()) => span.in_scope(|| actor.perform(speeches, &told, afterwards, ctx)),
-            Err(error) => span.in_scope(|| actor.give_up(error, afterwards, ctx)),
+        ctx.wait(receipt.map(move |receipt, actor, ctx| {
+            if let Err(error) = receipt {
+                let device = actor.key();
+                span.in_scope(|| warn!(%device, %error, "a step was not saved"));
+            }
+            let receipt = receipt.map_err(not_saved);
+            actor.go_on(&span, ctx, |cell, out| cell.handle_receipt(receipt, out));
         }));
     }
 
-    /// Does what is left to do of a step that is durable.
-    fn perform(
-        &mut self,
-        speeches: Vec<Speech>,
-        told: &Told,
-        afterwards: Option<Afterwards>,
-        ctx: &mut Context<Self>,
-    ) {
-        let key = self.device.key();
-        let departure = self.home.perform(key, speeches, &mut self.said);
-        told.tell(key, &self.home.meters);
-        let Some(departure) = departure else {
-            return self.rest(afterwards);
-        };
-        // Whoever asked was promised an attempt, and not that it succeeds.
-        if let Some(afterwards) = afterwards {
-            afterwards(Ok(()));
-        }
-        self.take_departure(departure, ctx);
+    fn read_profile(&mut self, span: Span, ctx: &mut Context<Self>) {
+        let profile = self.home.store.profile(self.key()).into_actor(self);
+        ctx.wait(profile.map(move |profile, actor, ctx| {
+            if let Err(Unavailable) = profile {
+                let device = actor.key();
+                span.in_scope(|| warn!(%device, "the store did not say who a device is"));
+            }
+            let profile = profile.map_err(|Unavailable| NotSaved::Failed);
+            let profile = profile.as_ref().map(Option::as_ref).map_err(|why| *why);
+            actor.go_on(&span, ctx, |cell, out| cell.handle_profile(profile, out));
+        }));
     }
 
-    /// Tells the device what became of its bare datagram: a step of its own, of which nothing else
-    /// that is for the device comes in between.
-    fn take_departure(&mut self, departure: Departure, ctx: &mut Context<Self>) {
-        self.contract.bind(&mut self.device);
-        let mut out = Effects::new();
-        let mut m = self.home.clock.moment();
-        self.device.handle_departure(&mut m, departure, &mut out);
-        self.settle(out, None, ctx);
-    }
-
-    /// The step is done: answers who asked, and says when the device is due next.
-    ///
-    /// Of a removed device the registry hears before whoever asked does: who asks next is told
-    /// that there is no such device. The actor ends with its last address.
-    fn rest(&mut self, afterwards: Option<Afterwards>) {
-        match self.leaving {
-            Leaving::Retired => self.home.registry.do_send(self.ended(Ending::Retired)),
-            Leaving::Unannounced | Leaving::Unsaved => self.arm(),
-        }
-        self.recount();
-        if let Some(afterwards) = afterwards {
-            afterwards(Ok(()));
-        }
-    }
-
-    /// Nothing of the step was saved, so nothing of it happened.
-    fn give_up(
-        &mut self,
-        error: CommitError,
-        afterwards: Option<Afterwards>,
-        ctx: &mut Context<Self>,
-    ) {
-        warn!(device = %self.device.key(), %error, "a step was not saved");
-        if let Some(afterwards) = afterwards {
-            afterwards(Err(match (error, self.leaving) {
-                (CommitError::Full, _) => Unserved::Busy,
-                // It was removed already: nothing else is expected of a device to remove it.
-                (CommitError::Conflict, Leaving::Retired) => Unserved::Unknown,
-                (CommitError::Conflict, Leaving::Unannounced | Leaving::Unsaved)
-                | (CommitError::Fenced | CommitError::Unavailable, _) => Unserved::Failed,
-            }));
-        }
-        self.leaving = Leaving::Unsaved;
-        ctx.stop();
-    }
-
-    /// Counts the device as it stands now.
-    fn recount(&mut self) {
-        let standing = self.device.standing();
-        self.counted = self.home.meters.census.recount(self.counted, &standing);
-    }
-
-    /// Asks to be woken at the machine's deadline; an earlier wake-up does instead.
-    fn arm(&mut self) {
-        let next = self.device.next_timeout();
-        if let Some(at) = next
-            && self.armed_at.is_none_or(|armed_at| at < armed_at)
-        {
-            self.disarm();
-            self.armed_at = Some(at);
-            self.home.deadlines.arm(at, self.device.key());
-        }
-        if self.device.is_idle() {
-            self.offer_to_leave();
-        }
-    }
-
-    fn disarm(&mut self) {
-        if let Some(armed_at) = self.armed_at.take() {
-            self.home.deadlines.disarm(armed_at, self.device.key());
-        }
-    }
-
-    /// Tells the registry that it is not needed; if the registry's mailbox is full, it stays a
-    /// little longer.
-    fn offer_to_leave(&self) {
-        let handled = self.handled;
-        let ended = self.ended(Ending::Idle { handled });
-        if self.home.registry.try_send(ended).is_err() {
-            debug!(device = %self.device.key(), "the registry is busy");
+    fn end(&mut self, ending: Ending, ctx: &mut Context<Self>) {
+        match ending {
+            // If the registry's mailbox is full, it stays a little longer.
+            Ending::Idle { .. } => {
+                if self.home.registry.try_send(self.ended(ending)).is_err() {
+                    debug!(device = %self.key(), "the registry is busy");
+                }
+            }
+            Ending::Retired => self.home.registry.do_send(self.ended(ending)),
+            Ending::Failed(_) => {
+                self.has_failed = true;
+                ctx.stop();
+            }
         }
     }
 
     fn ended(&self, ending: Ending) -> Ended {
         Ended {
-            key: self.device.key(),
-            generation: self.generation,
+            key: self.key(),
+            generation: self.cell.generation(),
             ending,
             span: Span::none(),
         }
     }
 
-    /// The span of what the device was at when it fell over.
-    fn fallen_in(&self) -> Span {
+    /// Counts the device as it stands now.
+    fn recount(&mut self) {
+        let standing = self.cell.device().standing();
+        self.counted = self.home.meters.census.recount(self.counted, &standing);
+    }
+
+    /// The span of what the device was at when it panicked.
+    fn panicked_in(&self) -> Span {
         let deciding = self.home.deciding.take();
-        let trace = self.device.trace_in_flight();
+        let trace = self.cell.device().trace_in_flight();
         deciding.unwrap_or_else(|| trace.map_or_else(Span::none, told::span_of))
+    }
+}
+
+fn not_saved(error: CommitError) -> NotSaved {
+    match error {
+        CommitError::Conflict => NotSaved::Conflict,
+        CommitError::Full => NotSaved::Full,
+        CommitError::Fenced | CommitError::Unavailable => NotSaved::Failed,
     }
 }
 
 impl Actor for DeviceActor {
     type Context = Context<Self>;
 
-    fn started(&mut self, _: &mut Context<Self>) {
-        self.say_where_it_is();
-        self.arm();
-        self.recount();
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        self.go_on(&Span::none(), ctx, DeviceCell::start);
     }
 }
 
-impl Handler<Input> for DeviceActor {
+/// An input of a device.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Handle(pub(crate) Input<ReplyTo>);
+
+impl Handler<Handle> for DeviceActor {
     type Result = ();
 
-    fn handle(&mut self, input: Input, ctx: &mut Context<Self>) {
-        self.handled += 1;
-        if let Leaving::Retired = self.leaving {
-            return refuse(input);
-        }
-        self.contract.bind(&mut self.device);
-        let mut out = Effects::new();
-        let asked = match input {
-            Input::Heard(arrival) => {
-                self.hear(&arrival, &mut out);
-                None
-            }
-            Input::Due => {
-                self.disarm();
-                let mut m = self.home.clock.moment();
-                self.device.handle_timeout(&mut m, &mut out);
-                None
-            }
-            Input::Asked(asked) => Some(self.ask(*asked, &mut out)),
-            Input::Renamed(renamed) => return self.take_new_names(*renamed, ctx),
+    fn handle(&mut self, Handle(input): Handle, ctx: &mut Context<Self>) {
+        let span = match &input {
+            Input::Asked(asked) => asked.reply.span.clone(),
+            Input::Datagram(_) | Input::Timeout => Span::none(),
         };
-        self.share_objects();
-        self.settle(out, asked, ctx);
+        self.home
+            .deciding
+            .set(Some(span.clone()).filter(|span| !span.is_disabled()));
+        self.decide(&span, ctx, |cell, context, out| {
+            cell.handle(context, input, out)
+        });
         self.home.deciding.set(None);
     }
 }
@@ -434,25 +260,22 @@ impl Handler<Input> for DeviceActor {
 impl Drop for DeviceActor {
     fn drop(&mut self) {
         self.home.meters.census.leave(self.counted);
-        self.home.abandon(&self.device, &mut self.said);
-        let ended = match self.leaving {
-            Leaving::Unannounced if std::thread::panicking() => Ended {
-                span: self.fallen_in(),
-                ..self.ended(Ending::Panicked)
-            },
-            Leaving::Unsaved => self.ended(Ending::Unsaved),
-            // The registry let it go, or knows already.
-            Leaving::Unannounced | Leaving::Retired => return,
+        let key = self.key();
+        self.home
+            .arbiter
+            .borrow_mut()
+            .abandon(key, self.cell.said_mut());
+        let ended = if self.has_failed {
+            self.ended(Ending::Failed(Failure::Unsaved))
+        } else if std::thread::panicking() {
+            Ended {
+                span: self.panicked_in(),
+                ..self.ended(Ending::Failed(Failure::Panicked))
+            }
+        } else {
+            // The arbiter let it go, or knows already.
+            return;
         };
         self.home.registry.do_send(ended);
-    }
-}
-
-/// What reaches a device that was removed meanwhile.
-fn refuse(input: Input) {
-    match input {
-        Input::Asked(asked) => asked.question.refuse(Unserved::Unknown),
-        Input::Renamed(renamed) => renamed.refuse(Unserved::Unknown),
-        Input::Heard(_) | Input::Due => {}
     }
 }

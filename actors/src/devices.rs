@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use actix::Addr;
 use engine::action::NewAction;
+use engine::arbiter::input::{Answer, Asked, Question, Unserved};
 use engine::device::Rules;
 use engine::device::queue::{Accepted, CancelRefusal, Cancelled, SubmitRefusal};
 use engine::device::snapshot::Snapshot;
@@ -14,14 +15,12 @@ use engine::registry::homes::Homes;
 use metrics::Gauge;
 use store::{Commit, DeviceReads, Pressure, Unavailable};
 use tokio::sync::{Mutex, oneshot};
-use tracing::Span;
+use tracing::{Span, error};
 
-use crate::device::{Asked, Question, Renamed};
 use crate::home::HomeParts;
 use crate::meters::waiting::{Waiting, questions_for};
-use crate::registry::renaming::Rename;
 use crate::registry::{Ask, Registry};
-use crate::reply::Reply;
+use crate::reply::ReplyTo;
 use crate::terms::{NewTerms, terms_of};
 
 /// How often a busy device is told who it is by now: what is durable has to reach it, so that it
@@ -30,20 +29,6 @@ const TELLING_TRIES: u32 = 50;
 
 /// How long a full mailbox is left alone.
 const TELLING_PAUSE: Duration = Duration::from_millis(100);
-
-/// Why a device could not be asked; what it would have said is not known.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum Unserved {
-    /// There is no such device.
-    #[error("there is no such device")]
-    Unknown,
-    /// The service has too much to do: try again later.
-    #[error("the service is overloaded")]
-    Busy,
-    /// The device's actor or the store failed: whether it happened is to be read back.
-    #[error("the device could not be asked")]
-    Failed,
-}
 
 /// The door to all devices.
 #[derive(Clone)]
@@ -84,9 +69,15 @@ impl Devices {
     ) -> impl Future<Output = Result<Result<Accepted, SubmitRefusal>, Unserved>> + use<> {
         let asked = match self.commits.pressure() {
             Pressure::Full => Err(Unserved::Busy),
-            Pressure::Open => self.put(device, |reply| Question::Submit(action, reply)),
+            Pressure::Open => self.put(device, Question::Submit(action)),
         };
-        async move { asked?.await.unwrap_or(Err(Unserved::Failed)) }
+        async move {
+            let answer = asked?.await.unwrap_or(Err(Unserved::Failed))?;
+            let Answer::Submitted(submitted) = answer else {
+                return Err(misfit(&answer));
+            };
+            Ok(submitted)
+        }
     }
 
     /// Takes back a request that was not sent.
@@ -95,25 +86,34 @@ impl Devices {
         device: DeviceKey,
         action: ActionId,
     ) -> Result<Result<Cancelled, CancelRefusal>, Unserved> {
-        self.ask(device, |reply| Question::Cancel(action, reply))
-            .await
+        let answer = self.ask(device, Question::Cancel(action)).await?;
+        let Answer::Cancelled(cancelled) = answer else {
+            return Err(misfit(&answer));
+        };
+        Ok(cancelled)
     }
 
     /// Takes back every request of a device that was not sent.
     pub async fn cancel_all(&self, device: DeviceKey) -> Result<Vec<Cancelled>, Unserved> {
-        self.ask(device, Question::CancelAll).await
+        let answer = self.ask(device, Question::CancelAll).await?;
+        let Answer::CancelledAll(cancelled) = answer else {
+            return Err(misfit(&answer));
+        };
+        Ok(cancelled)
     }
 
     /// Forgets a device with all that belongs to it.
     pub async fn retire(&self, device: DeviceKey) -> Result<(), Unserved> {
-        self.ask(device, Question::Retire).await
+        self.ask(device, Question::Retire).await.map(|_| ())
     }
 
     /// What a device is doing right now.
     pub async fn inspect(&self, device: DeviceKey) -> Result<Snapshot, Unserved> {
-        self.ask(device, Question::Inspect)
-            .await
-            .map(|snapshot| *snapshot)
+        let answer = self.ask(device, Question::Inspect).await?;
+        let Answer::Inspected(snapshot) = answer else {
+            return Err(misfit(&answer));
+        };
+        Ok(*snapshot)
     }
 
     /// Has a device go by what its customer made of it, once that is durable.
@@ -122,8 +122,8 @@ impl Devices {
     pub async fn take_new_names(&self, device: DeviceKey) -> Result<(), Unserved> {
         let mut tries_left = TELLING_TRIES;
         loop {
-            match self.tell(device).await {
-                Ok(()) | Err(Unserved::Failed) => return Ok(()),
+            match self.ask(device, Question::ReadProfile).await {
+                Ok(_) | Err(Unserved::Failed) => return Ok(()),
                 Err(Unserved::Busy) if tries_left > 0 => {
                     tries_left -= 1;
                     tokio::time::sleep(TELLING_PAUSE).await;
@@ -147,38 +147,22 @@ impl Devices {
         Ok(())
     }
 
-    async fn tell(&self, key: DeviceKey) -> Result<(), Unserved> {
-        let (reply, told) = oneshot::channel();
-        let span = Span::current();
-        let renamed = Box::new(Renamed { reply, span });
-        let rename = Rename { key, renamed };
-        let asked = self.registry_of(key).try_send(rename);
-        asked.map_err(|_| Unserved::Busy)?;
-        told.await.unwrap_or(Err(Unserved::Failed))
-    }
-
-    async fn ask<T>(
-        &self,
-        key: DeviceKey,
-        question: impl FnOnce(Reply<T>) -> Question,
-    ) -> Result<T, Unserved> {
+    async fn ask(&self, key: DeviceKey, question: Question) -> Result<Answer, Unserved> {
         let answer = self.put(key, question)?;
         answer.await.unwrap_or(Err(Unserved::Failed))
     }
 
-    fn put<T>(
+    fn put(
         &self,
         key: DeviceKey,
-        question: impl FnOnce(Reply<T>) -> Question,
-    ) -> Result<oneshot::Receiver<Result<T, Unserved>>, Unserved> {
-        let (reply, answer) = oneshot::channel();
-        let asked = Asked {
-            question: question(reply),
-            span: Span::current(),
-        };
+        question: Question,
+    ) -> Result<oneshot::Receiver<Result<Answer, Unserved>>, Unserved> {
+        let (sender, answer) = oneshot::channel();
+        let span = Span::current();
+        let reply = ReplyTo { sender, span };
         let ask = Ask {
             key,
-            asked: Box::new(asked),
+            asked: Box::new(Asked { question, reply }),
             waiting: Waiting::new(self.waiting_at(key)),
         };
         let asked = self.registry_of(key).try_send(ask);
@@ -197,4 +181,10 @@ impl Devices {
             .get(self.homes.of(key.shard()).index())
             .expect("every arbiter has a registry")
     }
+}
+
+/// An answer to another question: the device is not understood.
+fn misfit(answer: &Answer) -> Unserved {
+    error!(?answer, "a device answered another question");
+    Unserved::Failed
 }

@@ -28,12 +28,12 @@ use engine::moment::{Moment, Timestamp};
 use store::{Board, CommitError};
 use tracing::{Span, debug, info, warn};
 
-use crate::devices::Unserved;
 use crate::http::Posted;
 use crate::post::meters::Meters;
 use crate::post::office::{Ended, PostOffice, Why};
 use crate::post::{Amended, PostParts};
 use crate::reply::{Afterwards, Reply, reply_with};
+use engine::arbiter::input::Unserved;
 
 use courier::Courier;
 use under_way::{Came, Comings, UnderWay, answered};

@@ -1,29 +1,28 @@
-//! What the actors of one arbiter share: its clock, socket, store, router and deadlines.
+//! What the actors of one arbiter share: its clock, sockets, store and machine.
 
 use std::cell::{Cell, RefCell};
-use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use actix::Addr;
-use engine::change::Owner;
-use engine::device::Device;
+use engine::arbiter::Bounds;
+use engine::arbiter::cell::CellEffect;
 use engine::device::objects::ObjectLists;
-use engine::effect::{Departure, Speech};
-use engine::ids::{DeviceKey, Shard};
+use engine::effect::Departure;
+use engine::ids::DeviceKey;
+use engine::moment::Timestamp;
 use engine::peer::{Peer, Via};
 use engine::registry::Return;
 use engine::registry::homes::{ArbiterId, Homes};
-use engine::registry::peers::Said;
-use engine::registry::router::Router;
 use store::{Commit, DeviceReads};
 use tracing::Span;
 
+use crate::alarm::AlarmBell;
 use crate::clock::Clock;
-use crate::deadlines::Deadlines;
 use crate::meters::Meters;
-use crate::registry::Registry;
+use crate::registry::{Machine, Registry};
+use crate::reply::ReplyTo;
 use crate::socket::{BareMouth, Outbox, Sockets};
 use crate::terms::{Book, Contracts};
 
@@ -37,18 +36,20 @@ pub(crate) struct Home {
     pub(crate) sockets: Sockets,
     pub(crate) outbox: Outbox,
     bare_mouth: BareMouth,
-    pub(crate) deadlines: Deadlines,
+    /// What this arbiter decides by. Its registry gives it inputs; its devices say where they are
+    /// and when they are due.
+    pub(crate) arbiter: RefCell<Machine>,
+    /// Told when something is due sooner than known.
+    pub(crate) bell: AlarmBell,
+    /// The effects of a device's step; kept for their memory.
+    pub(crate) spare: RefCell<Vec<CellEffect<ReplyTo>>>,
     pub(crate) registry: Addr<Registry>,
     /// In which epoch this process owns its shards.
     pub(crate) epoch: u64,
     /// Which arbiter this is.
     pub(crate) here: ArbiterId,
-    /// The keys of the devices that are at home here.
-    pub(crate) keys: RangeInclusive<DeviceKey>,
     /// Whether all devices are back since the start.
     pub(crate) muster: Arc<Muster>,
-    /// Which arbiter a datagram is for.
-    pub(crate) router: RefCell<Router>,
     /// The lists of objects that devices of this arbiter have in common.
     pub(crate) object_lists: RefCell<ObjectLists>,
     /// What is counted here.
@@ -81,43 +82,14 @@ impl Home {
             bare_mouth: BareMouth::new(sockets.bare.clone(), Rc::clone(&meters)),
             sockets,
             registry,
-            deadlines: Deadlines::default(),
+            arbiter: RefCell::new(Machine::new(here, homes, Bounds::default())),
+            bell: AlarmBell::default(),
+            spare: RefCell::default(),
             here,
-            keys: homes.keys(here),
-            router: RefCell::new(Router::new(here, homes)),
             object_lists: RefCell::default(),
             meters,
             deciding: Cell::new(None),
         })
-    }
-
-    /// Who owns what a device's step changes.
-    pub(crate) fn owner(&self, shard: Shard) -> Owner {
-        Owner::Shard {
-            shard,
-            epoch: self.epoch,
-        }
-    }
-
-    /// Does in order what a step wants done once it is durable, and says what became of the bare
-    /// datagram among it; a step has at most one, because it is an attempt.
-    pub(crate) fn perform(
-        &self,
-        device: DeviceKey,
-        speeches: Vec<Speech>,
-        said: &mut Said,
-    ) -> Option<Departure> {
-        let mut departure = None;
-        for speech in speeches {
-            match speech {
-                Speech::Rebind { from, to } => self.rebind(device, from, to, said),
-                Speech::Send { to, datagram } => self.send(to, datagram),
-                Speech::SendBare { to, bytes } => {
-                    departure = Some(self.bare_mouth.say(to, &bytes));
-                }
-            }
-        }
-        departure
     }
 
     /// Lets a datagram leave through the socket its peer knows; what carries it repeats it.
@@ -125,25 +97,20 @@ impl Home {
         match to.via {
             Via::Plain => self.outbox.put(to, datagram),
             Via::Bare => {
-                self.bare_mouth.say(to, &datagram);
+                self.send_bare(to, &datagram);
             }
         }
     }
 
-    /// Lets the datagrams of a peer reach a device.
-    pub(crate) fn rebind(
-        &self,
-        device: DeviceKey,
-        from: Option<Peer>,
-        to: Option<Peer>,
-        said: &mut Said,
-    ) {
-        self.router.borrow_mut().rebind(device, from, to, said);
+    /// Lets a bare datagram leave, and says whether the socket took it.
+    pub(crate) fn send_bare(&self, to: Peer, bytes: &[u8]) -> Departure {
+        self.bare_mouth.say(to, bytes)
     }
 
-    /// Forgets the exchange of a device whose actor ends, if it ends in the middle of one.
-    pub(crate) fn abandon(&self, device: &Device, said: &mut Said) {
-        self.router.borrow_mut().abandon(device.key(), said);
+    /// Notes when a device is due.
+    pub(crate) fn arm(&self, at: Timestamp, device: DeviceKey) {
+        self.arbiter.borrow_mut().arm(at, device);
+        self.bell.note(at);
     }
 }
 

@@ -4,9 +4,9 @@
 //! a UDP socket; the logging actor keeps what no device's step carries; the web actor starts,
 //! drains and stops the API.
 
+mod alarm;
 pub mod arbiters;
 pub mod clock;
-mod deadlines;
 mod device;
 pub mod devices;
 mod forwarder;
@@ -18,7 +18,6 @@ mod neighbours;
 pub mod post;
 pub mod registry;
 mod reply;
-mod residents;
 pub mod socket;
 mod tally;
 pub mod terms;

@@ -18,11 +18,11 @@ use tokio::sync::oneshot;
 use tracing::Span;
 
 use crate::clock::Clock;
-use crate::devices::Unserved;
 use crate::forwarder::Question;
 pub use crate::forwarder::{Tested, header_context, secret_context};
 use crate::http::Http;
 use crate::logging::Logging;
+use engine::arbiter::input::Unserved;
 
 use office::{Ask, Create, ForgetCustomer, PostOffice};
 

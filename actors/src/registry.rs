@@ -1,186 +1,99 @@
-//! Whose datagram, whose question? The registry starts, restores, supervises and releases the
-//! device actors of its arbiter, and hands them what is theirs.
+//! The shell of an arbiter: performs what its machine decides. It hears the sockets, asks the store
+//! and starts the actors of devices.
 
-use std::cell::RefMut;
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{
-    Actor, ActorContext as _, ActorFutureExt as _, Addr, Arbiter, AsyncContext as _, Context,
-    Handler, Message, MessageResult, StreamHandler, WrapFuture as _,
+    Actor, ActorContext as _, ActorFutureExt as _, Addr, Arbiter as Thread, AsyncContext as _,
+    Context, Handler, Message, MessageResult, StreamHandler, WrapFuture as _,
 };
+use engine::arbiter::effect::{ArbiterEffect, LookUp, Progress};
+use engine::arbiter::input::{Asked, Conditions, Ending, Input, Page, Received, StoreUnavailable};
+use engine::arbiter::{Arbiter, ArbiterEffects};
 use engine::change::Name;
-use engine::datagram::{Arrival, Datagram};
-use engine::ids::{DeviceKey, Endpoint};
-use engine::location::Location;
-use engine::peer::{Peer, Via};
+use engine::device::Device;
+use engine::device::record::Restored;
+use engine::ids::DeviceKey;
+use engine::limits::INPUTS_MAX;
+use engine::moment::Timestamp;
+use engine::peer::Via;
 use engine::registry::form::Form;
-use engine::registry::lanes::{Bounds, Lanes};
-use engine::registry::router::{Route, Router};
-use engine::registry::{self, Fate, Panics, Sorted};
-use store::{Pressure, Unavailable};
-use tracing::{Span, debug, error, trace};
+use engine::registry::{Fate, Sorted};
+use engine::supervision::{Failure, Generation, Verdict};
+use store::{Answer, Pressure, RestoredPage, Unavailable};
+use tracing::{Span, debug, error, info, trace, warn};
 
-use crate::deadlines::{Alarm, Rang};
-use crate::device::{Asked, Input};
-use crate::devices::Unserved;
+use crate::alarm::{Alarm, Rang};
+use crate::device::{DeviceActor, Handle};
 use crate::home::{Home, HomeParts, Place};
-use crate::logging::Logging;
+use crate::logging::{Logging, Record};
 use crate::meters::waiting::Waiting;
 use crate::meters::{PUBLISH_EVERY, Reading};
 use crate::neighbours::{Neighbours, Post};
-use crate::residents::{Crowded, Resident, Residents};
+use crate::reply::ReplyTo;
 use crate::socket::{Arrived, Inbox, Open, Sockets};
 use crate::tally::Tally;
 use crate::terms::Contracts;
 
-mod addressing;
-pub(crate) mod renaming;
-mod restoring;
-
-use restoring::Starting;
-
-/// Devices woken in one go; then datagrams and questions get their turn.
-const WAKES_PER_TURN: usize = 256;
-
 /// Questions that may wait for the registry; more are refused as too busy.
 const QUESTIONS_MAX: usize = 4_096;
 
-/// Datagrams whose device is being looked up; more are answered 5.03.
-const LOOKUPS_MAX: usize = 4_096;
-
-/// How soon a device whose mailbox was full when it was due is tried again.
-const CROWDED_RETRY_MS: i64 = 100;
-
 /// How often the operator is told of datagrams that reached no device.
 const TELL_EVERY: Duration = Duration::from_secs(600);
+
+/// How often the operator is told how far the start has come.
+const PROGRESS_EVERY_MS: i64 = 2_000;
+
+/// The machine of an arbiter whose devices are actors.
+pub(crate) type Machine = Arbiter<Addr<DeviceActor>, ReplyTo>;
+
+type Out = ArbiterEffects<Addr<DeviceActor>, ReplyTo>;
 
 /// The registry of an arbiter.
 pub struct Registry {
     home: Rc<Home>,
     neighbours: Neighbours,
     logging: Addr<Logging>,
-    residents: Residents,
-    panics: HashMap<DeviceKey, Panics>,
-    generation: u32,
-    /// Datagrams whose device is being looked up.
-    lookups: usize,
-    /// Those of them that are known by their address alone.
-    lanes: Lanes<Arrival>,
     tally: Tally,
     inbox: Inbox,
-    /// What is in the batch under way; kept for its memory.
-    batch: Vec<(Peer, Sorted)>,
-    /// What it heeds: its sockets and its deadlines.
+    /// How many datagrams were received.
+    received: u64,
+    /// What is in the batch under way; kept for its memory, as are the effects of a turn.
+    batch: Vec<Received>,
+    out: Out,
+    /// Its sockets, which a stop closes its ears to.
     heeded: Vec<actix::SpawnHandle>,
-    /// Until every device is back.
-    starting: Option<Starting>,
+    /// When the operator was told last how far the start has come.
+    told_at: Timestamp,
 }
 
 impl Registry {
     /// Starts a registry on an arbiter, with the sockets its devices send to.
     pub(crate) fn start_on(
-        arbiter: &Arbiter,
+        thread: &Thread,
         place: Place,
         parts: HomeParts,
         open: Open,
         logging: Addr<Logging>,
     ) -> Addr<Self> {
-        Self::start_in_arbiter(&arbiter.handle(), move |ctx| {
+        Self::start_in_arbiter(&thread.handle(), move |ctx| {
             ctx.set_mailbox_capacity(QUESTIONS_MAX);
             let sockets = Sockets::adopt(open).expect("the arbiter's runtime takes open sockets");
             Self {
                 home: Home::new(parts, place, sockets, ctx.address()),
                 neighbours: Neighbours::default(),
                 logging,
-                residents: Residents::default(),
-                panics: HashMap::new(),
-                generation: 0,
-                lookups: 0,
-                lanes: Lanes::within(Bounds::default()),
                 tally: Tally::default(),
                 inbox: Inbox::new(),
+                received: 0,
                 batch: Vec::new(),
+                out: Out::new(),
                 heeded: Vec::new(),
-                starting: None,
+                told_at: Timestamp::default(),
             }
         })
-    }
-
-    /// Takes the batch heard last: first all of it is read and its devices are looked for, then
-    /// each is handed what is its own.
-    fn take_batch(&mut self, ctx: &mut Context<Self>) {
-        let mut batch = std::mem::take(&mut self.batch);
-        for index in 0..self.inbox.len() {
-            if let Some((peer, bytes)) = self.inbox.datagram(index) {
-                trace!(%peer, length = bytes.len(), "datagram");
-                let sorted = registry::sort(peer, bytes);
-                let form = match peer.via {
-                    Via::Plain => Form::heard(bytes, &sorted),
-                    Via::Bare => Form::BARE,
-                };
-                self.home.meters.received.one(form);
-                batch.push((peer, sorted));
-            }
-        }
-        let located = batch.iter().filter_map(|(_, sorted)| match sorted {
-            Sorted::ToLocation(location, _) => Some(location.device),
-            Sorted::ToEndpoint(..)
-            | Sorted::ToPeer(_)
-            | Sorted::ToAddress(_)
-            | Sorted::Answered { .. }
-            | Sorted::Ignored(_) => None,
-        });
-        self.residents.bring_near(located);
-        for (peer, sorted) in batch.drain(..) {
-            self.dispatch(peer, sorted, ctx);
-        }
-        self.batch = batch;
-    }
-
-    fn dispatch(&mut self, peer: Peer, sorted: Sorted, ctx: &mut Context<Self>) {
-        let sorted = match self.is_overloaded() {
-            true => sorted.put_off(),
-            false => sorted,
-        };
-        match sorted {
-            Sorted::ToEndpoint(endpoint, datagram) => self.look_up(endpoint, datagram, ctx),
-            Sorted::ToLocation(location, datagram) => {
-                let route = self.router().to_location(location, datagram);
-                self.follow(route, ctx);
-            }
-            Sorted::ToPeer(datagram) => {
-                let route = self.router().to_peer(datagram);
-                self.follow(route, ctx);
-            }
-            Sorted::ToAddress(arrival) => self.look_behind(arrival, ctx),
-            Sorted::Answered { datagram, fate } => {
-                self.tally.note(fate);
-                self.home.send(peer, datagram);
-            }
-            Sorted::Ignored(fate) => self.tally.note(fate),
-        }
-    }
-
-    fn follow(&mut self, route: Route, ctx: &mut Context<Self>) {
-        match route {
-            Route::Device(key, arrival) => self.hand(key, heard(arrival), ctx),
-            Route::At(location, datagram) => match self.residents.key_at(location.device) {
-                Some(key) => self.hand(key, heard(Arrival::Message(datagram)), ctx),
-                None => self.look_at(location, datagram, ctx),
-            },
-            Route::Elsewhere(home, parcel) => {
-                self.home.meters.forwarded.one();
-                self.neighbours.forward(home, parcel);
-            }
-            Route::Nobody(datagram) => {
-                let peer = datagram.peer;
-                let told = registry::unknown_peer(datagram, self.home.muster.of_devices());
-                self.dispatch(peer, told, ctx);
-            }
-        }
     }
 
     /// The terms of the customers of its devices.
@@ -188,8 +101,206 @@ impl Registry {
         &self.home.contracts
     }
 
-    fn router(&self) -> RefMut<'_, Router> {
-        self.home.router.borrow_mut()
+    /// Takes the batch heard last: first all of it is decoded and its devices are looked for, then
+    /// each datagram is handled.
+    fn take_batch(&mut self, ctx: &mut Context<Self>) {
+        let mut batch = std::mem::take(&mut self.batch);
+        for index in 0..self.inbox.len() {
+            if let Some((peer, bytes)) = self.inbox.datagram(index) {
+                self.received += 1;
+                let number = self.received;
+                trace!(%peer, number, length = bytes.len(), "datagram");
+                let received = Received::decode(number, peer, bytes);
+                let form = match peer.via {
+                    Via::Plain => Form::heard(bytes, &received.sorted),
+                    Via::Bare => Form::BARE,
+                };
+                self.home.meters.received.one(form);
+                batch.push(received);
+            }
+        }
+        self.bring_near(&batch);
+        for received in batch.drain(..) {
+            self.decide(ctx, |arbiter, at, out| {
+                arbiter.handle_datagram(at, received, out);
+            });
+        }
+        self.batch = batch;
+    }
+
+    /// Fetches what delivering to these devices will look at. In a large fleet none of it is in the
+    /// processor's cache, and fetches that do not wait for each other overlap.
+    fn bring_near(&self, batch: &[Received]) {
+        let arbiter = self.home.arbiter.borrow();
+        let actors = || {
+            batch.iter().filter_map(|received| match &received.sorted {
+                Sorted::ToLocation(location, _) => arbiter.handle_at(location.device),
+                Sorted::ToEndpoint(..)
+                | Sorted::ToPeer(_)
+                | Sorted::ToAddress(_)
+                | Sorted::Answered { .. }
+                | Sorted::Ignored(_) => None,
+            })
+        };
+        let found = actors().count();
+        let connected = actors().filter(|actor| actor.connected()).count();
+        std::hint::black_box((found, connected));
+    }
+
+    /// Gives the machine an input and performs what it decides.
+    fn decide(
+        &mut self,
+        ctx: &mut Context<Self>,
+        input: impl FnOnce(&mut Machine, &Conditions, &mut Out),
+    ) {
+        let at = Conditions {
+            now: self.home.clock.now(),
+            is_store_full: self.home.commits.pressure() == Pressure::Full,
+            restoration: self.home.muster.of_devices(),
+        };
+        let mut out = std::mem::take(&mut self.out);
+        input(&mut self.home.arbiter.borrow_mut(), &at, &mut out);
+        while let Some(effect) = out.pop_front() {
+            self.perform(effect, at.now, &mut out, ctx);
+        }
+        self.out = out;
+        if let Some(next) = self.home.arbiter.borrow().next_timeout() {
+            self.home.bell.note(next);
+        }
+    }
+
+    fn perform(
+        &mut self,
+        effect: ArbiterEffect<Addr<DeviceActor>, ReplyTo>,
+        now: Timestamp,
+        out: &mut Out,
+        ctx: &mut Context<Self>,
+    ) {
+        match effect {
+            ArbiterEffect::Deliver(key, input) => self.deliver(key, input, now, out),
+            ArbiterEffect::Forward(to, parcel) => {
+                self.home.meters.forwarded.one();
+                self.neighbours.forward(to, parcel);
+            }
+            ArbiterEffect::Teach(hint) => self.neighbours.tell(hint),
+            ArbiterEffect::Send(to, datagram) => self.home.send(to, datagram),
+            ArbiterEffect::Drop(number, fate) => {
+                trace!(number, ?fate, "a datagram reached no device");
+                self.tally.note(fate);
+            }
+            ArbiterEffect::LookUp(look_up) => self.look_up(look_up, ctx),
+            ArbiterEffect::Spawn {
+                key,
+                generation,
+                restored,
+            } => {
+                let actor = self.spawn(*restored, generation);
+                let mut arbiter = self.home.arbiter.borrow_mut();
+                arbiter.handle_spawned(key, generation, actor, out);
+            }
+            // Its actor ends when nobody can reach it any more.
+            ArbiterEffect::Release(_, actor) => drop(actor),
+            ArbiterEffect::Reply(reply, answer) => reply.give(answer),
+            ArbiterEffect::Failed(key, failure, verdict) => tell_failure(key, failure, verdict),
+            ArbiterEffect::Log(entry, told) => {
+                if self.logging.try_send(Record { entry, told }).is_err() {
+                    warn!("the logging actor is busy; an entry is lost");
+                }
+            }
+            ArbiterEffect::Progress(progress) => self.tell_progress(progress, now),
+        }
+    }
+
+    fn deliver(&self, key: DeviceKey, input: Input<ReplyTo>, now: Timestamp, out: &mut Out) {
+        let mut arbiter = self.home.arbiter.borrow_mut();
+        let undelivered = match arbiter.handle_of(key) {
+            Some(actor) => actor
+                .try_send(Handle(input))
+                .map_err(|full| full.into_inner().0)
+                .err(),
+            None => Some(input),
+        };
+        if let Some(input) = undelivered {
+            arbiter.handle_undelivered(now, key, input, out);
+        }
+    }
+
+    fn spawn(&self, restored: Restored, generation: Generation) -> Addr<DeviceActor> {
+        let contract = self.home.contracts.of(restored.profile.customer.clone());
+        let mut m = self.home.clock.moment();
+        let device = Device::restore(&mut m, contract.terms(), restored);
+        let home = Rc::clone(&self.home);
+        DeviceActor::create(|ctx| {
+            // Before it has its first turn: what waited for it is delivered at once.
+            ctx.set_mailbox_capacity(INPUTS_MAX);
+            DeviceActor::new(device, generation, contract, home)
+        })
+    }
+
+    fn look_up(&self, look_up: LookUp, ctx: &mut Context<Self>) {
+        let store = &self.home.store;
+        match look_up {
+            LookUp::Endpoint(id, endpoint) => {
+                let bearer = store.bearer(Name::Endpoint(endpoint.clone()));
+                self.ask_store(bearer, ctx, move |arbiter, at, found, out| {
+                    if let Ok(None) = found {
+                        debug!(%endpoint, "no device has the endpoint name of a registration");
+                    }
+                    arbiter.handle_found(at, id, found, out);
+                });
+            }
+            LookUp::Location(id, prefix) => {
+                let device = store.device_at(prefix);
+                self.ask_store(device, ctx, move |arbiter, at, found, out| {
+                    arbiter.handle_found(at, id, found, out);
+                });
+            }
+            LookUp::Address(address) => {
+                let behind = store.at_address(address);
+                self.ask_store(behind, ctx, move |arbiter, at, behind, out| {
+                    arbiter.handle_address(at, address, behind, out);
+                });
+            }
+            LookUp::Device(key) => {
+                let restored = store.restored(key);
+                self.ask_store(restored, ctx, move |arbiter, at, found, out| {
+                    if let Err(StoreUnavailable) = found {
+                        warn!(device = %key, "the store did not give a device back");
+                    }
+                    arbiter.handle_restored(at.now, key, found, out);
+                });
+            }
+            LookUp::Page(keys, max) => {
+                let first = *keys.start();
+                let page = store.restored_page(keys, max);
+                self.ask_store(page, ctx, move |arbiter, at, page, out| {
+                    let page = page.map(|RestoredPage { devices, next }| Page { devices, next });
+                    arbiter.handle_page(at.now, first, page, out);
+                });
+            }
+            LookUp::Parked(key) => {
+                let mut m = self.home.clock.moment();
+                let profile = store.profile(key);
+                self.ask_store(profile, ctx, move |arbiter, _, profile, out| {
+                    if let Ok(Some(profile)) = profile {
+                        arbiter.handle_parked(&mut m, &profile, out);
+                    }
+                });
+            }
+        }
+    }
+
+    fn ask_store<T: 'static>(
+        &self,
+        answer: Answer<T>,
+        ctx: &mut Context<Self>,
+        input: impl FnOnce(&mut Machine, &Conditions, Result<T, StoreUnavailable>, &mut Out) + 'static,
+    ) {
+        ctx.spawn(answer.into_actor(self).map(move |answer, registry, ctx| {
+            let answer = answer.map_err(|Unavailable| StoreUnavailable);
+            registry.decide(ctx, |arbiter, at, out| input(arbiter, at, answer, out));
+            registry.end_turn();
+        }));
     }
 
     /// Ends a turn: what was heard for neighbours leaves.
@@ -199,102 +310,46 @@ impl Registry {
         }
     }
 
-    fn is_overloaded(&self) -> bool {
-        self.lookups >= LOOKUPS_MAX || self.home.commits.pressure() == Pressure::Full
-    }
-
     /// Says how much there was to do.
     fn publish(&self) {
         self.home.meters.publish(&Reading {
             now: self.home.clock.now(),
             turned_away: &self.tally,
-            lookups: self.lookups,
+            lookups: self.home.arbiter.borrow().looked_up(),
         });
     }
 
-    /// Finds the device that bears an endpoint name.
-    fn look_up(&mut self, endpoint: Endpoint, datagram: Datagram, ctx: &mut Context<Self>) {
-        self.lookups += 1;
-        let bearer = self.home.store.bearer(Name::Endpoint(endpoint.clone()));
-        ctx.spawn(bearer.into_actor(self).map(move |found, registry, ctx| {
-            if let Ok(None) = found {
-                debug!(%endpoint, peer = %datagram.peer, "nobody bears the name of a registration");
-            }
-            registry.found(found, datagram, registry::unknown_endpoint, ctx);
-        }));
-    }
-
-    /// Finds the device at a location that does not live here yet.
-    fn look_at(&mut self, location: Location, datagram: Datagram, ctx: &mut Context<Self>) {
-        self.lookups += 1;
-        let at = self.home.store.device_at(location.device);
-        ctx.spawn(at.into_actor(self).map(move |found, registry, ctx| {
-            registry.found(found, datagram, registry::unknown_location, ctx);
-        }));
-    }
-
-    fn found(
-        &mut self,
-        found: Result<Option<DeviceKey>, Unavailable>,
-        datagram: Datagram,
-        unknown: fn(&Datagram) -> Sorted,
-        ctx: &mut Context<Self>,
-    ) {
-        self.lookups -= 1;
-        match found {
-            Ok(Some(key)) => {
-                let route = self.router().to_device(key, Arrival::Message(datagram));
-                self.follow(route, ctx);
-            }
-            Ok(None) => self.dispatch(datagram.peer, unknown(&datagram), ctx),
-            Err(Unavailable) => {
-                self.dispatch(datagram.peer, registry::overloaded(&datagram), ctx);
-            }
-        }
-        self.end_turn();
-    }
-
-    /// Hands an input to a device, bringing it back first if need be.
-    fn hand(&mut self, key: DeviceKey, input: Input, ctx: &mut Context<Self>) {
-        let handed = match self.residents.get(key) {
-            Some(resident) => resident.hand(input),
-            None => self.hand_after_restore(key, input, ctx),
-        };
-        if let Err(Crowded(input)) = handed {
-            self.turn_away(key, input);
-        }
-    }
-
-    fn hand_after_restore(
-        &mut self,
-        key: DeviceKey,
-        input: Input,
-        ctx: &mut Context<Self>,
-    ) -> Result<(), Crowded> {
-        self.restore(key, ctx);
-        match self.residents.get(key) {
-            Some(resident) => resident.hand(input),
-            None => Err(Crowded(input)),
-        }
-    }
-
-    /// What finds no place: the network repeats a datagram, a deadline is tried again, a caller
-    /// is told.
-    fn turn_away(&mut self, key: DeviceKey, input: Input) {
-        match input {
-            Input::Heard(arrival) => {
-                for _ in 0..arrival.datagrams() {
-                    self.tally.note(Fate::NoPlace);
+    /// Tells the operator how far the start has come, the steps of it now and then.
+    fn tell_progress(&mut self, progress: Progress, now: Timestamp) {
+        let arbiter = self.home.here.index();
+        match progress {
+            Progress::Underway { restored, part } => {
+                self.home.meters.publish_progress(restored, part);
+                if now.since_ms(self.told_at) >= PROGRESS_EVERY_MS {
+                    self.told_at = now;
+                    let percent = (100.0 * part) as u64;
+                    info!(arbiter, restored, percent, "devices are restored");
                 }
-                debug!(device = %key, "a datagram found no place");
             }
-            Input::Due => {
-                let soon = self.home.clock.now().plus_ms(CROWDED_RETRY_MS);
-                self.home.deadlines.arm(soon, key);
+            Progress::Restored { restored, took_ms } => {
+                self.home.meters.publish_progress(restored, 1.0);
+                info!(arbiter, restored, took_ms, "all devices are restored");
             }
-            Input::Asked(asked) => asked.question.refuse(Unserved::Busy),
-            Input::Renamed(renamed) => renamed.refuse(Unserved::Busy),
+            Progress::Settled => self.home.muster.note_complete(),
         }
+    }
+}
+
+fn tell_failure(device: DeviceKey, failure: Failure, verdict: Verdict) {
+    match (failure, verdict) {
+        (Failure::Panicked, Verdict::Restore) => {
+            error!(%device, "the actor of a device panicked and is restored");
+        }
+        (Failure::Panicked, Verdict::Park) => {
+            error!(%device, "the actor of a device keeps panicking and is parked");
+        }
+        // It was told when it happened.
+        (Failure::Unsaved, Verdict::Restore | Verdict::Park) => {}
     }
 }
 
@@ -314,14 +369,12 @@ impl Handler<Meet> for Registry {
         self.neighbours = Neighbours::new(registries);
         let plain = ctx.add_stream(self.home.sockets.plain.arrivals());
         let bare = ctx.add_stream(self.home.sockets.bare.arrivals());
-        let alarm = ctx.add_stream(Alarm::new(
-            self.home.deadlines.clone(),
-            self.home.clock.clone(),
-        ));
-        self.heeded = vec![plain, bare, alarm];
+        self.heeded = vec![plain, bare];
+        ctx.add_stream(Alarm::new(Rc::clone(&self.home)));
         ctx.run_interval(TELL_EVERY, |registry, _| registry.tally.tell());
         ctx.run_interval(PUBLISH_EVERY, |registry, _| registry.publish());
-        self.restore_all(ctx);
+        self.told_at = self.home.clock.now();
+        self.decide(ctx, |arbiter, at, out| arbiter.start(at.now, out));
     }
 }
 
@@ -330,14 +383,12 @@ impl Handler<Post> for Registry {
 
     fn handle(&mut self, post: Post, ctx: &mut Context<Self>) {
         for hint in post.hints {
-            self.router().take_hint(hint);
+            self.home.arbiter.borrow_mut().learn(hint);
         }
         for parcel in post.parcels {
-            let (route, hint) = self.router().take_in(parcel);
-            self.follow(route, ctx);
-            if let Some(hint) = hint {
-                self.neighbours.tell(hint);
-            }
+            self.decide(ctx, |arbiter, at, out| {
+                arbiter.handle_forwarded(at, parcel, out);
+            });
         }
         self.end_turn();
     }
@@ -360,15 +411,8 @@ impl StreamHandler<Arrived> for Registry {
 
 impl StreamHandler<Rang> for Registry {
     fn handle(&mut self, _: Rang, ctx: &mut Context<Self>) {
-        let now = self.home.clock.now();
-        for _ in 0..WAKES_PER_TURN {
-            match self.home.deadlines.take_due(now) {
-                // A device that moved out has no deadline any more.
-                Some(key) if self.residents.get(key).is_some() => self.hand(key, Input::Due, ctx),
-                Some(_) => {}
-                None => return,
-            }
-        }
+        self.decide(ctx, |arbiter, at, out| arbiter.handle_timeout(at.now, out));
+        self.end_turn();
     }
 }
 
@@ -377,7 +421,7 @@ impl StreamHandler<Rang> for Registry {
 #[rtype(result = "()")]
 pub(crate) struct Ask {
     pub(crate) key: DeviceKey,
-    pub(crate) asked: Box<Asked>,
+    pub(crate) asked: Box<Asked<ReplyTo>>,
     /// Until the registry has its turn.
     pub(crate) waiting: Waiting,
 }
@@ -386,8 +430,15 @@ impl Handler<Ask> for Registry {
     type Result = ();
 
     fn handle(&mut self, ask: Ask, ctx: &mut Context<Self>) {
-        drop(ask.waiting);
-        self.hand(ask.key, Input::Asked(ask.asked), ctx);
+        let Ask {
+            key,
+            asked,
+            waiting,
+        } = ask;
+        drop(waiting);
+        self.decide(ctx, |arbiter, at, out| {
+            arbiter.ask(at.now, key, asked, out);
+        });
     }
 }
 
@@ -396,47 +447,32 @@ impl Handler<Ask> for Registry {
 #[rtype(result = "()")]
 pub(crate) struct Ended {
     pub(crate) key: DeviceKey,
-    pub(crate) generation: u32,
+    pub(crate) generation: Generation,
     pub(crate) ending: Ending,
     /// The span of what it was at, where that matters.
     pub(crate) span: Span,
-}
-
-/// Why a device's actor ends.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Ending {
-    /// It has nothing to do that the store does not know; it handled so many inputs.
-    Idle { handled: u64 },
-    /// It panicked.
-    Panicked,
-    /// The device was removed.
-    Retired,
-    /// Its step was not saved.
-    Unsaved,
 }
 
 impl Handler<Ended> for Registry {
     type Result = ();
 
     fn handle(&mut self, ended: Ended, ctx: &mut Context<Self>) {
-        let Some(Resident::Live(live)) = self.residents.get(ended.key) else {
-            return;
-        };
-        if live.generation != ended.generation {
-            return;
-        }
-        match ended.ending {
-            // With an input on its way, it is not idle.
-            Ending::Idle { handled } if live.sent != handled => {}
-            Ending::Idle { .. } | Ending::Retired => self.move_out(ended.key),
-            Ending::Unsaved => self.restore_soon(ended.key, ctx),
-            Ending::Panicked => ended.span.in_scope(|| self.after_panic(ended.key, ctx)),
-        }
+        let Ended {
+            key,
+            generation,
+            ending,
+            span,
+        } = ended;
+        span.in_scope(|| {
+            self.decide(ctx, |arbiter, at, out| {
+                arbiter.handle_ended(at.now, key, (generation, ending), out);
+            });
+        });
     }
 }
 
-/// Heeds no datagram and no deadline any more, and brings nobody back unasked; questions are
-/// still answered.
+/// Hears no datagram and wakes no device any more, and restores none unasked; questions are still
+/// answered.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Deafen;
@@ -448,7 +484,7 @@ impl Handler<Deafen> for Registry {
         for stream in self.heeded.drain(..) {
             ctx.cancel_future(stream);
         }
-        self.starting = None;
+        self.home.arbiter.borrow_mut().quiesce();
         self.tally.tell();
         MessageResult(())
     }
@@ -480,8 +516,4 @@ impl Handler<Leave> for Registry {
         ctx.stop();
         MessageResult(())
     }
-}
-
-fn heard(arrival: Arrival) -> Input {
-    Input::Heard(Box::new(arrival))
 }

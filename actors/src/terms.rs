@@ -3,14 +3,14 @@
 //! What a customer chooses anew is durable before it is told to the arbiters; a device goes by it
 //! from its next input on.
 
-use std::cell::RefCell;
+use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use actix::{Context, Handler, Message};
 use engine::definition::DefinitionId;
-use engine::device::{Device, Rules};
+use engine::device::Rules;
 use engine::ids::CustomerId;
 use engine::terms::{Chosen, Terms};
 use tracing::warn;
@@ -93,12 +93,9 @@ impl Contract {
         Arc::clone(&self.0.borrow())
     }
 
-    /// Has a device go by the terms, if it goes by others.
-    pub(crate) fn bind(&self, device: &mut Device) {
-        let terms = self.0.borrow();
-        if !Arc::ptr_eq(device.terms(), &terms) {
-            device.take_terms(Arc::clone(&terms));
-        }
+    /// The same, to be looked at.
+    pub(crate) fn current(&self) -> Ref<'_, Arc<Terms>> {
+        self.0.borrow()
     }
 }
 

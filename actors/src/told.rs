@@ -1,58 +1,27 @@
 //! What is the operator told of a step? What came of it, under the trace of the call behind it, by
 //! which its caller knows it.
 
-use engine::effect::{Effect, Effects};
+use engine::arbiter::cell::StepReport;
 use engine::ids::{DeviceKey, TraceId};
-use engine::occurrence::{Occurrence, Purpose, What};
+use engine::occurrence::{Purpose, What};
 use tracing::{Level, Span, debug, enabled, error_span};
 
 use crate::meters::Meters;
 use crate::meters::words;
 
-/// What there is to tell of a step once it is durable.
-pub(crate) struct Told {
-    occurred: Vec<Occurrence>,
-    /// What the step adds to the administration log; gathered only for who listens.
-    entries: Vec<(TraceId, Box<str>)>,
-}
-
-impl Told {
-    /// What there is to tell of these effects.
-    pub(crate) fn of(out: &mut Effects) -> Self {
-        let entry = |effect: &Effect| match effect {
-            Effect::Log(entry) => Some((entry.trace, entry.message.clone())),
-            Effect::Save(_) | Effect::Expect(_) | Effect::Count(_) | Effect::Say(_) => None,
-        };
-        let entries = match enabled!(Level::DEBUG) {
-            true => out.as_slice().iter().filter_map(entry).collect(),
-            false => Vec::new(),
-        };
-        Self {
-            occurred: out.take_occurred(),
-            entries,
-        }
+/// Counts what happened in a step that is durable, and tells it.
+pub(crate) fn tell(report: &StepReport, device: DeviceKey, meters: &Meters) {
+    meters.occurred(&report.occurred);
+    if !enabled!(Level::DEBUG) {
+        return;
     }
-
-    /// The span of the request of a caller that the step was about, where it was about one.
-    pub(crate) fn span(&self) -> Span {
-        let trace = self.occurred.iter().find_map(|it| it.trace);
-        trace.map_or_else(Span::none, span_of)
+    for occurrence in &report.occurred {
+        let span = occurrence.trace.map_or_else(Span::current, span_of);
+        span.in_scope(|| tell_one(device, occurrence.what));
     }
-
-    /// Counts what happened and tells it.
-    pub(crate) fn tell(&self, device: DeviceKey, meters: &Meters) {
-        meters.occurred(&self.occurred);
-        if !enabled!(Level::DEBUG) {
-            return;
-        }
-        for occurrence in &self.occurred {
-            let span = occurrence.trace.map_or_else(Span::current, span_of);
-            span.in_scope(|| tell(device, occurrence.what));
-        }
-        for (trace, entry) in &self.entries {
-            let line = "the administration log has an entry";
-            span_of(*trace).in_scope(|| debug!(%device, %entry, "{line}"));
-        }
+    for (trace, entry) in &report.entries {
+        let line = "the administration log has an entry";
+        span_of(*trace).in_scope(|| debug!(%device, %entry, "{line}"));
     }
 }
 
@@ -62,7 +31,7 @@ pub(crate) fn span_of(trace: TraceId) -> Span {
     error_span!("request", %trace)
 }
 
-fn tell(device: DeviceKey, what: What) {
+fn tell_one(device: DeviceKey, what: What) {
     match what {
         What::Created(asked) => {
             let operation = words::task(asked.task);

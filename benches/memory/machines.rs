@@ -88,6 +88,7 @@ fn register(device: &mut Device, m: &mut Moment, number: u32) {
 fn hear(device: &mut Device, m: &mut Moment, number: u32, message: Message) -> Effects {
     let address = SocketAddr::new(IpAddr::V4(fleet::address(number)), 5_683);
     let heard = Datagram {
+        number: 0,
         peer: Peer::plain(address),
         message,
     };

@@ -65,6 +65,7 @@ impl Said {
         let mut m = shelf.clock.moment();
         let mut device = Device::restore(&mut m, Arc::clone(&self.terms), restored);
         let datagram = Datagram {
+            number: 0,
             peer,
             message: message(value, MessageId(1)),
         };

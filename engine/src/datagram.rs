@@ -7,15 +7,26 @@ use crate::peer::Peer;
 /// A well-formed CoAP message and where it came from.
 #[derive(Clone, Debug)]
 pub struct Datagram {
+    /// Its number within the process, for traces.
+    pub number: u64,
     /// Where it came from.
     pub peer: Peer,
     /// What it says.
     pub message: Message,
 }
 
+impl Datagram {
+    /// The same datagram with what it is a part of.
+    pub(crate) fn with(&self, message: Message) -> Self {
+        Self { message, ..*self }
+    }
+}
+
 /// Bytes of no protocol, and where they came from.
 #[derive(Clone, Debug)]
 pub struct Bare {
+    /// The number of the datagram within the process, for traces.
+    pub number: u64,
     /// Where they came from.
     pub peer: Peer,
     /// What they are.
@@ -59,6 +70,23 @@ impl Arrival {
                 all.map(|bare| bare.bytes.len()).sum()
             }
         }
+    }
+
+    /// The number of the datagram it began with.
+    pub fn number(&self) -> u64 {
+        match self {
+            Self::Message(datagram) | Self::Ambiguous(datagram) => datagram.number,
+            Self::Bare(bare) | Self::Burst(bare, _) => bare.number,
+        }
+    }
+
+    /// The numbers of all datagrams it came in.
+    pub fn numbers(&self) -> impl Iterator<Item = u64> {
+        let more = match self {
+            Self::Message(_) | Self::Ambiguous(_) | Self::Bare(_) => &[],
+            Self::Burst(_, more) => more.as_slice(),
+        };
+        std::iter::once(self.number()).chain(more.iter().map(|bare| bare.number))
     }
 
     /// Where it came from.

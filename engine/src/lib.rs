@@ -6,6 +6,7 @@
 
 pub mod action;
 pub mod admin_log;
+pub mod arbiter;
 pub mod change;
 pub mod customer;
 pub mod datagram;

@@ -107,22 +107,26 @@ pub enum Fate {
 }
 
 /// Sorts a datagram.
-pub fn sort(peer: Peer, bytes: &[u8]) -> Sorted {
+pub fn sort(number: u64, peer: Peer, bytes: &[u8]) -> Sorted {
     if !is_of_one_host(peer.ip()) {
         return Sorted::Ignored(Fate::Unanswerable);
     }
     match peer.via {
         Via::Bare => {
             let bytes = bytes.to_vec();
-            Sorted::ToAddress(Arrival::Bare(Bare { peer, bytes }))
+            Sorted::ToAddress(Arrival::Bare(Bare {
+                number,
+                peer,
+                bytes,
+            }))
         }
         // A sender without port wants no answer (RFC 768), and CoAP is answered.
         Via::Plain if peer.address.port() == 0 => Sorted::Ignored(Fate::Unanswerable),
-        Via::Plain => sort_plain(peer, bytes),
+        Via::Plain => sort_plain(number, peer, bytes),
     }
 }
 
-fn sort_plain(peer: Peer, bytes: &[u8]) -> Sorted {
+fn sort_plain(number: u64, peer: Peer, bytes: &[u8]) -> Sorted {
     let message = match Message::decode(bytes) {
         Ok(message) => message,
         Err(malformed) => {
@@ -139,7 +143,11 @@ fn sort_plain(peer: Peer, bytes: &[u8]) -> Sorted {
         let answer = respond(&message, Code::BAD_OPTION);
         return answered(answer, Fate::UnknownOption);
     }
-    sort_message(Datagram { peer, message })
+    sort_message(Datagram {
+        number,
+        peer,
+        message,
+    })
 }
 
 /// What to say to a registration whose name nobody bears: that it is forbidden, because a name

@@ -13,8 +13,8 @@ mod shown;
 use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
 
-use actors::devices::Unserved;
 use actors::post::Amended;
+use engine::arbiter::input::Unserved;
 use engine::delivery::destination::Destination;
 use engine::directory::Refusal;
 use engine::directory::destination::{

@@ -7,7 +7,8 @@ use actix_web::{HttpResponse, web};
 use serde::Serialize;
 use tracing::Instrument as _;
 
-use actors::devices::{Devices, Unserved};
+use actors::devices::Devices;
+use engine::arbiter::input::Unserved;
 use engine::customer::Customer;
 use engine::directory::Refusal;
 use engine::directory::customer::{

@@ -12,7 +12,7 @@ use actix_web::http::header::{ALLOW, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
 use serde::Serialize;
 
-use actors::devices::Unserved;
+use engine::arbiter::input::Unserved;
 use engine::change::Name;
 use engine::delivery::forwarding::{NotActive, ReplayUnderWay};
 use engine::device::queue::{CancelRefusal, SubmitRefusal};

@@ -8,6 +8,7 @@ use engine::action::{
     CoapRequest, Content, ContentForm, Lwm2mRequest, Method, Mode, NewAction, Operation, Request,
     UdpRequest,
 };
+use engine::arbiter::input::{self, Question, Unserved};
 use engine::device::queue::{CancelRefusal, SubmitRefusal};
 use engine::ids::{ActionId, TraceId};
 use harness::chance::Chance;
@@ -15,7 +16,7 @@ use protocol::lwm2m::path::Path;
 
 use crate::fleet::{COAP_PORT, PLAIN_PATHS, Speaks};
 use crate::nature::{Kinds, Nature, pick};
-use crate::service::{Question, Reply};
+use crate::service::Reply;
 
 /// How many requests of a device callers remember to cancel.
 const REMEMBERED_MAX: usize = 8;
@@ -56,14 +57,14 @@ pub(crate) enum Answer {
 impl Answer {
     fn of(reply: &Reply) -> Self {
         match reply {
-            Reply::Submitted(Ok(accepted)) => Self::Accepted(accepted.id),
-            Reply::Submitted(Err(refusal)) => Self::Refused(*refusal),
-            Reply::Cancelled(Ok(_)) | Reply::CancelledAll(_) => Self::Cancelled,
-            Reply::Cancelled(Err(refusal)) => Self::NotCancelled(*refusal),
-            Reply::Retired => Self::Retired,
-            Reply::Renamed => Self::Renamed,
-            Reply::Unknown => Self::Unknown,
-            Reply::Unserved => Self::Unserved,
+            Ok(input::Answer::Submitted(Ok(accepted))) => Self::Accepted(accepted.id),
+            Ok(input::Answer::Submitted(Err(refusal))) => Self::Refused(*refusal),
+            Ok(input::Answer::Cancelled(Ok(_)) | input::Answer::CancelledAll(_)) => Self::Cancelled,
+            Ok(input::Answer::Cancelled(Err(refusal))) => Self::NotCancelled(*refusal),
+            Ok(input::Answer::Retired) => Self::Retired,
+            Ok(input::Answer::ProfileRead | input::Answer::Inspected(_)) => Self::Renamed,
+            Err(Unserved::Unknown) => Self::Unknown,
+            Err(Unserved::Busy | Unserved::Failed) => Self::Unserved,
         }
     }
 }
@@ -104,7 +105,7 @@ impl Callers {
         if self.answers.len() > ANSWERS_MAX {
             self.answers.pop_first();
         }
-        if let Reply::Submitted(Ok(accepted)) = reply {
+        if let Ok(input::Answer::Submitted(Ok(accepted))) = reply {
             let remembered = &mut self.accepted[asked.0];
             if remembered.len() >= REMEMBERED_MAX {
                 remembered.remove(0);

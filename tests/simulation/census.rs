@@ -1,6 +1,7 @@
 //! Did everything that can happen happen? Counts by which a run proves that it tried.
 
 use engine::action::{Action, Operation, Protocol, Status, Task};
+use engine::arbiter::input::{Answer, Unserved};
 use engine::change::{Batch, Change};
 use engine::device::queue::{CancelRefusal, SubmitRefusal};
 use engine::device::record::{Observation, ObservationState};
@@ -126,19 +127,22 @@ pub(crate) struct Census {
 impl Census {
     pub(crate) fn count_reply(&mut self, reply: &Reply) {
         *match reply {
-            Reply::Submitted(Ok(_)) => &mut self.accepted,
-            Reply::Submitted(Err(SubmitRefusal::NotRegistered)) => &mut self.not_registered,
-            Reply::Submitted(Err(SubmitRefusal::NoAddress)) => &mut self.no_address,
-            Reply::Submitted(Err(SubmitRefusal::QueueFull { .. })) => &mut self.queue_full,
-            Reply::Submitted(Err(SubmitRefusal::DataFull { .. })) => return,
-            Reply::Cancelled(Ok(_)) => &mut self.cancelled,
-            Reply::CancelledAll(_) => &mut self.cancelled_all,
-            Reply::Cancelled(Err(CancelRefusal::NotPending)) => &mut self.not_pending,
-            Reply::Cancelled(Err(CancelRefusal::NotScheduled)) => &mut self.not_scheduled,
-            Reply::Retired => &mut self.retired,
-            Reply::Renamed => &mut self.renamed,
-            Reply::Unknown => &mut self.unknown,
-            Reply::Unserved => &mut self.unserved,
+            Ok(Answer::Submitted(Ok(_))) => &mut self.accepted,
+            Ok(Answer::Submitted(Err(refusal))) => match refusal {
+                SubmitRefusal::NotRegistered => &mut self.not_registered,
+                SubmitRefusal::NoAddress => &mut self.no_address,
+                SubmitRefusal::QueueFull { .. } => &mut self.queue_full,
+                SubmitRefusal::DataFull { .. } => return,
+            },
+            Ok(Answer::Cancelled(Ok(_))) => &mut self.cancelled,
+            Ok(Answer::CancelledAll(_)) => &mut self.cancelled_all,
+            Ok(Answer::Cancelled(Err(CancelRefusal::NotPending))) => &mut self.not_pending,
+            Ok(Answer::Cancelled(Err(CancelRefusal::NotScheduled))) => &mut self.not_scheduled,
+            Ok(Answer::Retired) => &mut self.retired,
+            Ok(Answer::ProfileRead) => &mut self.renamed,
+            Ok(Answer::Inspected(_)) => return,
+            Err(Unserved::Unknown) => &mut self.unknown,
+            Err(Unserved::Busy | Unserved::Failed) => &mut self.unserved,
         } += 1;
     }
 
@@ -148,9 +152,9 @@ impl Census {
             End::Turned(Fate::Overloaded) => &mut self.overloaded,
             End::Turned(Fate::Crowded) => &mut self.crowded,
             End::Turned(Fate::UnknownAddress) => &mut self.strangers,
+            End::Turned(Fate::NoPlace) => &mut self.no_place,
             End::Turned(_) => &mut self.turned,
             End::Lost { how, .. } => match how {
-                Loss::NoPlace => &mut self.no_place,
                 Loss::Abandoned => &mut self.abandoned,
                 Loss::Unknown => &mut self.removed,
             },

@@ -4,11 +4,14 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::RangeInclusive;
 
+use engine::arbiter::effect::LookUp;
+use engine::arbiter::input::Ending;
 use engine::delivery::forwarding::Delivered;
 use engine::delivery::letter::Waiting;
 use engine::ids::{DestinationId, DeviceKey};
 use engine::peer::Peer;
 use engine::registry::homes::ArbiterId;
+use engine::supervision::Generation;
 
 use crate::disk::Page;
 use crate::service::Reading;
@@ -26,8 +29,12 @@ pub(crate) enum Event {
         to: ArbiterId,
         run: u64,
     },
-    /// The disk knows whose a datagram is.
-    LookedUp { at: ArbiterId, lookup: u64 },
+    /// The disk answers an arbiter.
+    LookedUp {
+        at: ArbiterId,
+        look_up: LookUp,
+        run: u64,
+    },
     /// A datagram arrives at an address, where a device may be or not.
     ReachesDevice { to: Peer, datagram: Vec<u8> },
     /// A simulated device is due.
@@ -42,13 +49,14 @@ pub(crate) enum Event {
     Added { who: usize },
     /// What is too old is removed.
     Sweep,
-    /// A device's machine is due.
-    Due { at: ArbiterId, who: usize, run: u64 },
-    /// What the store kept of a device was read.
-    Fetched {
+    /// Something of an arbiter is due.
+    ArbiterDue { at: ArbiterId, run: u64 },
+    /// An arbiter hears that an actor has nothing to do.
+    Idle {
         at: ArbiterId,
         who: usize,
-        fetch: u64,
+        report: (Generation, Ending),
+        run: u64,
     },
     /// The disk says who a device is.
     NamesRead {
@@ -59,14 +67,6 @@ pub(crate) enum Event {
     },
     /// A device is told again to go by what its customer said.
     NamesUntold { who: usize, run: u64 },
-    /// A device whose step was not saved is brought back, unless it is back already.
-    RestoreSoon { at: ArbiterId, who: usize, run: u64 },
-    /// An arbiter asks again for a page that could not be read.
-    PageWanted {
-        at: ArbiterId,
-        first: DeviceKey,
-        run: u64,
-    },
     /// The disk reads a page of live devices.
     PageRead {
         at: ArbiterId,

@@ -25,6 +25,7 @@ mod ways;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use engine::action::{Protocol, Status};
+use engine::arbiter::input::{Answer, Question, Unserved};
 use engine::change::{Batch, Change};
 use engine::device::Rules;
 use engine::device::record::Restored;
@@ -33,7 +34,7 @@ use engine::peer::Peer;
 use engine::setting::SettingState;
 
 use crate::disk::{Done, Durable, Moved, Swept, plain};
-use crate::service::{Question, Reply, Saves, Took};
+use crate::service::{Reply, Saves, Took};
 use crate::wire::{AttemptKey, Purpose, Sent};
 use delivering::Ledgers;
 use observing::Tellings;
@@ -236,22 +237,25 @@ impl Judge {
     ) -> Verdict {
         speech::nothing_is_said_before_it_is_saved(self, step)?;
         match (reply, question) {
-            (Reply::Submitted(Ok(accepted)), _) => {
+            (Ok(Answer::Submitted(Ok(accepted))), _) => {
                 promises::a_202_is_told_when_it_is_saved(who, accepted.id, durable)?;
                 self.known.entry(accepted.id).or_default().is_promised = true;
                 Ok(())
             }
-            (Reply::Cancelled(Ok(cancelled)), _) => {
+            (Ok(Answer::Cancelled(Ok(cancelled))), _) => {
                 promises::a_cancel_is_told_when_it_is_saved(who, cancelled.id, durable)
             }
-            (Reply::CancelledAll(cancelled), _) => cancelled.iter().try_for_each(|cancelled| {
-                promises::a_cancel_is_told_when_it_is_saved(who, cancelled.id, durable)
-            }),
-            (Reply::Retired | Reply::Unknown, _) => {
+            (Ok(Answer::CancelledAll(cancelled)), _) => {
+                cancelled.iter().try_for_each(|cancelled| {
+                    promises::a_cancel_is_told_when_it_is_saved(who, cancelled.id, durable)
+                })
+            }
+            (Ok(Answer::Retired) | Err(Unserved::Unknown), _) => {
                 promises::a_removed_device_is_gone(who, durable)
             }
-            (Reply::Submitted(Err(_)) | Reply::Cancelled(Err(_)), _)
-            | (Reply::Renamed | Reply::Unserved, _) => Ok(()),
+            (Ok(Answer::Submitted(Err(_)) | Answer::Cancelled(Err(_))), _)
+            | (Ok(Answer::ProfileRead | Answer::Inspected(_)), _)
+            | (Err(Unserved::Busy | Unserved::Failed), _) => Ok(()),
         }
     }
 

@@ -15,6 +15,7 @@ mod speech;
 mod ways;
 
 use engine::action::{Lwm2mRequest, Mode, NewAction, Operation, Payload, Request, Status};
+use engine::arbiter::input::Question;
 use engine::ids::{ActionId, TraceId};
 use harness::device::SimulatedDevice;
 use harness::device::resource::Answer as Manner;
@@ -22,7 +23,6 @@ use protocol::lwm2m::path::Path;
 
 use crate::callers::Answer;
 use crate::nature::Nature;
-use crate::service::Question;
 use crate::world::World;
 
 const S: i64 = 1_000;

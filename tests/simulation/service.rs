@@ -3,26 +3,22 @@
 //! A process has several arbiters, each with its own socket, router and devices; what one hears
 //! and another is home to goes through a mailbox. The kernel deals datagrams out by their peer.
 
+mod actor;
 mod acts;
-mod addressing;
 mod arbiter;
 pub(crate) mod post;
-mod resident;
-mod restoring;
-mod stepping;
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use engine::action::NewAction;
-use engine::datagram::Arrival;
+use engine::arbiter::input::Conditions;
+use engine::arbiter::input::{Answer, Input, Unserved};
 use engine::delivery::letter::Sequence;
-use engine::device::queue::{Accepted, CancelRefusal, Cancelled, SubmitRefusal};
 use engine::device::{Device, Rules};
 use engine::effect::Departure;
-use engine::ids::{ActionId, DeviceKey, Endpoint, Shard};
+use engine::ids::{DeviceKey, Endpoint, Shard};
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::profile::Profile;
@@ -31,8 +27,8 @@ use engine::registry::{Return, Sorted};
 use engine::terms::Terms;
 use harness::chance::Chance;
 
-pub(crate) use acts::{Act, End, Loss, Occasion, PassedOver, Saves, Took, Whose};
-pub(crate) use arbiter::{Arbiter, Post, Unread, Wanted};
+pub(crate) use acts::{Act, End, Loss, Occasion, Saves, Took, Whose};
+pub(crate) use arbiter::{Arbiter, Post};
 use post::Post as PostOffice;
 
 /// What is read for a destination.
@@ -49,45 +45,8 @@ pub(crate) enum Reading {
     },
 }
 
-/// What a device is told or asked.
-#[derive(Debug)]
-pub(crate) enum Input {
-    Heard(Box<Heard>),
-    Due,
-    Asked(u64, Question),
-}
-
-/// A datagram with the number it has in this world.
-#[derive(Debug)]
-pub(crate) struct Heard {
-    pub(crate) number: u64,
-    pub(crate) arrival: Arrival,
-}
-
-/// What a caller may ask of a device.
-#[derive(Clone, Debug)]
-pub(crate) enum Question {
-    Submit(NewAction),
-    Cancel(ActionId),
-    CancelAll,
-    Retire,
-    /// Its customer said anew who it is, and that is durable.
-    TakeNewNames,
-}
-
 /// What a caller is told.
-#[derive(Debug)]
-pub(crate) enum Reply {
-    Submitted(Result<Accepted, SubmitRefusal>),
-    Cancelled(Result<Cancelled, CancelRefusal>),
-    CancelledAll(Vec<Cancelled>),
-    Retired,
-    Renamed,
-    /// There is no such device.
-    Unknown,
-    /// The device could not be asked, or what it said could not be saved.
-    Unserved,
-}
+pub(crate) type Reply = Result<Answer, Unserved>;
 
 /// Where an actor falls over.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -102,7 +61,7 @@ pub(crate) enum Curse {
 pub(crate) struct Turn<'a> {
     pub(crate) now: Timestamp,
     pub(crate) chance: &'a mut Chance,
-    pub(crate) store: Pressure,
+    pub(crate) is_store_full: bool,
     /// How many of a hundred bare datagrams the socket does not take.
     pub(crate) refused_percent: u8,
     /// Whether all devices are back since the start, wherever they are at home.
@@ -126,10 +85,30 @@ impl Turn<'_> {
         }
     }
 
-    /// Answers who asked for a step, if somebody did.
-    fn reply(&mut self, answer: Option<(u64, Reply)>, step: Option<u64>) {
-        if let Some((call, reply)) = answer {
-            self.acts.push(Act::Reply { call, step, reply });
+    /// Whoever asked an actor that is gone is told that it failed.
+    fn hang_up(&mut self, call: Option<u64>) {
+        let failed = |call| Act::Reply {
+            call,
+            step: None,
+            reply: Err(Unserved::Failed),
+        };
+        self.acts.extend(call.map(failed));
+    }
+
+    /// Whoever asks a device that was removed is told so.
+    fn refuse(&mut self, call: u64) {
+        self.acts.push(Act::Reply {
+            call,
+            step: None,
+            reply: Err(Unserved::Unknown),
+        });
+    }
+
+    fn conditions(&self) -> Conditions {
+        Conditions {
+            now: self.now,
+            is_store_full: self.is_store_full,
+            restoration: self.of_devices,
         }
     }
 
@@ -137,13 +116,6 @@ impl Turn<'_> {
         let entropy = u128::from(self.chance.number()) << 64 | u128::from(self.chance.number());
         Moment::new(self.now, entropy)
     }
-}
-
-/// Whether the store welcomes new work.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Pressure {
-    Open,
-    Full,
 }
 
 /// What came of a commit.
@@ -246,7 +218,7 @@ impl Service {
     /// Has the devices go by these terms, each from its next input on.
     pub(crate) fn take_terms(&mut self, terms: Arc<Terms>) {
         for arbiter in &mut self.arbiters {
-            arbiter.terms = Arc::clone(&terms);
+            arbiter.take_terms(Arc::clone(&terms));
         }
         self.terms = terms;
     }
@@ -271,6 +243,19 @@ impl Service {
 
     pub(crate) fn homes(&self) -> Homes {
         self.homes
+    }
+
+    /// Which device has a key.
+    pub(crate) fn who(&self, key: DeviceKey) -> usize {
+        self.directory.who(key)
+    }
+
+    /// Whether every device that was restored since the start said where it is.
+    pub(crate) fn restoration(&self) -> Return {
+        match self.arbiters.iter().all(Arbiter::is_settled) {
+            true => Return::Complete,
+            false => Return::UnderWay,
+        }
     }
 
     /// Where a device is at home.
@@ -320,7 +305,7 @@ impl Service {
     /// How many datagrams are somewhere in the process.
     pub(crate) fn datagrams_held(&self) -> usize {
         let posts = self.mailboxes.values().flatten();
-        let on_the_way: usize = posts.map(|post| post.parcels.len()).sum();
+        let on_the_way: usize = posts.map(Post::datagrams).sum();
         on_the_way
             + self
                 .arbiters
@@ -353,5 +338,13 @@ impl Service {
     pub(crate) fn is_at_rest(&self, who: usize) -> bool {
         let home = self.arbiters.get(self.home_of(who).index());
         home.is_some_and(|arbiter| arbiter.is_at_rest(who))
+    }
+}
+
+/// The numbers of the datagrams that an input came in.
+fn numbers_of(input: &Input<u64>) -> Vec<u64> {
+    match input {
+        Input::Datagram(arrival) => arrival.numbers().collect(),
+        Input::Timeout | Input::Asked(_) => Vec::new(),
     }
 }

@@ -10,7 +10,7 @@ use engine::ids::DestinationId;
 use engine::registry::homes::ArbiterId;
 use protocol::coap::message::Message;
 
-use crate::service::{End, PassedOver};
+use crate::service::End;
 
 /// How many notes a failure shows.
 const NOTES_MAX: usize = 60;
@@ -97,10 +97,6 @@ pub(crate) enum What {
     Paged {
         at: ArbiterId,
         devices: usize,
-    },
-    PassedOver {
-        who: usize,
-        why: PassedOver,
     },
     Started {
         at: ArbiterId,
@@ -214,9 +210,6 @@ impl fmt::Display for What {
             }
             Self::Paged { at, devices } => {
                 write!(f, "a page of {devices} devices reaches {}", at.index())
-            }
-            Self::PassedOver { who, why } => {
-                write!(f, "the page does not count for device {who}: {why:?}")
             }
             Self::Started { at } => write!(f, "everybody is back at {}", at.index()),
             Self::Restored { at, who, pending } => {

@@ -3,7 +3,7 @@
 use engine::action::timeline::Stage;
 use engine::action::{Action, Status};
 use engine::change::Change;
-use engine::effect::{Effect, Effects, Speech};
+use engine::effect::Speech;
 use engine::ids::ActionId;
 use protocol::coap::block::Block;
 use protocol::coap::code::Code;
@@ -173,29 +173,34 @@ pub(crate) enum GoesOn {
 
 /// Which requests a step sends, and what for: each attempt is saved before its request. And which
 /// request of a caller leaves as a bare datagram.
-pub(crate) fn requests_sent(effects: &Effects) -> (Vec<Sent>, Option<ActionId>) {
+pub(crate) fn requests_sent(
+    saved: &[Change],
+    speeches: &[Speech],
+) -> (Vec<Sent>, Option<ActionId>) {
+    let mut saved = saved.iter().rev().find_map(begun);
     let mut sent = Vec::new();
-    let (mut saved, mut thrown) = (None, None);
-    for effect in effects.as_slice() {
-        match effect {
-            Effect::Save(Change::PutAction { action, .. }) if begins_attempt(action) => {
-                saved = Some(action.id);
-            }
-            Effect::Say(Speech::Send { datagram, .. }) => {
+    let mut thrown = None;
+    for speech in speeches {
+        match speech {
+            Speech::Send { datagram, .. } => {
                 let head = Head::of(datagram).filter(Head::is_request);
                 if let Some(head) = head {
                     sent.push(request_sent(head.key(), saved.take(), datagram));
                 }
             }
-            Effect::Say(Speech::SendBare { .. }) => thrown = saved.take(),
-            Effect::Save(_)
-            | Effect::Expect(_)
-            | Effect::Count(_)
-            | Effect::Log(_)
-            | Effect::Say(Speech::Rebind { .. }) => {}
+            Speech::SendBare { .. } => thrown = saved.take(),
+            Speech::Rebind { .. } => {}
         }
     }
     (sent, thrown)
+}
+
+/// Which request an attempt begins with a change.
+fn begun(change: &Change) -> Option<ActionId> {
+    if let Change::PutAction { action, .. } = change {
+        return begins_attempt(action).then_some(action.id);
+    }
+    None
 }
 
 fn request_sent(attempt: AttemptKey, saved: Option<ActionId>, datagram: &[u8]) -> Sent {

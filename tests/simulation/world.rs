@@ -16,7 +16,6 @@ use std::process::Command;
 
 use engine::moment::Timestamp;
 use engine::peer::Peer;
-use engine::registry::Return;
 use engine::registry::homes::ArbiterId;
 use harness::chance::Chance;
 use harness::device::event::Output;
@@ -31,7 +30,7 @@ use crate::laws::rest::a_healed_world_comes_to_rest;
 use crate::laws::{Breach, Judge, Verdict, delivering, homes};
 use crate::nature::{Faults, Nature};
 use crate::service::post::Input;
-use crate::service::{Act, Arbiter, Pressure, Service, Turn};
+use crate::service::{Act, Arbiter, Service, Turn};
 use crate::trace::{Trace, What};
 
 /// When a world begins.
@@ -266,7 +265,7 @@ impl World {
             Event::ReachesService { from, datagram } => self.reach_service(from, &datagram),
             Event::TurnEnds { at, run } => self.turn_ends(at, run),
             Event::Posted { from, to, run } => self.posted(from, to, run),
-            Event::LookedUp { at, lookup } => self.looked_up(at, lookup),
+            Event::LookedUp { at, look_up, run } => self.looked_up(at, look_up, run),
             Event::ReachesDevice { to, datagram } => self.reach_device(to, &datagram),
             Event::DeviceDue { who } => self.device_due(who),
             Event::Whim => self.whim(),
@@ -274,12 +273,15 @@ impl World {
             Event::Rush { run } => self.rush(run),
             Event::Added { who } => self.add(who),
             Event::Sweep => self.sweep(),
-            Event::Due { at, who, run } => self.due(at, who, run),
-            Event::Fetched { at, who, fetch } => self.fetched(at, who, fetch),
+            Event::ArbiterDue { at, run } => self.arbiter_due(at, run),
+            Event::Idle {
+                at,
+                who,
+                report,
+                run,
+            } => self.idle(at, who, report, run),
             Event::NamesRead { at, who, step, run } => self.names_read(at, who, step, run),
             Event::NamesUntold { who, run } => self.names_untold(who, run),
-            Event::RestoreSoon { at, who, run } => self.restore_soon(at, who, run),
-            Event::PageWanted { at, first, run } => self.page_wanted(at, first, run),
             Event::PageRead { at, keys, run } => self.page_read(at, keys, run),
             Event::Paged {
                 at,
@@ -308,22 +310,14 @@ impl World {
     fn serve(&mut self, at: ArbiterId, turn: impl FnOnce(&mut Arbiter, &mut Turn<'_>)) {
         let mut acts = std::mem::take(&mut self.acts);
         let is_full = self.now_ms < self.disk.full_until_ms;
-        let starting = self.service.arbiters().any(Arbiter::is_starting);
+        let of_devices = self.service.restoration();
         turn(
             self.service.arbiter_mut(at),
             &mut Turn {
                 now: Timestamp::from_ms(self.now_ms),
                 chance: &mut self.chance,
-                store: if is_full {
-                    Pressure::Full
-                } else {
-                    Pressure::Open
-                },
-                of_devices: if starting {
-                    Return::UnderWay
-                } else {
-                    Return::Complete
-                },
+                is_store_full: is_full,
+                of_devices,
                 refused_percent: self.faults.refused_percent,
                 numbers: &mut self.numbers,
                 acts: &mut acts,

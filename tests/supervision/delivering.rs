@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use actors::devices::Unserved;
 use actors::post::Amended;
 use engine::action::Protocol;
+use engine::arbiter::input::Unserved;
 use engine::change::{Batch, Change};
 use engine::delivery::destination::{
     Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,

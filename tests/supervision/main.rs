@@ -16,8 +16,8 @@ mod world;
 
 use std::time::Duration;
 
-use actors::devices::Unserved;
 use engine::admin_log::window::Window;
+use engine::arbiter::input::Unserved;
 use engine::query::{LogFilter, PageWanted};
 use faulty::Mood;
 use protocol::coap::code::Code;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::{Mutex, Once, PoisonError};
 
-use actors::devices::Unserved;
+use engine::arbiter::input::Unserved;
 use engine::ids::TraceId;
 use protocol::coap::code::Code;
 use tracing_subscriber::filter::LevelFilter;

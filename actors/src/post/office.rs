@@ -20,11 +20,11 @@ use store::{Board, CommitError, Pressure, Unavailable};
 use tokio::sync::oneshot;
 use tracing::{Span, debug, error, warn};
 
-use crate::devices::Unserved;
 use crate::forwarder::{Asked, Forget, Forwarder, Question};
 use crate::logging::{Logging, Record};
 use crate::post::PostParts;
 use crate::post::meters::Meters;
+use engine::arbiter::input::Unserved;
 
 /// Questions that may wait for the office; more are refused as too busy.
 const QUESTIONS_MAX: usize = 1_024;

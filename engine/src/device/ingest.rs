@@ -138,7 +138,7 @@ impl<'s> Ingest<'s> {
 
     /// Takes in a block of a body: the one under way, or a new one.
     pub(super) fn gather(&mut self, cx: &Context<'_>, datagram: &Datagram) -> Gathered {
-        let Datagram { peer, message } = datagram;
+        let Datagram { peer, message, .. } = datagram;
         let begins = message.block1().is_some_and(|block| block.number() == 0);
         let is_its = self.incoming.as_ref().is_some_and(|it| it.peer == *peer);
         if begins && !is_its {

@@ -43,7 +43,7 @@ impl<'s> Messages<'s> {
     /// Answers a message that was answered already, without doing it again; says whether it was
     /// one (section 4.5).
     pub(super) fn repeat(&mut self, cx: &mut Context<'_>, datagram: &Datagram) -> bool {
-        let Datagram { peer, message } = datagram;
+        let Datagram { peer, message, .. } = datagram;
         let now_ms = cx.now().as_ms();
         let recent = self.recent_of(cx, *peer);
         let Some(remembered) = recent.and_then(|it| it.find(now_ms, message)) else {

@@ -284,8 +284,8 @@ impl<'s> Observations<'s> {
             .without_option(option::BLOCK2)
             .without_option(option::SIZE2)
             .with_payload(answer.payload.as_slice());
-        let peer = part.peer;
-        Some((part, Datagram { peer, message }))
+        let whole = part.with(message);
+        Some((part, whole))
     }
 
     /// Gives a notification up. It is not acknowledged: a confirmable one comes again.

@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn what_is_no_message_has_no_type() {
         for bytes in [&b""[..], b"\xff", b"\xffnot CoAP", b"\x70\x01\x00\x01"] {
-            let sorted = sort(Peer::plain("10.0.0.1:5683".parse().unwrap()), bytes);
+            let sorted = sort(0, Peer::plain("10.0.0.1:5683".parse().unwrap()), bytes);
             let form = Form::heard(bytes, &sorted);
             assert_eq!((form.kind(), form.code()), ("none", "malformed"));
         }
@@ -210,7 +210,7 @@ mod tests {
         for first in [0x40, 0x50, 0x60, 0x70] {
             for code in 0..=u8::MAX {
                 let bytes = [first, code, 0, 1];
-                let form = Form::heard(&bytes, &sort(peer, &bytes));
+                let form = Form::heard(&bytes, &sort(0, peer, &bytes));
                 assert!(all.contains(&form), "{first:x} {code:x}");
             }
         }

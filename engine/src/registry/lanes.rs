@@ -18,8 +18,8 @@ const BURST_MAX: usize = 256;
 
 /// Data whose device is being looked up, by the address it comes from.
 #[derive(Debug)]
-pub struct Lanes<E> {
-    lane_by_address: HashMap<IpAddr, Lane<E>>,
+pub struct Lanes {
+    lane_by_address: HashMap<IpAddr, Lane>,
     bounds: Bounds,
     waiting: usize,
     bytes: usize,
@@ -43,46 +43,25 @@ impl Default for Bounds {
     }
 }
 
-/// What waits, with whatever its shell knows of it beside.
-pub trait Waits {
-    /// What was heard.
-    fn arrival(&self) -> &Arrival;
-}
-
-impl Waits for Arrival {
-    fn arrival(&self) -> &Arrival {
-        self
-    }
-}
-
-#[derive(Debug)]
-struct Lane<E> {
-    waiting: VecDeque<E>,
+#[derive(Debug, Default)]
+struct Lane {
+    waiting: VecDeque<Arrival>,
     /// How many of them the open question is for; none while it is still to be asked.
     asked: usize,
 }
 
-impl<E> Default for Lane<E> {
-    fn default() -> Self {
-        Self {
-            waiting: VecDeque::new(),
-            asked: 0,
-        }
-    }
-}
-
 /// What is to be done for data that was put into a lane.
 #[derive(Debug)]
-pub enum Joined<E> {
+pub enum Joined {
     /// The question is to be asked.
     First,
     /// It is its turn later.
     Behind,
     /// There is no room for it.
-    Crowded(E),
+    Crowded(Arrival),
 }
 
-impl<E: Waits> Lanes<E> {
+impl Lanes {
     /// Nobody waits yet.
     pub fn within(bounds: Bounds) -> Self {
         Self {
@@ -94,19 +73,19 @@ impl<E: Waits> Lanes<E> {
     }
 
     /// Puts data behind what waits from its address.
-    pub fn join(&mut self, entry: E) -> Joined<E> {
-        let bytes = self.bytes.saturating_add(entry.arrival().bytes());
+    pub fn join(&mut self, arrival: Arrival) -> Joined {
+        let bytes = self.bytes.saturating_add(arrival.bytes());
         if bytes > self.bounds.bytes_max {
-            return Joined::Crowded(entry);
+            return Joined::Crowded(arrival);
         }
-        let address = entry.arrival().peer().ip();
+        let address = arrival.peer().ip();
         let lane = self.lane_by_address.entry(address).or_default();
         if lane.waiting.len() >= self.bounds.lane_max {
-            return Joined::Crowded(entry);
+            return Joined::Crowded(arrival);
         }
         self.bytes = bytes;
         self.waiting = self.waiting.saturating_add(1);
-        lane.waiting.push_back(entry);
+        lane.waiting.push_back(arrival);
         match lane.waiting.len() {
             1 => Joined::First,
             _ => Joined::Behind,
@@ -121,14 +100,14 @@ impl<E: Waits> Lanes<E> {
     }
 
     /// Takes those that the open question was for.
-    pub fn take_asked(&mut self, address: IpAddr) -> VecDeque<E> {
+    pub fn take_asked(&mut self, address: IpAddr) -> VecDeque<Arrival> {
         let Some(lane) = self.lane_by_address.get_mut(&address) else {
             return VecDeque::new();
         };
         let later = lane.waiting.split_off(lane.asked.min(lane.waiting.len()));
         lane.asked = 0;
         let taken = std::mem::replace(&mut lane.waiting, later);
-        let bytes: usize = taken.iter().map(|entry| entry.arrival().bytes()).sum();
+        let bytes: usize = taken.iter().map(Arrival::bytes).sum();
         self.bytes = self.bytes.saturating_sub(bytes);
         self.waiting = self.waiting.saturating_sub(taken.len());
         if lane.waiting.is_empty() {
@@ -208,7 +187,7 @@ mod tests {
     #[test]
     fn bare_datagrams_that_waited_together_are_handed_over_together_and_in_order() {
         let peer = Peer::plain(SocketAddr::new(address(), 5683));
-        let Sorted::ToPeer(message) = sort(peer, &[0x40, 0, 0, 1]) else {
+        let Sorted::ToPeer(message) = sort(0, peer, &[0x40, 0, 0, 1]) else {
             panic!("a ping is for the device behind the peer");
         };
         let waited = [bare(1), bare(2), Arrival::Message(message), bare(3)];
@@ -240,17 +219,17 @@ mod tests {
     #[test]
     fn whatever_part_of_a_message_is_long_counts() {
         let peer = Peer::plain(SocketAddr::new(address(), 5683));
-        let Sorted::ToPeer(datagram) = sort(peer, b"\x50\x02\0\x01\xd5\x02t=abc\xff6") else {
+        let Sorted::ToPeer(datagram) = sort(0, peer, b"\x50\x02\0\x01\xd5\x02t=abc\xff6") else {
             panic!("it is data about abc");
         };
         assert_eq!(Arrival::Message(datagram).bytes(), 6);
     }
 
-    fn lanes() -> Lanes<Arrival> {
+    fn lanes() -> Lanes {
         Lanes::within(Bounds::default())
     }
 
-    fn taken(lanes: &mut Lanes<Arrival>) -> Vec<u8> {
+    fn taken(lanes: &mut Lanes) -> Vec<u8> {
         let taken = lanes.take_asked(address());
         taken.iter().flat_map(first_bytes).collect()
     }
@@ -286,6 +265,10 @@ mod tests {
 
     fn arrival(from: IpAddr, bytes: Vec<u8>) -> Arrival {
         let peer = Peer::bare(SocketAddr::new(from, 4445));
-        Arrival::Bare(Bare { peer, bytes })
+        Arrival::Bare(Bare {
+            number: 0,
+            peer,
+            bytes,
+        })
     }
 }

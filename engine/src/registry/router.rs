@@ -42,6 +42,18 @@ enum Addressed {
     },
 }
 
+impl Parcel {
+    /// The numbers of all datagrams it came in.
+    pub fn numbers(&self) -> Vec<u64> {
+        match &self.what {
+            Addressed::Device(_, arrival) => arrival.numbers().collect(),
+            Addressed::Location(_, datagram) | Addressed::Peer { datagram, .. } => {
+                vec![datagram.number]
+            }
+        }
+    }
+}
+
 /// Where a datagram goes.
 #[derive(Debug)]
 pub enum Route {

@@ -116,7 +116,7 @@ fn noise_is_ignored_and_a_malformed_confirmable_message_is_reset() {
         ),
     ];
     for (bytes, told) in cases {
-        assert_eq!(told_of(sort(peer(), bytes)), told);
+        assert_eq!(told_of(sort(0, peer(), bytes)), told);
     }
 }
 
@@ -149,20 +149,20 @@ fn nobody_is_answered_who_cannot_be() {
     ] {
         let from = from.parse().unwrap();
         let unanswerable = "ignored, Unanswerable";
-        assert_eq!(told_of(sort(Peer::plain(from), &data)), unanswerable);
-        assert_eq!(told_of(sort(Peer::bare(from), &data)), unanswerable);
+        assert_eq!(told_of(sort(0, Peer::plain(from), &data)), unanswerable);
+        assert_eq!(told_of(sort(0, Peer::bare(from), &data)), unanswerable);
     }
     let without_port = "10.0.0.1:0".parse().unwrap();
-    let told = told_of(sort(Peer::plain(without_port), &data));
+    let told = told_of(sort(0, Peer::plain(without_port), &data));
     assert_eq!(told, "ignored, Unanswerable");
-    let told = told_of(sort(Peer::bare(without_port), b"on"));
+    let told = told_of(sort(0, Peer::bare(without_port), b"on"));
     assert_eq!(told, "to address: [111, 110]", "it asks for no answer");
 }
 
 #[test]
 fn bare_bytes_go_to_the_device_at_the_address_whatever_they_are() {
     for bytes in [&b""[..], b"on", &request(Code::POST, &["rd"]).encode()] {
-        let sorted = sort(Peer::bare("10.0.0.1:4445".parse().unwrap()), bytes);
+        let sorted = sort(0, Peer::bare("10.0.0.1:4445".parse().unwrap()), bytes);
         assert_eq!(told_of(sorted), format!("to address: {bytes:?}"));
     }
 }
@@ -284,6 +284,7 @@ fn those_who_belong_to_nobody_are_told_so() {
     ];
     for (tell, message, told) in cases {
         let datagram = Datagram {
+            number: 0,
             peer: peer(),
             message,
         };
@@ -294,7 +295,7 @@ fn those_who_belong_to_nobody_are_told_so() {
 #[test]
 fn what_has_to_be_written_is_put_off_and_answers_are_not() {
     let put_off = |message: &Message| {
-        let sorted = sort(peer(), &message.encode()).put_off();
+        let sorted = sort(0, peer(), &message.encode()).put_off();
         told_of(sorted)
     };
     for path in [&["rd"][..], &["dp"]] {
@@ -309,6 +310,7 @@ fn what_has_to_be_written_is_put_off_and_answers_are_not() {
 fn an_overloaded_service_says_when_to_come_back() {
     let message = request(Code::POST, &["rd"]).with_uri_query(["ep=meter"]);
     let Sorted::Answered { datagram, fate } = overloaded(&Datagram {
+        number: 0,
         peer: peer(),
         message,
     }) else {
@@ -360,13 +362,21 @@ fn peer() -> Peer {
 
 fn arrival(message: Message) -> Arrival {
     let peer = peer();
-    Arrival::Message(Datagram { peer, message })
+    Arrival::Message(Datagram {
+        number: 0,
+        peer,
+        message,
+    })
 }
 
 fn bare() -> Arrival {
     let peer = Peer::bare("10.0.0.1:4445".parse().unwrap());
     let bytes = b"on".to_vec();
-    Arrival::Bare(Bare { peer, bytes })
+    Arrival::Bare(Bare {
+        number: 0,
+        peer,
+        bytes,
+    })
 }
 
 fn location() -> Location {
@@ -385,7 +395,7 @@ fn non(mut message: Message) -> Message {
 }
 
 fn sorted(message: &Message) -> String {
-    told_of(sort(peer(), &message.encode()))
+    told_of(sort(0, peer(), &message.encode()))
 }
 
 fn told_of(sorted: Sorted) -> String {

@@ -193,7 +193,7 @@ impl Scene {
     }
 
     fn hear_at(&mut self, bytes: &[u8], from: From, peer: Peer) {
-        let datagram = match registry::sort(peer, bytes) {
+        let datagram = match registry::sort(0, peer, bytes) {
             Sorted::ToEndpoint(_, datagram)
             | Sorted::ToLocation(_, datagram)
             | Sorted::ToPeer(datagram)
@@ -218,7 +218,11 @@ impl Scene {
         let peer = Peer::bare(self.peer_of(from).address);
         let burst: Vec<_> = burst
             .into_iter()
-            .map(|bytes| Bare { peer, bytes })
+            .map(|bytes| Bare {
+                number: 0,
+                peer,
+                bytes,
+            })
             .collect();
         self.step(|device, m, out| {
             device.handle_burst(m, &burst, out);

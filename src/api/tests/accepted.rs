@@ -1,6 +1,6 @@
 //! Is the answer to a creation spelled and ordered as its golden file?
 
-use actors::devices::Unserved;
+use engine::arbiter::input::Unserved;
 use engine::device::queue::SubmitRefusal;
 use engine::ids::{ActionId, DeviceId};
 

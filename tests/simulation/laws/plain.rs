@@ -22,7 +22,7 @@ pub(crate) struct Datas {
     /// How often bare bytes came to a machine.
     came: HashMap<Vec<u8>, usize>,
     /// What is to be told once a step is durable.
-    owed: BTreeMap<u64, Vec<u8>>,
+    owed: BTreeMap<u64, Vec<Vec<u8>>>,
     lives: Vec<Life>,
 }
 
@@ -121,16 +121,20 @@ impl Datas {
             life.moved += usize::from(life.last_from != took.from);
             life.last_from = took.from;
         }
-        let bare = took.bare.as_ref().filter(|bytes| !bytes.is_empty());
-        let (Some(bytes), Some(Heard::UdpData)) = (bare, took.heard) else {
+        let bare = took.bare.iter().filter(|bytes| !bytes.is_empty());
+        let bare: Vec<Vec<u8>> = bare.cloned().collect();
+        if bare.is_empty() || took.heard != Some(Heard::UdpData) {
             return Ok(());
-        };
-        *self.came.entry(bytes.clone()).or_default() += 1;
-        self.owed.insert(decision.step, bytes.clone());
+        }
+        for bytes in &bare {
+            *self.came.entry(bytes.clone()).or_default() += 1;
+        }
         let is_kept = decision.saves == Saves::Something;
         hold("what_is_acknowledged_is_told", is_kept, || {
-            format!("device {who} threw {bytes:?}, and nothing of it is kept")
-        })
+            format!("device {who} threw {bare:?}, and nothing of it is kept")
+        })?;
+        self.owed.insert(decision.step, bare);
+        Ok(())
     }
 
     /// A step is durable, which tells this data.
@@ -141,8 +145,9 @@ impl Datas {
         data: &[(Protocol, Box<[u8]>)],
         durable: &Durable,
     ) -> Verdict {
-        let owed = self.owed.remove(&step);
-        let is_told = owed.is_none_or(|owed| data.iter().any(|(_, bytes)| **bytes == *owed));
+        let owed = self.owed.remove(&step).unwrap_or_default();
+        let is_told = |owed: &Vec<u8>| data.iter().any(|(_, bytes)| **bytes == **owed);
+        let is_told = owed.iter().all(is_told);
         hold("what_is_acknowledged_is_told", is_told, || {
             format!("device {who} threw something, and it is not told")
         })?;

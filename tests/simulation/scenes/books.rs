@@ -1,6 +1,7 @@
 //! What is counted, logged and bounded.
 
 use engine::action::{Protocol, Status};
+use engine::arbiter::input::Question;
 use engine::change::Counter;
 use engine::device::queue::SubmitRefusal;
 use harness::device::SimulatedDevice;
@@ -9,7 +10,6 @@ use harness::device::resource::Answer as Manner;
 use super::{HOUR, MINUTE, S, TEMPERATURE, World, ZONE};
 use super::{now, read, registered, write};
 use crate::callers::Answer;
-use crate::service::Question;
 
 #[test]
 fn first_contact_is_logged_exactly_once() {

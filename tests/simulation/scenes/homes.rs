@@ -1,9 +1,9 @@
 //! Who lives where, who comes back after a start, and who does not.
 
+use engine::arbiter::input::Question;
 use harness::device::SimulatedDevice;
 
 use super::{MINUTE, S, ZONE, read, spread};
-use crate::service::Question;
 
 #[test]
 fn a_device_lives_once_and_at_home() {

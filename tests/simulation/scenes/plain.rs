@@ -6,6 +6,7 @@ use engine::PathAndQuery;
 use engine::action::{
     CoapRequest, Content, ContentForm, Method, NewAction, Protocol, Request, Status, UdpRequest,
 };
+use engine::arbiter::input::Question;
 use harness::device::resource::Answer as Manner;
 use protocol::coap::message::Kind;
 
@@ -134,7 +135,7 @@ fn a_datagram_leaves_once_or_fails() {
     // The disk has done what comes before it leaves, and nobody says whether it did.
     world.create_for(PUMP, now(udp("first")));
     world.stall_the_disk_for(20 * S);
-    let call = world.ask(PUMP, crate::service::Question::Submit(now(udp("again"))));
+    let call = world.ask(PUMP, Question::Submit(now(udp("again"))));
     world.pass(S);
     world.crash_after(1);
     world.pass(MINUTE);

@@ -1,11 +1,11 @@
 //! What a caller was told holds, whatever happens afterwards.
 
 use engine::action::Status;
+use engine::arbiter::input::Question;
 use harness::device::resource::Answer as Manner;
 
 use super::{HOUR, MINUTE, S, TEMPERATURE, TRIGGER, ZONE};
 use super::{attempts, execute, now, read, registered, write};
-use crate::service::Question;
 
 #[test]
 fn a_202_survives_a_crash() {

@@ -3,8 +3,9 @@
 use super::{S, TRIGGER, World, execute, read, registered};
 use crate::callers::Answer;
 use crate::scenes::TEMPERATURE;
-use crate::service::{Curse, Question};
+use crate::service::Curse;
 use engine::action::Status;
+use engine::arbiter::input::Question;
 
 #[test]
 fn nothing_is_said_before_it_is_saved() {

@@ -1,17 +1,18 @@
 //! What does the service do to the world around it, and what becomes of what it hears?
 
-use std::ops::RangeInclusive;
-
+use engine::arbiter::effect::LookUp;
+use engine::arbiter::input::Ending;
 use engine::change::Batch;
 use engine::datagram::Datagram;
 use engine::device::record::Restored;
 use engine::effect::Departure;
-use engine::ids::{ActionId, DeviceKey};
+use engine::ids::ActionId;
 use engine::moment::Timestamp;
 use engine::occurrence::Heard;
 use engine::peer::Peer;
 use engine::registry::Fate;
 use engine::registry::homes::ArbiterId;
+use engine::supervision::Generation;
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 
@@ -41,10 +42,8 @@ pub(crate) enum Act {
         to: ArbiterId,
         post: Post,
     },
-    /// Ask the disk whose a datagram is.
-    LookUp {
-        lookup: u64,
-    },
+    /// Ask the disk.
+    LookUp(LookUp),
     /// The datagrams of one peer are to reach a device from now on, those of another no longer.
     Rebound {
         who: usize,
@@ -84,37 +83,20 @@ pub(crate) enum Act {
         step: Option<u64>,
         reply: Reply,
     },
-    /// Ask the disk what it kept of a device.
-    Fetch {
-        who: usize,
-        fetch: u64,
-    },
-    RestoreSoon {
-        who: usize,
-    },
     /// Ask the disk who a device is.
     ReadNames {
         who: usize,
         step: u64,
     },
-    /// Ask the disk for live devices among these keys.
-    AskPage {
-        keys: RangeInclusive<DeviceKey>,
-    },
-    /// The same, a little later.
-    AskPageSoon {
-        first: DeviceKey,
-    },
-    /// What a page says of a device is not used.
-    PassedOver {
-        who: usize,
-        why: PassedOver,
-    },
     /// Everybody at home here is back.
     Started,
-    Wake {
-        who: usize,
+    WakeArbiter {
         at: Timestamp,
+    },
+    /// An actor has nothing to do, and says so.
+    Idle {
+        who: usize,
+        report: (Generation, Ending),
     },
     /// A device is brought back from this.
     Restored {
@@ -159,21 +141,10 @@ pub(crate) enum End {
 /// Why a device could not take what was for it.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Loss {
-    /// Too much waits for it, or it is parked.
-    NoPlace,
-    /// Its actor ended before it took everything, or the disk did not give it back.
+    /// Its actor ended before it took everything.
     Abandoned,
     /// It was removed.
     Unknown,
-}
-
-/// Why what a page says of a device is not used.
-#[derive(Clone, Copy, Debug, Hash)]
-pub(crate) enum PassedOver {
-    /// The device is here.
-    Here,
-    /// It was here while the page was read.
-    Left,
 }
 
 /// What a step is the answer to.
@@ -223,8 +194,8 @@ pub(crate) struct Took {
     pub(crate) meets: Option<Met>,
     /// Where a datagram came from.
     pub(crate) from: Option<Peer>,
-    /// Bare bytes.
-    pub(crate) bare: Option<Vec<u8>>,
+    /// Bare bytes, in so many datagrams.
+    pub(crate) bare: Vec<Vec<u8>>,
     /// Whether it came from an address of several devices.
     pub(crate) is_ambiguous: bool,
 }
@@ -236,7 +207,7 @@ impl Took {
         heard: None,
         meets: None,
         from: None,
-        bare: None,
+        bare: Vec::new(),
         is_ambiguous: false,
     };
 }

@@ -1,77 +1,79 @@
-//! One arbiter: whose datagram, whose question, and who is at home here?
+//! The shell of an arbiter in this world: performs what its machine decides, one effect after the
+//! other, and lets the actors of its devices handle their inputs.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::IpAddr;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use engine::datagram::{Arrival, Datagram};
+use engine::arbiter::cell::{NotSaved, StepContext};
+use engine::arbiter::effect::{ArbiterEffect, LookUpId, Progress};
+use engine::arbiter::input::{
+    Conditions, Ending, Input, Page, Question, Received, StoreUnavailable,
+};
+use engine::arbiter::{ArbiterEffects, Bounds};
 use engine::device::Device;
-use engine::ids::{DeviceKey, Endpoint};
-use engine::location::Location;
+use engine::device::record::Restored;
+use engine::effect::Departure;
+use engine::ids::DeviceKey;
+use engine::moment::Timestamp;
 use engine::peer::Peer;
+use engine::profile::Profile;
+use engine::registry::Behind;
 use engine::registry::homes::{ArbiterId, Homes};
-use engine::registry::lanes::Lanes;
-use engine::registry::router::{Hint, Parcel, Route, Router};
-use engine::registry::{self, Panics, Sorted};
+use engine::registry::lanes;
+use engine::registry::router::{Hint, Parcel};
+use engine::supervision::{Failure, Generation, Verdict};
 use engine::terms::Terms;
 
-use super::addressing::{self, Numbered};
-use super::resident::{self, Resident};
-use super::restoring::Starting;
-use super::{Act, Curse, Directory, End, Heard, Input, Pressure, Turn};
+use super::actor::{Actor, Decided, Performed};
+use super::{Act, Curse, Directory, End, Loss, Turn, numbers_of};
 
-/// Datagrams whose device is being looked up; more are answered 5.03. Few, so that there are more.
-const LOOKUPS_MAX: usize = 4;
+/// Little may wait, so that there is more.
+const BOUNDS: Bounds = Bounds {
+    look_ups_max: 4,
+    inputs_max: 16,
+    lanes: lanes::Bounds {
+        lane_max: 3,
+        bytes_max: 4_096,
+    },
+};
 
-/// The registry of an arbiter and the actors it looks after.
+/// The machine of an arbiter whose actors are known by their generation, and callers by the number
+/// of their call.
+type Machine = engine::arbiter::Arbiter<Generation, u64>;
+
+type Out = ArbiterEffects<Generation, u64>;
+
+/// An arbiter and the actors of its devices.
 pub(crate) struct Arbiter {
-    pub(super) here: ArbiterId,
-    pub(super) homes: Homes,
-    pub(super) terms: Arc<Terms>,
-    pub(super) directory: Arc<Directory>,
-    pub(super) router: Router,
+    here: ArbiterId,
+    machine: Machine,
+    terms: Arc<Terms>,
+    directory: Arc<Directory>,
     /// There is a place for every device: one that is handed something away from home lives there.
-    pub(super) residents: Vec<Resident>,
-    pub(super) panics: Vec<Panics>,
-    /// Which actor falls over at its next opportunity, and at how many after it.
+    actors: Vec<Option<Box<Actor>>>,
+    /// Which actor panics at its next opportunity, and at how many after it.
     pub(super) curse: Option<(usize, Curse, u32)>,
-    /// Until every device is back.
-    pub(super) starting: Option<Starting>,
-    /// Who is to be brought back a little later.
-    pub(super) soon: BTreeSet<usize>,
-    pub(super) epoch: u64,
-    pub(super) lookups: BTreeMap<u64, Lookup>,
-    /// Data whose device is being looked up by its address.
-    pub(super) lanes: Lanes<Numbered>,
+    /// Whether every device that was restored said where it is.
+    is_settled: bool,
+    epoch: u64,
     outgoing: BTreeMap<ArbiterId, Post>,
-}
-
-/// A question to the disk whose something is.
-pub(super) struct Lookup {
-    pub(super) wanted: Wanted,
-    /// The datagram it is about; what comes from an address waits in its lane.
-    pub(super) about: Option<(u64, Datagram)>,
-}
-
-/// Which device is looked up.
-#[derive(Clone, Debug)]
-pub(crate) enum Wanted {
-    Bearer(Endpoint),
-    At(Location),
-    /// The one with an address.
-    Behind(IpAddr),
+    armed_at: Option<Timestamp>,
 }
 
 /// What one arbiter hands another.
 #[derive(Debug, Default)]
 pub(crate) struct Post {
-    pub(crate) parcels: Vec<(u64, Parcel)>,
+    pub(crate) parcels: Vec<Parcel>,
     pub(crate) hints: Vec<Hint>,
 }
 
-/// The disk did not answer a question.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Unread;
+impl Post {
+    /// How many datagrams it has.
+    pub(crate) fn datagrams(&self) -> usize {
+        let numbers = self.parcels.iter().map(Parcel::numbers);
+        numbers.map(|numbers| numbers.len()).sum()
+    }
+}
 
 impl Arbiter {
     pub(super) fn new(
@@ -83,153 +85,46 @@ impl Arbiter {
     ) -> Self {
         Self {
             here,
-            homes,
+            machine: Machine::new(here, homes, BOUNDS),
             terms,
-            router: Router::new(here, homes),
-            residents: directory.keys.iter().map(|_| Resident::Away).collect(),
-            panics: vec![Panics::default(); directory.keys.len()],
+            actors: directory.keys.iter().map(|_| None).collect(),
             curse: None,
-            starting: None,
-            soon: BTreeSet::new(),
+            is_settled: false,
             epoch,
-            lookups: BTreeMap::new(),
-            lanes: addressing::lanes(),
             outgoing: BTreeMap::new(),
+            armed_at: None,
             directory,
         }
     }
 
+    pub(super) fn take_terms(&mut self, terms: Arc<Terms>) {
+        self.terms = terms;
+    }
+
+    /// Restores, page by page, every device at home here that is live.
+    pub(crate) fn start(&mut self, turn: &mut Turn<'_>) {
+        self.decide(turn, |machine, at, out| machine.start(at.now, out));
+    }
+
     /// Takes a datagram from the socket.
     pub(crate) fn hear(&mut self, number: u64, from: Peer, bytes: &[u8], turn: &mut Turn<'_>) {
-        let sorted = registry::sort(from, bytes);
-        let whose = self.directory.whose(from, &sorted);
+        let received = Received::decode(number, from, bytes);
+        let whose = self.directory.whose(from, &received.sorted);
         turn.acts.push(Act::Sorted { number, whose });
-        self.dispatch(number, from, sorted, turn);
-    }
-
-    pub(super) fn dispatch(
-        &mut self,
-        number: u64,
-        from: Peer,
-        sorted: Sorted,
-        turn: &mut Turn<'_>,
-    ) {
-        let sorted = match self.is_overloaded(turn) {
-            true => sorted.put_off(),
-            false => sorted,
-        };
-        match sorted {
-            Sorted::ToEndpoint(endpoint, datagram) => {
-                self.look_up(Wanted::Bearer(endpoint), Some((number, datagram)), turn);
-            }
-            Sorted::ToLocation(location, datagram) => {
-                let route = self.router.to_location(location, datagram);
-                self.follow(number, route, turn);
-            }
-            Sorted::ToPeer(datagram) => {
-                let route = self.router.to_peer(datagram);
-                self.follow(number, route, turn);
-            }
-            Sorted::ToAddress(arrival) => self.look_behind(number, arrival, turn),
-            Sorted::Answered { datagram, fate } => {
-                let end = End::Turned(fate);
-                turn.acts.push(Act::Ended { number, end });
-                turn.acts.push(Act::Send {
-                    step: None,
-                    who: None,
-                    to: from,
-                    datagram,
-                });
-            }
-            Sorted::Ignored(fate) => {
-                let end = End::Turned(fate);
-                turn.acts.push(Act::Ended { number, end });
-            }
-        }
-    }
-
-    pub(super) fn follow(&mut self, number: u64, route: Route, turn: &mut Turn<'_>) {
-        match route {
-            Route::Device(key, arrival) => self.hand_heard(key, number, arrival, turn),
-            Route::At(location, datagram) => match self.key_at(location) {
-                Some(key) => self.hand_heard(key, number, Arrival::Message(datagram), turn),
-                None => self.look_up(Wanted::At(location), Some((number, datagram)), turn),
-            },
-            Route::Elsewhere(to, parcel) => {
-                turn.acts.push(Act::Forwarded { number, to });
-                let post = self.outgoing.entry(to).or_default();
-                post.parcels.push((number, parcel));
-            }
-            Route::Nobody(datagram) => {
-                let peer = datagram.peer;
-                let told = registry::unknown_peer(datagram, turn.of_devices);
-                self.dispatch(number, peer, told, turn);
-            }
-        }
-    }
-
-    fn key_at(&self, location: Location) -> Option<DeviceKey> {
-        let who = *self.directory.who_by_prefix.get(&location.device)?;
-        let is_here = !matches!(self.residents[who], Resident::Away);
-        is_here.then(|| self.directory.keys[who])
-    }
-
-    fn is_overloaded(&self, turn: &Turn<'_>) -> bool {
-        self.lookups.len() + self.lanes.waiting() >= LOOKUPS_MAX || turn.store == Pressure::Full
-    }
-
-    pub(super) fn look_up(
-        &mut self,
-        wanted: Wanted,
-        about: Option<(u64, Datagram)>,
-        turn: &mut Turn<'_>,
-    ) {
-        let lookup = turn.number();
-        self.lookups.insert(lookup, Lookup { wanted, about });
-        turn.acts.push(Act::LookUp { lookup });
-    }
-
-    /// What is looked up, if this arbiter still waits for it.
-    pub(crate) fn wanted(&self, lookup: u64) -> Option<&Wanted> {
-        self.lookups.get(&lookup).map(|lookup| &lookup.wanted)
-    }
-
-    /// Takes what the disk found.
-    pub(crate) fn found(
-        &mut self,
-        lookup: u64,
-        found: Result<Option<DeviceKey>, Unread>,
-        turn: &mut Turn<'_>,
-    ) {
-        let lookup = self.lookups.remove(&lookup);
-        let Lookup { wanted, about } = lookup.expect("what is answered was asked");
-        let (number, datagram) = about.expect("an address has a lane");
-        let told = match (found, wanted) {
-            (Ok(Some(key)), _) => {
-                let route = self.router.to_device(key, Arrival::Message(datagram));
-                self.follow(number, route, turn);
-                return self.end_turn(turn);
-            }
-            (Ok(None), Wanted::Bearer(_)) => registry::unknown_endpoint(&datagram),
-            (Ok(None), Wanted::At(_)) => registry::unknown_location(&datagram),
-            (Ok(None), Wanted::Behind(_)) => panic!("an address has a lane"),
-            (Err(Unread), _) => registry::overloaded(&datagram),
-        };
-        self.dispatch(number, datagram.peer, told, turn);
-        self.end_turn(turn);
+        self.decide(turn, |machine, at, out| {
+            machine.handle_datagram(at, received, out);
+        });
     }
 
     /// Takes what another arbiter sent.
     pub(crate) fn take_in(&mut self, post: Post, turn: &mut Turn<'_>) {
         for hint in post.hints {
-            self.router.take_hint(hint);
+            self.machine.learn(hint);
         }
-        for (number, parcel) in post.parcels {
-            let (route, hint) = self.router.take_in(parcel);
-            self.follow(number, route, turn);
-            if let Some(hint) = hint {
-                self.outgoing.entry(hint.to).or_default().hints.push(hint);
-            }
+        for parcel in post.parcels {
+            self.decide(turn, |machine, at, out| {
+                machine.handle_forwarded(at, parcel, out);
+            });
         }
         self.end_turn(turn);
     }
@@ -241,40 +136,373 @@ impl Arbiter {
         }
     }
 
-    fn hand_heard(&mut self, key: DeviceKey, number: u64, arrival: Arrival, turn: &mut Turn<'_>) {
-        let heard = Box::new(Heard { number, arrival });
-        self.hand(self.directory.who(key), Input::Heard(heard), turn);
+    /// Puts a question to a device.
+    pub(crate) fn ask(&mut self, who: usize, call: u64, question: Question, turn: &mut Turn<'_>) {
+        let key = self.directory.keys[who];
+        let asked = Box::new(engine::arbiter::input::Asked {
+            question,
+            reply: call,
+        });
+        self.decide(turn, |machine, at, out| {
+            machine.ask(at.now, key, asked, out)
+        });
     }
 
-    /// Hands an input to a device, bringing it back first if need be.
-    pub(crate) fn hand(&mut self, who: usize, input: Input, turn: &mut Turn<'_>) {
-        if matches!(self.residents[who], Resident::Away) {
-            // A device that moved out has no deadline any more.
-            if matches!(input, Input::Due) {
-                return;
+    /// Something may be due.
+    pub(crate) fn wake(&mut self, turn: &mut Turn<'_>) {
+        self.armed_at.take_if(|armed_at| *armed_at <= turn.now);
+        self.decide(turn, |machine, at, out| machine.handle_timeout(at.now, out));
+        self.end_turn(turn);
+    }
+
+    /// Takes which device the disk found.
+    pub(crate) fn found(
+        &mut self,
+        id: LookUpId,
+        found: Result<Option<DeviceKey>, StoreUnavailable>,
+        turn: &mut Turn<'_>,
+    ) {
+        self.decide(turn, |machine, at, out| {
+            machine.handle_found(at, id, found, out);
+        });
+        self.end_turn(turn);
+    }
+
+    /// Takes what the disk says of an address.
+    pub(crate) fn found_at_address(
+        &mut self,
+        address: std::net::IpAddr,
+        behind: Result<Behind, StoreUnavailable>,
+        turn: &mut Turn<'_>,
+    ) {
+        self.decide(turn, |machine, at, out| {
+            machine.handle_address(at, address, behind, out);
+        });
+        self.end_turn(turn);
+    }
+
+    /// Takes what the disk kept of a device.
+    pub(crate) fn restored(
+        &mut self,
+        who: usize,
+        found: Result<Option<Restored>, StoreUnavailable>,
+        turn: &mut Turn<'_>,
+    ) {
+        let key = self.directory.keys[who];
+        self.decide(turn, |machine, at, out| {
+            machine.handle_restored(at.now, key, found, out);
+        });
+    }
+
+    /// Takes a page of devices that were live when it was read.
+    pub(crate) fn paged(
+        &mut self,
+        first: DeviceKey,
+        page: Result<Page, StoreUnavailable>,
+        turn: &mut Turn<'_>,
+    ) {
+        self.decide(turn, |machine, at, out| {
+            machine.handle_page(at.now, first, page, out);
+        });
+    }
+
+    /// Takes the receipt of a device's open step.
+    pub(crate) fn receive(
+        &mut self,
+        who: usize,
+        step: u64,
+        receipt: Result<(), NotSaved>,
+        turn: &mut Turn<'_>,
+    ) {
+        let actor = self.actors[who].as_ref();
+        let open = actor.expect("a device waits for its receipt").step;
+        assert_eq!(open, step, "receipts come in the order of their steps");
+        if receipt.is_ok() && self.is_struck(who, Curse::Speaking) {
+            return self.panic(who, turn);
+        }
+        self.conduct(who, turn, |actor, _, out| {
+            actor.cell.handle_receipt(receipt, out);
+        });
+    }
+
+    /// Takes what the disk says of who a device is, if its actor still waits for it.
+    pub(crate) fn take_names(
+        &mut self,
+        who: usize,
+        step: u64,
+        names: &Profile,
+        turn: &mut Turn<'_>,
+    ) {
+        if self.actors[who].as_ref().is_some_and(|it| it.step == step) {
+            self.conduct(who, turn, |actor, _, out| {
+                actor.cell.handle_profile(Ok(Some(names)), out);
+            });
+        }
+    }
+
+    /// Takes the report of an actor that could end; there may be news for it by now.
+    pub(crate) fn ended(&mut self, who: usize, report: (Generation, Ending), turn: &mut Turn<'_>) {
+        let key = self.directory.keys[who];
+        self.decide(turn, |machine, at, out| {
+            machine.handle_ended(at.now, key, report, out);
+        });
+    }
+
+    fn decide(
+        &mut self,
+        turn: &mut Turn<'_>,
+        input: impl FnOnce(&mut Machine, &Conditions, &mut Out),
+    ) {
+        let mut out = Out::new();
+        input(&mut self.machine, &turn.conditions(), &mut out);
+        while let Some(effect) = out.pop_front() {
+            self.perform(effect, turn, &mut out);
+        }
+        self.set_alarm(turn);
+    }
+
+    fn set_alarm(&mut self, turn: &mut Turn<'_>) {
+        if let Some(at) = self.machine.next_timeout()
+            && self.armed_at.is_none_or(|armed_at| at < armed_at)
+        {
+            self.armed_at = Some(at);
+            turn.acts.push(Act::WakeArbiter { at });
+        }
+    }
+
+    fn perform(
+        &mut self,
+        effect: ArbiterEffect<Generation, u64>,
+        turn: &mut Turn<'_>,
+        out: &mut Out,
+    ) {
+        match effect {
+            ArbiterEffect::LookUp(look_up) => turn.acts.push(Act::LookUp(look_up)),
+            ArbiterEffect::Spawn {
+                key,
+                generation,
+                restored,
+            } => self.spawn(key, generation, restored, turn, out),
+            ArbiterEffect::Deliver(key, input) => self.deliver(key, input, turn, out),
+            ArbiterEffect::Release(key, generation) => self.release(key, generation, turn),
+            ArbiterEffect::Forward(to, parcel) => {
+                let forwarded = |number| Act::Forwarded { number, to };
+                turn.acts
+                    .extend(parcel.numbers().into_iter().map(forwarded));
+                self.outgoing.entry(to).or_default().parcels.push(parcel);
             }
-            self.restore(who, turn);
+            ArbiterEffect::Teach(hint) => {
+                self.outgoing.entry(hint.to).or_default().hints.push(hint);
+            }
+            ArbiterEffect::Send(to, datagram) => turn.acts.push(Act::Send {
+                step: None,
+                who: None,
+                to,
+                datagram,
+            }),
+            ArbiterEffect::Drop(number, fate) => {
+                let end = End::Turned(fate);
+                turn.acts.push(Act::Ended { number, end });
+            }
+            ArbiterEffect::Reply(call, reply) => turn.acts.push(Act::Reply {
+                call,
+                step: None,
+                reply,
+            }),
+            ArbiterEffect::Failed(key, failure, verdict) => {
+                if failure == Failure::Panicked {
+                    let who = self.directory.who(key);
+                    let parked = verdict == Verdict::Park;
+                    turn.acts.push(Act::Fell { who, parked });
+                }
+            }
+            // Whether the log has room for it is not of this world.
+            ArbiterEffect::Log(..) => {}
+            ArbiterEffect::Progress(progress) => match progress {
+                Progress::Underway { .. } => {}
+                Progress::Restored { .. } => turn.acts.push(Act::Started),
+                Progress::Settled => self.is_settled = true,
+            },
         }
-        match &mut self.residents[who] {
-            Resident::Live(live) if live.open.is_none() => self.handle(who, input, turn),
-            Resident::Live(live) => resident::wait(who, &mut live.mailbox, input, turn),
-            Resident::Restoring { waiting, .. } => resident::wait(who, waiting, input, turn),
-            Resident::Parked => resident::leave_parked(who, input, turn),
-            Resident::Away => panic!("a device that is brought back is not away"),
+    }
+
+    fn spawn(
+        &mut self,
+        key: DeviceKey,
+        generation: Generation,
+        restored: Box<Restored>,
+        turn: &mut Turn<'_>,
+        out: &mut Out,
+    ) {
+        let who = self.directory.who(key);
+        let restored_from = restored.clone();
+        turn.acts.push(Act::Restored {
+            who,
+            restored: restored_from,
+        });
+        let device = Device::restore(&mut turn.moment(), Arc::clone(&self.terms), *restored);
+        let actor = Box::new(Actor::new(who, device, generation));
+        assert!(self.actors[who].is_none(), "device {who} has an actor");
+        self.actors[who] = Some(actor);
+        self.machine
+            .handle_spawned(key, generation, generation, out);
+        self.conduct(who, turn, |actor, _, out| actor.cell.start(out));
+    }
+
+    fn deliver(&mut self, key: DeviceKey, input: Input<u64>, turn: &mut Turn<'_>, out: &mut Out) {
+        let who = self.directory.who(key);
+        let undelivered = match &mut self.actors[who] {
+            Some(actor) => actor.take(input).err(),
+            None => Some(input),
+        };
+        match undelivered {
+            Some(input) => self.machine.handle_undelivered(turn.now, key, input, out),
+            None => self.go_on(who, turn),
         }
+    }
+
+    /// Lets an actor handle what waits for it, up to the next step that has to be saved.
+    fn go_on(&mut self, who: usize, turn: &mut Turn<'_>) {
+        while let Some(actor) = &mut self.actors[who]
+            && let Some(input) = actor.next()
+        {
+            if actor.cell.is_retired() {
+                lose(who, vec![input].into(), Loss::Unknown, turn);
+                continue;
+            }
+            for number in numbers_of(&input) {
+                let end = End::Handled { who };
+                turn.acts.push(Act::Ended { number, end });
+            }
+            actor.note_taken(&input);
+            self.conduct(who, turn, |actor, context, out| {
+                actor.cell.handle(context, input, out);
+            });
+        }
+    }
+
+    /// Lets the cell of an actor decide, and performs what it decides.
+    fn conduct(
+        &mut self,
+        who: usize,
+        turn: &mut Turn<'_>,
+        input: impl FnOnce(
+            &mut Actor,
+            &mut StepContext<'_>,
+            &mut Vec<engine::arbiter::cell::CellEffect<u64>>,
+        ),
+    ) {
+        let mut actor = self.actors[who].take().expect("only an actor decides");
+        let mut out = Vec::new();
+        let mut context = StepContext {
+            moment: turn.moment(),
+            terms: &self.terms,
+            epoch: self.epoch,
+        };
+        input(&mut actor, &mut context, &mut out);
+        let is_decision = actor.is_deciding();
+        self.actors[who] = Some(actor);
+        if is_decision && self.is_struck(who, Curse::Deciding) {
+            return self.panic(who, turn);
+        }
+        let actor = self.actors[who].as_mut().expect("it was put back");
+        let key = self.directory.keys[who];
+        let mut departure = None;
+        let mut reports = Vec::new();
+        actor.see(&out, turn);
+        for effect in out {
+            match actor.perform(effect, (key, &mut self.machine), turn) {
+                Performed::Done => {}
+                Performed::Left(how) => departure = Some(how),
+                Performed::Ended(report) => reports.push(report),
+            }
+        }
+        self.set_alarm(turn);
+        for ending in reports {
+            self.report(who, ending, turn);
+        }
+        if let Some(departure) = departure {
+            return self.depart(who, departure, turn);
+        }
+        self.go_on(who, turn);
+    }
+
+    /// Tells the device what became of its bare datagram.
+    fn depart(&mut self, who: usize, departure: Departure, turn: &mut Turn<'_>) {
+        self.conduct(who, turn, |actor, context, out| {
+            actor.took = Decided::NOTHING;
+            actor.cell.handle_departure(context, departure, out);
+        });
+    }
+
+    /// An actor says that it ends, or could. That it is idle it says in passing.
+    fn report(&mut self, who: usize, ending: Ending, turn: &mut Turn<'_>) {
+        let actor = self.actors[who].as_ref();
+        let report = (actor.expect("it reports").cell.generation(), ending);
+        match ending {
+            Ending::Idle { .. } => turn.acts.push(Act::Idle { who, report }),
+            Ending::Retired => self.ended(who, report, turn),
+            Ending::Failed(_) => {
+                self.drop_actor(who, turn);
+                self.ended(who, report, turn);
+            }
+        }
+    }
+
+    /// The actor of a device panics: its buffer of effects, its machine and its mailbox are gone.
+    fn panic(&mut self, who: usize, turn: &mut Turn<'_>) {
+        let actor = self.actors[who].as_ref().expect("only an actor panics");
+        let ending = Ending::Failed(Failure::Panicked);
+        let report = (actor.cell.generation(), ending);
+        self.drop_actor(who, turn);
+        self.ended(who, report, turn);
+    }
+
+    fn drop_actor(&mut self, who: usize, turn: &mut Turn<'_>) {
+        let Some(mut actor) = self.actors[who].take() else {
+            return;
+        };
+        let key = self.directory.keys[who];
+        self.machine.abandon(key, actor.cell.said_mut());
+        let registered = actor.cell.device().bound_peer();
+        turn.acts.push(Act::MovedOut { who, registered });
+        turn.hang_up(actor.take_call());
+        lose(who, actor.mailbox, Loss::Abandoned, turn);
+    }
+
+    /// Nobody can reach an actor any more: it handles what it has and ends.
+    fn release(&mut self, key: DeviceKey, generation: Generation, turn: &mut Turn<'_>) {
+        let who = self.directory.who(key);
+        let is_it = |actor: &Actor| actor.cell.generation() == generation;
+        if self.actors[who].as_deref().is_some_and(is_it) {
+            self.go_on(who, turn);
+            self.drop_actor(who, turn);
+        }
+    }
+
+    fn is_struck(&mut self, who: usize, at: Curse) -> bool {
+        let Some((cursed, curse, again)) = &mut self.curse else {
+            return false;
+        };
+        if (*cursed, *curse) != (who, at) {
+            return false;
+        }
+        match again {
+            0 => self.curse = None,
+            1.. => *again -= 1,
+        }
+        true
     }
 
     /// How many datagrams wait here for something.
     pub(super) fn datagrams_held(&self) -> usize {
-        let outgoing: usize = self.outgoing.values().map(|post| post.parcels.len()).sum();
-        let waiting = self.residents.iter().map(Resident::waiting);
-        let heard = |inputs: &VecDeque<Input>| {
-            let heard = |input: &&Input| matches!(input, Input::Heard(_));
-            inputs.iter().filter(heard).count()
-        };
-        let waiting: usize = waiting.flatten().map(heard).sum();
-        let named = self.lookups.values().filter(|it| it.about.is_some());
-        named.count() + self.lanes.waiting() + outgoing + waiting
+        let outgoing: usize = self.outgoing.values().map(Post::datagrams).sum();
+        let mailboxes = self.actors.iter().flatten().map(|actor| &actor.mailbox);
+        let waiting: usize = mailboxes
+            .flatten()
+            .map(|input| numbers_of(input).len())
+            .sum();
+        self.machine.datagrams_held() + outgoing + waiting
     }
 
     pub(crate) fn here(&self) -> ArbiterId {
@@ -282,28 +510,45 @@ impl Arbiter {
     }
 
     pub(crate) fn is_starting(&self) -> bool {
-        self.starting.is_some()
+        self.machine.is_starting()
+    }
+
+    pub(super) fn is_settled(&self) -> bool {
+        self.is_settled
     }
 
     /// Whether a device is here, or will be without anybody's doing.
     pub(crate) fn looks_after(&self, who: usize) -> bool {
-        !matches!(self.residents[who], Resident::Away) || self.soon.contains(&who)
+        self.machine.looks_after(self.directory.keys[who])
     }
 
     /// The machine of a device that is there.
     pub(crate) fn machine(&self, who: usize) -> Option<&Device> {
-        match &self.residents[who] {
-            Resident::Live(live) => Some(&live.device),
-            Resident::Away | Resident::Restoring { .. } | Resident::Parked => None,
-        }
+        self.actors[who].as_ref().map(|actor| actor.cell.device())
     }
 
     /// Whether nothing is under way for a device.
     pub(super) fn is_at_rest(&self, who: usize) -> bool {
-        match &self.residents[who] {
-            Resident::Live(live) => live.open.is_none() && live.mailbox.is_empty(),
-            Resident::Away => self.starting.is_none() && !self.soon.contains(&who),
-            Resident::Restoring { .. } | Resident::Parked => false,
+        match &self.actors[who] {
+            Some(actor) => !actor.cell.is_waiting() && actor.mailbox.is_empty(),
+            None => !self.is_starting() && !self.looks_after(who),
+        }
+    }
+}
+
+/// What reaches nobody: a caller is told.
+fn lose(who: usize, inputs: VecDeque<Input<u64>>, how: Loss, turn: &mut Turn<'_>) {
+    for input in inputs {
+        for number in numbers_of(&input) {
+            let end = End::Lost { who, how };
+            turn.acts.push(Act::Ended { number, end });
+        }
+        match (input, how) {
+            (Input::Asked(asked), Loss::Unknown) => turn.refuse(asked.reply),
+            (Input::Asked(asked), Loss::Abandoned) => {
+                turn.hang_up(Some(asked.reply));
+            }
+            (Input::Datagram(_) | Input::Timeout, _) => {}
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Callers ask things of devices, add them again, and have old requests forgotten.
 
+use engine::arbiter::input::{Question, Unserved};
 use engine::moment::Timestamp;
 
 use super::{Mood, World};
 use crate::event::Event;
-use crate::service::{Input, Question, Reply};
 use crate::trace::What;
 
 impl World {
@@ -55,17 +55,18 @@ impl World {
             Question::Cancel(_) => "cancel one",
             Question::CancelAll => "cancel all",
             Question::Retire => "be gone",
-            Question::TakeNewNames => "go by its new address",
+            Question::Inspect => "say how it is",
+            Question::ReadProfile => "go by its new address",
         };
         let call = self.callers.ask(who, question.clone());
         self.note(What::Asked { who, call, what });
         if self.service.is_up() {
             let at = self.service.home_of(who);
             self.serve(at, |arbiter, turn| {
-                arbiter.hand(who, Input::Asked(call, question), turn);
+                arbiter.ask(who, call, question, turn);
             });
         } else {
-            self.callers.hear(call, &Reply::Unserved);
+            self.callers.hear(call, &Err(Unserved::Failed));
         }
         call
     }

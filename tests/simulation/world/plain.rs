@@ -1,6 +1,7 @@
 //! What devices say and are asked without LwM2M: data over CoAP, bare bytes, plain requests.
 
 use engine::action::{Mode, Protocol};
+use engine::arbiter::input::Question;
 use engine::device::snapshot::Presence;
 use engine::effect::Departure as Thrown;
 use engine::ids::ActionId;
@@ -20,7 +21,7 @@ use crate::event::Event;
 use crate::fleet::{PLAIN_PATHS, SHARING, Speaks};
 use crate::laws::Departure;
 use crate::nature::{Shared, pick};
-use crate::service::{Question, Took};
+use crate::service::Took;
 use crate::trace::What;
 use crate::wire::{Head, Sent};
 
@@ -255,11 +256,11 @@ impl World {
         throws: Option<ActionId>,
     ) {
         self.census.ambiguous += u64::from(took.is_ambiguous);
-        let heard_over = match (&took.bare, took.heard) {
-            (Some(_), _) => Some(Protocol::Udp),
-            (None, Some(engine::occurrence::Heard::CoapData)) => Some(Protocol::Coap),
-            (None, Some(engine::occurrence::Heard::Update)) => Some(Protocol::Lwm2m),
-            (None, _) => None,
+        let heard_over = match (took.bare.is_empty(), took.heard) {
+            (false, _) => Some(Protocol::Udp),
+            (true, Some(engine::occurrence::Heard::CoapData)) => Some(Protocol::Coap),
+            (true, Some(engine::occurrence::Heard::Update)) => Some(Protocol::Lwm2m),
+            (true, _) => None,
         };
         let begun = sends.iter().filter_map(|sent| match sent.purpose {
             crate::wire::Purpose::Action(action) => Some(action),

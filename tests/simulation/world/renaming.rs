@@ -1,10 +1,11 @@
 //! Customers give devices another address, and the service has to go by it.
 
+use engine::arbiter::input::{Question, Unserved};
 use engine::registry::homes::ArbiterId;
 
 use super::World;
 use crate::event::Event;
-use crate::service::{Question, Reply};
+use crate::service::Reply;
 use crate::trace::What;
 
 /// How soon a device that could not be told is told again.
@@ -26,7 +27,7 @@ impl World {
         });
         self.disk.durable.amend(who, ip);
         self.untold[who] += 1;
-        self.ask(who, Question::TakeNewNames);
+        self.ask(who, Question::ReadProfile);
     }
 
     pub(super) fn read_names(&mut self, at: ArbiterId, who: usize, step: u64) {
@@ -47,7 +48,7 @@ impl World {
 
     /// Whoever could not be told is told again: what was said is durable.
     pub(super) fn hear_of_names(&mut self, who: usize, reply: &Reply) {
-        if let Reply::Unserved = reply {
+        if let Err(Unserved::Busy | Unserved::Failed) = reply {
             let run = self.service.run();
             let at_ms = self.now_ms + TELL_AGAIN_MS;
             self.queue.push(at_ms, Event::NamesUntold { who, run });
@@ -58,7 +59,7 @@ impl World {
 
     pub(super) fn names_untold(&mut self, who: usize, run: u64) {
         if self.service.is_up_since(run) {
-            self.ask(who, Question::TakeNewNames);
+            self.ask(who, Question::ReadProfile);
         }
     }
 }

@@ -9,11 +9,7 @@ use engine::registry::homes::ArbiterId;
 use super::World;
 use crate::disk::Page;
 use crate::event::Event;
-use crate::service::PassedOver;
 use crate::trace::What;
-
-/// How soon a device whose step was not saved is brought back, and a failing disk asked again.
-const STORE_RETRY_MS: i64 = 1_000;
 
 impl World {
     pub(super) fn start(&mut self) {
@@ -25,7 +21,7 @@ impl World {
         self.take_terms();
         self.open_desks();
         for at in self.service.homes().arbiters() {
-            self.serve(at, |arbiter, turn| arbiter.restore_all(turn));
+            self.serve(at, |arbiter, turn| arbiter.start(turn));
         }
         self.expect_a_rush();
     }
@@ -38,31 +34,6 @@ impl World {
                 let at_ms = self.now_ms + i64::from(self.chance.below(10_000));
                 self.queue.push(at_ms, Event::Rush { run });
             }
-        }
-    }
-
-    pub(super) fn fetch(&mut self, at: ArbiterId, who: usize, fetch: u64) {
-        let at_ms = self.now_ms + self.read_ms();
-        self.queue.push(at_ms, Event::Fetched { at, who, fetch });
-    }
-
-    pub(super) fn fetched(&mut self, at: ArbiterId, who: usize, fetch: u64) {
-        let arbiter = self.service.arbiters().nth(at.index());
-        if arbiter.is_some_and(|arbiter| arbiter.awaits(who, fetch)) {
-            let found = self.read().map(|()| self.disk.durable.restored(who));
-            self.serve(at, |arbiter, turn| arbiter.revive(who, found, turn));
-        }
-    }
-
-    pub(super) fn be_restored_soon(&mut self, at: ArbiterId, who: usize) {
-        let run = self.service.run();
-        let at_ms = self.now_ms + STORE_RETRY_MS;
-        self.queue.push(at_ms, Event::RestoreSoon { at, who, run });
-    }
-
-    pub(super) fn restore_soon(&mut self, at: ArbiterId, who: usize, run: u64) {
-        if self.service.is_up_since(run) {
-            self.serve(at, |arbiter, turn| arbiter.restore_if_away(who, turn));
         }
     }
 
@@ -100,8 +71,28 @@ impl World {
         for (who, restored) in &mut page.devices {
             self.read_again(*who, restored);
         }
-        let page = self.read().map(|()| page);
-        self.serve(at, |arbiter, turn| arbiter.take_page(first, page, turn));
+        let whom: Vec<usize> = page.devices.iter().map(|(who, _)| *who).collect();
+        let is_here = |world: &Self, who| {
+            let mut arbiters = world.service.arbiters();
+            arbiters.any(|arbiter| arbiter.here() == at && arbiter.looks_after(who))
+        };
+        let (here, away): (Vec<usize>, Vec<usize>) =
+            whom.iter().partition(|who| is_here(self, **who));
+        let page = self.read().map(|()| engine::arbiter::input::Page {
+            devices: page
+                .devices
+                .into_iter()
+                .map(|(who, it)| (self.disk.durable.key(who), it))
+                .collect(),
+            next: page.next,
+        });
+        let is_read = page.is_ok();
+        self.serve(at, |arbiter, turn| arbiter.paged(first, page, turn));
+        if is_read {
+            let left = away.iter().filter(|who| !is_here(self, **who)).count();
+            self.census.passed_over_here += here.len() as u64;
+            self.census.passed_over_left += left as u64;
+        }
     }
 
     /// How long half a page takes: what devices and callers want goes first.
@@ -118,26 +109,6 @@ impl World {
         if self.chance.below(2) == 0 {
             restored.pending = self.disk.durable.pending(who).cloned().collect();
         }
-    }
-
-    pub(super) fn ask_page_soon(&mut self, at: ArbiterId, first: DeviceKey) {
-        let run = self.service.run();
-        let at_ms = self.now_ms + STORE_RETRY_MS;
-        self.queue.push(at_ms, Event::PageWanted { at, first, run });
-    }
-
-    pub(super) fn page_wanted(&mut self, at: ArbiterId, first: DeviceKey, run: u64) {
-        if self.service.is_up_since(run) {
-            self.serve(at, |arbiter, turn| arbiter.restore_from(first, turn));
-        }
-    }
-
-    pub(super) fn passed_over(&mut self, who: usize, why: PassedOver) {
-        match why {
-            PassedOver::Here => self.census.passed_over_here += 1,
-            PassedOver::Left => self.census.passed_over_left += 1,
-        }
-        self.note(What::PassedOver { who, why });
     }
 
     pub(super) fn restored(&mut self, at: ArbiterId, who: usize, restored: &Restored) {

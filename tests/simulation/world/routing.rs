@@ -1,13 +1,15 @@
 //! What reaches the service from the network, and how it goes on from arbiter to arbiter.
 
-use engine::ids::DeviceKey;
+use engine::arbiter::effect::LookUp;
+use engine::arbiter::input::StoreUnavailable;
 use engine::peer::Peer;
 use engine::registry::Fate;
 use engine::registry::homes::ArbiterId;
+use engine::registry::router::Parcel;
 
 use super::World;
 use crate::event::Event;
-use crate::service::{End, Post, Unread, Wanted, Whose};
+use crate::service::{End, Post, Whose};
 use crate::trace::What;
 
 /// How much may wait for an arbiter before what comes from others is lost.
@@ -77,7 +79,7 @@ impl World {
         let is_full = self.chance.hits(self.faults.crowded_percent)
             || self.service.waiting_for(to) >= MAILBOX_MAX;
         if is_full {
-            for (number, _) in post.parcels {
+            for number in post.parcels.iter().flat_map(Parcel::numbers) {
                 self.ended(number, End::Turned(Fate::Crowded));
             }
             return;
@@ -99,42 +101,58 @@ impl World {
         }
     }
 
-    pub(super) fn look_up(&mut self, at: ArbiterId, lookup: u64) {
-        let at_ms = self.now_ms + self.read_ms();
-        self.queue.push(at_ms, Event::LookedUp { at, lookup });
-    }
-
-    pub(super) fn looked_up(&mut self, at: ArbiterId, lookup: u64) {
-        let arbiter = self.service.arbiters().nth(at.index());
-        let Some(wanted) = arbiter.and_then(|arbiter| arbiter.wanted(lookup)).cloned() else {
-            return;
-        };
-        if let Wanted::Behind(address) = wanted {
-            let behind = self.read().map(|()| self.disk.durable.behind(address));
-            return self.serve(at, |arbiter, turn| {
-                arbiter.found_behind(lookup, address, behind, turn);
-            });
+    /// Asks the disk for an arbiter.
+    pub(super) fn look_up(&mut self, at: ArbiterId, look_up: LookUp) {
+        let run = self.service.run();
+        if let LookUp::Page(keys, _) = look_up {
+            return self.ask_page(at, keys);
         }
-        let found = self.read().map(|()| self.find(&wanted));
-        self.serve(at, |arbiter, turn| arbiter.found(lookup, found, turn));
+        let at_ms = self.now_ms + self.read_ms();
+        let answer = Event::LookedUp { at, look_up, run };
+        self.queue.push(at_ms, answer);
     }
 
-    fn find(&self, wanted: &Wanted) -> Option<DeviceKey> {
+    /// The disk answers.
+    pub(super) fn looked_up(&mut self, at: ArbiterId, look_up: LookUp, run: u64) {
+        if !self.service.is_up_since(run) {
+            return;
+        }
+        let read = self.read();
         let durable = &self.disk.durable;
-        let existing = (0..durable.devices()).filter(|who| durable.exists(*who));
-        let bears = |who: &usize| match wanted {
-            Wanted::Bearer(endpoint) => durable.profile(*who).endpoint == *endpoint,
-            Wanted::At(location) => durable.key(*who).prefix() == location.device,
-            Wanted::Behind(_) => false,
-        };
-        existing.filter(bears).map(|who| durable.key(who)).next()
+        let existing = || (0..durable.devices()).filter(|who| durable.exists(*who));
+        match look_up {
+            LookUp::Endpoint(id, endpoint) => {
+                let who = existing().find(|who| durable.profile(*who).endpoint == endpoint);
+                let found = read.map(|()| who.map(|who| durable.key(who)));
+                self.serve(at, |arbiter, turn| arbiter.found(id, found, turn));
+            }
+            LookUp::Location(id, prefix) => {
+                let mut keys = existing().map(|who| durable.key(who));
+                let found = read.map(|()| keys.find(|key| key.prefix() == prefix));
+                drop(keys);
+                self.serve(at, |arbiter, turn| arbiter.found(id, found, turn));
+            }
+            LookUp::Address(address) => {
+                let behind = read.map(|()| durable.behind(address));
+                self.serve(at, |arbiter, turn| {
+                    arbiter.found_at_address(address, behind, turn);
+                });
+            }
+            LookUp::Device(key) => {
+                let who = self.service.who(key);
+                let found = read.map(|()| durable.restored(who));
+                self.serve(at, |arbiter, turn| arbiter.restored(who, found, turn));
+            }
+            // Whether the log has room for an entry about it is not of this world.
+            LookUp::Parked(_) | LookUp::Page(..) => {}
+        }
     }
 
     /// Whether the disk answers a question.
-    pub(super) fn read(&mut self) -> Result<(), Unread> {
+    pub(super) fn read(&mut self) -> Result<(), StoreUnavailable> {
         if self.chance.hits(self.faults.unread_percent) {
             self.census.unread += 1;
-            return Err(Unread);
+            return Err(StoreUnavailable);
         }
         Ok(())
     }

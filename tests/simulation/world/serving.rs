@@ -1,22 +1,39 @@
 //! What the service does: every act is seen by the judge before it counts.
 
 use engine::action::timeline::Stage;
+use engine::arbiter::cell::NotSaved;
+use engine::arbiter::input::Ending;
+use engine::arbiter::input::{Answer, Question, Unserved};
 use engine::change::Batch;
 use engine::peer::Peer;
 use engine::registry::homes::ArbiterId;
+use engine::supervision::Generation;
 
 use super::plain::is_continue;
 use super::{Mood, World};
 use crate::disk::{Author, Done, Moved, Waiting, Wish};
 use crate::event::Event;
 use crate::laws::{Breach, Decision, Departure};
-use crate::service::{Act, Input, Question, Receipt, Reply};
+use crate::service::{Act, Receipt, Reply};
 use crate::trace::What;
 
 impl World {
-    pub(super) fn due(&mut self, at: ArbiterId, who: usize, run: u64) {
+    pub(super) fn arbiter_due(&mut self, at: ArbiterId, run: u64) {
         if self.service.is_up_since(run) {
-            self.serve(at, |arbiter, turn| arbiter.hand(who, Input::Due, turn));
+            self.serve(at, |arbiter, turn| arbiter.wake(turn));
+        }
+    }
+
+    /// An actor said that it has nothing to do, and its arbiter hears of it.
+    pub(super) fn idle(
+        &mut self,
+        at: ArbiterId,
+        who: usize,
+        report: (Generation, Ending),
+        run: u64,
+    ) {
+        if self.service.is_up_since(run) {
+            self.serve(at, |arbiter, turn| arbiter.ended(who, report, turn));
         }
     }
 
@@ -31,9 +48,15 @@ impl World {
             .expect("a batch waits for its commit");
         let (author, receipt) = self.write(batch);
         match author {
-            Author::Device { at, who, step } => self.serve(at, |arbiter, turn| {
-                arbiter.receive(who, step, receipt, turn)
-            }),
+            Author::Device { at, who, step } => {
+                let receipt = match receipt {
+                    Receipt::Durable => Ok(()),
+                    Receipt::Unsaved => Err(NotSaved::Failed),
+                };
+                self.serve(at, |arbiter, turn| {
+                    arbiter.receive(who, step, receipt, turn)
+                });
+            }
             Author::Forwarder {
                 id,
                 generation,
@@ -148,7 +171,7 @@ impl World {
             Act::Forwarded { number, to } => self.forwarded(at, number, to),
             Act::Ended { number, end } => self.ended(number, end),
             Act::Post { to, post } => self.post(at, to, post),
-            Act::LookUp { lookup } => self.look_up(at, lookup),
+            Act::LookUp(look_up) => self.look_up(at, look_up),
             Act::Rebound { who, from, to } => self.judge.ways.rebound(who, from, to),
             Act::Decided {
                 who,
@@ -187,17 +210,26 @@ impl World {
                 departure,
             } => self.throw(step, (who, to), &bytes, departure),
             Act::Reply { call, step, reply } => self.reply(call, step, &reply),
-            Act::Fetch { who, fetch } => self.fetch(at, who, fetch),
-            Act::RestoreSoon { who } => self.be_restored_soon(at, who),
             Act::ReadNames { who, step } => self.read_names(at, who, step),
-            Act::AskPage { keys } => self.ask_page(at, keys),
-            Act::AskPageSoon { first } => self.ask_page_soon(at, first),
-            Act::PassedOver { who, why } => self.passed_over(who, why),
             Act::Started => self.note(What::Started { at }),
-            Act::Wake { who, at: due } => {
+            Act::WakeArbiter { at: due } => {
                 let run = self.service.run();
                 let at_ms = due.as_ms().max(self.now_ms);
-                self.queue.push(at_ms, Event::Due { at, who, run });
+                self.queue.push(at_ms, Event::ArbiterDue { at, run });
+            }
+            Act::Idle { who, report } => {
+                let run = self.service.run();
+                let after_ms = match self.chance.below(4) {
+                    0 => i64::from(self.chance.below(200)),
+                    _ => 0,
+                };
+                let idle = Event::Idle {
+                    at,
+                    who,
+                    report,
+                    run,
+                };
+                self.queue.push(self.now_ms + after_ms, idle);
             }
             Act::Restored { who, restored } => self.restored(at, who, &restored),
             Act::MovedOut { who, registered } => self.judge.moved_out(who, registered),
@@ -261,14 +293,15 @@ impl World {
 
     fn reply(&mut self, call: u64, step: Option<u64>, reply: &Reply) {
         let what = match reply {
-            Reply::Submitted(Ok(_)) => "accepted",
-            Reply::Submitted(Err(_)) => "refused",
-            Reply::Cancelled(Ok(_)) | Reply::CancelledAll(_) => "cancelled",
-            Reply::Cancelled(Err(_)) => "not cancelled",
-            Reply::Retired => "removed",
-            Reply::Renamed => "it goes by it",
-            Reply::Unknown => "there is no such device",
-            Reply::Unserved => "not served",
+            Ok(Answer::Submitted(Ok(_))) => "accepted",
+            Ok(Answer::Submitted(Err(_))) => "refused",
+            Ok(Answer::Cancelled(Ok(_)) | Answer::CancelledAll(_)) => "cancelled",
+            Ok(Answer::Cancelled(Err(_))) => "not cancelled",
+            Ok(Answer::Retired) => "removed",
+            Ok(Answer::ProfileRead) => "it goes by it",
+            Ok(Answer::Inspected(_)) => "how it is",
+            Err(Unserved::Unknown) => "there is no such device",
+            Err(Unserved::Busy | Unserved::Failed) => "not served",
         };
         self.note(What::Told { call, what });
         self.census.count_reply(reply);
@@ -278,7 +311,7 @@ impl World {
         let durable = &self.disk.durable;
         let verdict = self.judge.replied(who, &question, step, reply, durable);
         self.check(verdict);
-        if let Question::TakeNewNames = question {
+        if let Question::ReadProfile = question {
             self.hear_of_names(who, reply);
         }
     }

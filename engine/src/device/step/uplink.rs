@@ -230,7 +230,7 @@ impl Step<'_> {
         self.messages.remember_visitor(&self.cx, peer);
         self.linger(DATA_REMEMBERED_MS);
         match self.ingest.gather(&self.cx, datagram) {
-            Gathered::Whole(message) => return Some(Datagram { peer, message }),
+            Gathered::Whole(message) => return Some(datagram.with(message)),
             Gathered::Continue => self.answer(datagram, Code::CONTINUE),
             Gathered::Incomplete => self.answer(datagram, Code::REQUEST_ENTITY_INCOMPLETE),
             Gathered::TooLarge { .. } => self.refuse_length(datagram),

@@ -256,6 +256,7 @@ impl Bench {
 
     pub(super) fn hears(&mut self, from: &str, message: &Message) -> Lines {
         let datagram = Datagram {
+            number: 0,
             peer: peer(from),
             // What travels is bytes.
             message: Message::decode(&message.encode()).unwrap(),

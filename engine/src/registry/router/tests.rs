@@ -65,7 +65,11 @@ impl Process {
     fn hears_request(&mut self, at: ArbiterId, key: DeviceKey, peer: Peer) -> Ended {
         let id = MessageId(1);
         let message = Message::request(Kind::Confirmable, Code::POST, id, Token::EMPTY);
-        let route = self.routers[at.index()].to_peer(Datagram { peer, message });
+        let route = self.routers[at.index()].to_peer(Datagram {
+            number: 0,
+            peer,
+            message,
+        });
         self.follow(at, route, key)
     }
 
@@ -221,5 +225,9 @@ fn peer(number: u32) -> Peer {
 
 fn datagram(peer: Peer) -> Datagram {
     let message = Message::acknowledgement(MessageId(1));
-    Datagram { peer, message }
+    Datagram {
+        number: 0,
+        peer,
+        message,
+    }
 }

@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use serde_json::{Value, json};
 
-use actors::devices::Unserved;
+use engine::arbiter::input::Unserved;
 use engine::delivery::destination::Destination;
 use engine::ids::DestinationId;
 use engine::limits::DESTINATIONS_MAX;

@@ -12,7 +12,11 @@ impl Bench {
     pub(in crate::device::tests) fn takes_for(&mut self, message: &Message) -> Heard {
         let message = message.clone();
         let peer = peer(HOME);
-        let datagram = Datagram { peer, message };
+        let datagram = Datagram {
+            number: 0,
+            peer,
+            message,
+        };
         self.step(|device, m, out| device.handle_datagram(m, &datagram, out))
             .0
     }

@@ -45,6 +45,7 @@ impl Bench {
         bytes: &[u8],
     ) -> (Heard, Lines) {
         let bare = Bare {
+            number: 0,
             peer: Peer::bare(from.parse().unwrap()),
             bytes: bytes.to_vec(),
         };
@@ -55,6 +56,7 @@ impl Bench {
     pub(in crate::device::tests) fn hears_burst(&mut self, texts: &[&str]) -> Lines {
         let peer = Peer::bare(BARE.parse().unwrap());
         let bare = |text: &&str| Bare {
+            number: 0,
             peer,
             bytes: text.as_bytes().to_vec(),
         };
@@ -66,6 +68,7 @@ impl Bench {
     /// A message comes from an address that is not this device's alone.
     pub(in crate::device::tests) fn hears_of_several(&mut self, message: &Message) -> Lines {
         let datagram = Datagram {
+            number: 0,
             peer: peer(HOME),
             message: message.clone(),
         };

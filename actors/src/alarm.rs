@@ -1,0 +1,92 @@
+//! When does an arbiter have something due? Says so once its machine's next deadline has come.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use engine::moment::Timestamp;
+use futures_core::Stream;
+use tokio::time::{Sleep, sleep};
+
+use crate::home::Home;
+
+/// The longest sleep: a clock set forward is noticed at least this soon.
+const SLEEP_MS_MAX: i64 = 60_000;
+
+/// Wakes the alarm of an arbiter when a deadline comes before the one it sleeps for.
+#[derive(Default)]
+pub(crate) struct AlarmBell {
+    set_for: Cell<Option<Timestamp>>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl AlarmBell {
+    /// Notes that something is due at a time.
+    pub(crate) fn note(&self, at: Timestamp) {
+        if self.set_for.get().is_none_or(|set_for| at < set_for)
+            && let Some(waker) = self.waker.take()
+        {
+            waker.wake();
+        }
+    }
+}
+
+/// Something is due.
+pub(crate) struct Rang;
+
+/// Rings whenever something of an arbiter is due.
+pub(crate) struct Alarm {
+    home: Rc<Home>,
+    sleeping: Option<(Timestamp, Pin<Box<Sleep>>)>,
+}
+
+impl Alarm {
+    /// The alarm of an arbiter.
+    pub(crate) fn new(home: Rc<Home>) -> Self {
+        Self {
+            home,
+            sleeping: None,
+        }
+    }
+
+    fn sleep_until(&mut self, now: Timestamp, at: Timestamp) -> &mut Pin<Box<Sleep>> {
+        let wake_at = at.min(now.plus_ms(SLEEP_MS_MAX));
+        let wait_ms = u64::try_from(wake_at.since_ms(now)).unwrap_or(0);
+        let fresh = || (wake_at, Box::pin(sleep(Duration::from_millis(wait_ms))));
+        if self
+            .sleeping
+            .as_ref()
+            .is_none_or(|(set_for, _)| *set_for != wake_at)
+        {
+            self.sleeping = Some(fresh());
+        }
+        &mut self.sleeping.get_or_insert_with(fresh).1
+    }
+}
+
+impl Stream for Alarm {
+    type Item = Rang;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Rang>> {
+        self.home.bell.waker.replace(Some(cx.waker().clone()));
+        loop {
+            let next = self.home.arbiter.borrow().next_timeout();
+            self.home.bell.set_for.set(next);
+            let Some(at) = next else {
+                return Poll::Pending;
+            };
+            let now = self.home.clock.now();
+            if at <= now {
+                self.sleeping = None;
+                return Poll::Ready(Some(Rang));
+            }
+            if self.sleep_until(now, at).as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            self.sleeping = None;
+        }
+    }
+}

@@ -1,0 +1,749 @@
+//! What does an arbiter do about what it hears, is asked and is told? Which device a datagram is
+//! for, which devices are in memory, which are restored, let go or parked.
+//!
+//! [`Arbiter`] is the only decider of an arbiter. It is given inputs with the [`Conditions`] they
+//! meet, and leaves [`ArbiterEffect`]s, which a shell performs in order; what the shell learns by
+//! performing them comes back as a further input. `next_timeout` says when `handle_timeout` is due.
+//! The step of a single device is [`cell::DeviceCell`]'s.
+//!
+//! ```text
+//!                     restore                spawn
+//!  (not in memory) -----------> Restoring -----------> Running --- idle, removed --> (not in memory)
+//!        ^                          | ^                   |
+//!        |     the store fails      | |     panicked      |
+//!        +--------------------------+ +-------------------+---> panicked too often: Parked
+//!        |          a step was not saved                  |
+//!        +------------------------------------------------+   restored a little later
+//! ```
+
+pub mod cell;
+mod deadlines;
+pub mod effect;
+pub mod input;
+mod look_ups;
+mod startup;
+mod table;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+
+use crate::admin_log::entry::{Entry, Seen};
+use crate::datagram::Arrival;
+use crate::device::identity::Identity;
+use crate::device::record::Restored;
+use crate::event::Event;
+use crate::ids::DeviceKey;
+use crate::limits::{INPUTS_MAX, LOOKUPS_MAX};
+use crate::moment::{Moment, Timestamp};
+use crate::peer::Peer;
+use crate::profile::Profile;
+use crate::registry::homes::{ArbiterId, Homes};
+use crate::registry::lanes::{self, Joined, together};
+use crate::registry::peers::Said;
+use crate::registry::router::{Hint, Parcel, Route, Router};
+use crate::registry::{self, Behind, Fate, Sorted};
+use crate::supervision::{Child, Failure, Generation, Supervisor, Verdict};
+
+use deadlines::Deadlines;
+use effect::{ArbiterEffect, LookUp, LookUpId, Progress};
+use input::{
+    Answer, Asked, Conditions, Ending, Input, Origin, Page, Question, Received, StoreUnavailable,
+    Unserved,
+};
+use look_ups::LookUps;
+use startup::Startup;
+use table::{DeviceTable, Mailbox};
+
+/// Devices that are woken in one turn; then datagrams and questions get theirs.
+const WAKES_PER_TURN: usize = 256;
+
+/// How soon a device whose mailbox was full when it was due is tried again.
+const CROWDED_RETRY_MS: i64 = 100;
+
+/// How soon a failing store is asked again.
+const STORE_RETRY_MS: i64 = 1_000;
+
+/// How long what came behind a question about an address waits for the next one, so that it is
+/// handed over together: about as long as a commit takes.
+const ADDRESS_PAUSE_MS: i64 = 4;
+
+/// How long after the last page every device that was on it has said where it is: an actor says so
+/// when it starts, which is its arbiter's next turn.
+const SETTLED_AFTER_MS: i64 = 1_000;
+
+/// Everything an arbiter decides. `H` reaches the actor of a device, `R` is how a question is
+/// answered.
+#[derive(Debug)]
+pub struct Arbiter<H, R> {
+    keys: RangeInclusive<DeviceKey>,
+    bounds: Bounds,
+    router: Router,
+    devices: DeviceTable<H, R>,
+    supervisor: Supervisor<DeviceKey>,
+    look_ups: LookUps,
+    deadlines: Deadlines,
+    timers: BTreeSet<(Timestamp, Timer)>,
+    /// Until every device is restored.
+    startup: Option<Startup>,
+    /// A stop began: no device is woken, and none restored unasked.
+    is_quiet: bool,
+}
+
+/// How much an arbiter holds for others.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Datagrams whose device is being looked up; more are answered 5.03.
+    pub look_ups_max: usize,
+    /// Inputs that wait for a device that is restored; more are refused.
+    pub inputs_max: usize,
+    /// What waits for an address.
+    pub lanes: lanes::Bounds,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            look_ups_max: LOOKUPS_MAX,
+            inputs_max: INPUTS_MAX,
+            lanes: lanes::Bounds::default(),
+        }
+    }
+}
+
+/// What an arbiter comes back to after a while.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Timer {
+    /// Ask again whose an address is.
+    Address(IpAddr),
+    /// Restore a device.
+    Device(DeviceKey),
+    /// Read a page of a start again.
+    Page(DeviceKey),
+    /// Devices that were restored said where they are.
+    Settled,
+}
+
+/// What the shell is to perform, in order.
+pub type ArbiterEffects<H, R> = VecDeque<ArbiterEffect<H, R>>;
+
+impl<H, R> Arbiter<H, R> {
+    /// The arbiter with this number, without devices.
+    pub fn new(here: ArbiterId, homes: Homes, bounds: Bounds) -> Self {
+        Self {
+            keys: homes.keys(here),
+            bounds,
+            router: Router::new(here, homes),
+            devices: DeviceTable::default(),
+            supervisor: Supervisor::default(),
+            look_ups: LookUps::within(bounds.lanes),
+            deadlines: Deadlines::default(),
+            timers: BTreeSet::new(),
+            startup: None,
+            is_quiet: false,
+        }
+    }
+
+    /// Begins to restore, page by page, every device that has a registration or something to do.
+    pub fn start(&mut self, now: Timestamp, out: &mut ArbiterEffects<H, R>) {
+        self.startup = Some(Startup::begun_at(now));
+        self.read_page(*self.keys.start(), out);
+    }
+
+    /// Wakes no device any more and restores none unasked; questions are still answered.
+    pub fn quiesce(&mut self) {
+        self.is_quiet = true;
+        self.startup = None;
+        self.deadlines.clear();
+    }
+
+    /// Takes a datagram from a socket.
+    pub fn handle_datagram(
+        &mut self,
+        at: &Conditions,
+        received: Received,
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        let Received { origin, sorted } = received;
+        self.dispatch(at, origin, sorted, out);
+    }
+
+    /// Takes a datagram that another arbiter heard.
+    pub fn handle_forwarded(
+        &mut self,
+        at: &Conditions,
+        parcel: Parcel,
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        let (route, hint) = self.router.take_in(parcel);
+        self.follow(at, route, out);
+        out.extend(hint.map(ArbiterEffect::Teach));
+    }
+
+    /// Learns where the device behind a peer belongs.
+    pub fn learn(&mut self, hint: Hint) {
+        self.router.take_hint(hint);
+    }
+
+    /// Puts a question to a device.
+    pub fn ask(
+        &mut self,
+        now: Timestamp,
+        key: DeviceKey,
+        asked: Box<Asked<R>>,
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        self.hand(now, key, Input::Asked(asked), out);
+    }
+
+    /// Takes which device has an endpoint name, or a key that begins as a location says.
+    pub fn handle_found(
+        &mut self,
+        at: &Conditions,
+        look_up: LookUpId,
+        found: Result<Option<DeviceKey>, StoreUnavailable>,
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        let Some((datagram, unknown)) = self.look_ups.take(look_up) else {
+            return;
+        };
+        match found {
+            Ok(Some(key)) => self.route_to(at, key, Arrival::Message(datagram), out),
+            Ok(None) => self.dispatch(at, Origin::of_datagram(&datagram), unknown(&datagram), out),
+            Err(StoreUnavailable) => {
+                let put_off = registry::overloaded(&datagram);
+                self.dispatch(at, Origin::of_datagram(&datagram), put_off, out);
+            }
+        }
+    }
+
+    /// Takes which devices have an address that data comes from.
+    pub fn handle_address(
+        &mut self,
+        at: &Conditions,
+        address: IpAddr,
+        behind: Result<Behind, StoreUnavailable>,
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        let taken = self.look_ups.lanes.take_asked(address);
+        match behind {
+            Ok(Behind::One(key)) => {
+                for arrival in together(taken) {
+                    self.route_to(at, key, arrival, out);
+                }
+            }
+            Ok(Behind::Several(key)) => {
+                for arrival in taken {
+                    let origin = Origin::of(&arrival);
+                    match registry::ambiguous(arrival) {
+                        Ok(arrival) => self.route_to(at, key, arrival, out),
+                        Err(fate) => self.dispatch(at, origin, Sorted::Ignored(fate), out),
+                    }
+                }
+            }
+            Ok(Behind::Nobody) => {
+                for arrival in taken {
+                    let unknown = registry::unknown_address(&arrival);
+                    self.dispatch(at, Origin::of(&arrival), unknown, out);
+                }
+            }
+            Err(StoreUnavailable) => {
+                for arrival in taken {
+                    let origin = Origin::of(&arrival);
+                    self.dispatch(at, origin, Sorted::ToAddress(arrival).put_off(), out);
+                }
+            }
+        }
+        if self.look_ups.lanes.has(address) {
+            self.set_timer(at.now, ADDRESS_PAUSE_MS, Timer::Address(address));
+        }
+    }
+
+    /// Takes what the store has of a device that is to be restored.
+    pub fn handle_restored(
+        &mut self,
+        now: Timestamp,
+        key: DeviceKey,
+        found: Result<Option<Restored>, StoreUnavailable>,
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        let Some(Child::Restoring(waiting)) = self.devices.get_mut(key) else {
+            return;
+        };
+        match found {
+            Ok(Some(restored)) => self.spawn(key, restored, out),
+            Ok(None) => {
+                let waiting = std::mem::take(waiting);
+                self.unload(key, out);
+                refuse_all(waiting, Unserved::Unknown, out);
+            }
+            Err(StoreUnavailable) => {
+                let waiting = std::mem::take(waiting);
+                self.restore_later(now, key, out);
+                refuse_all(waiting, Unserved::Failed, out);
+            }
+        }
+    }
+
+    /// Takes a page of the start that begins with this device.
+    pub fn handle_page(
+        &mut self,
+        now: Timestamp,
+        first: DeviceKey,
+        page: Result<Page, StoreUnavailable>,
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        let Ok(page) = page else {
+            return self.set_timer(now, STORE_RETRY_MS, Timer::Page(first));
+        };
+        for (key, restored) in page.devices {
+            let Some(startup) = &mut self.startup else {
+                return;
+            };
+            // A device that was in memory since the page was asked for knows more than the page.
+            if startup.counts(key) && self.devices.get(key).is_none() {
+                self.load(key, out);
+                self.spawn(key, restored, out);
+            }
+        }
+        self.go_on_starting(now, page.next, out);
+    }
+
+    /// Takes how the actor of a device is reached; what waited for it is delivered.
+    pub fn handle_spawned(
+        &mut self,
+        key: DeviceKey,
+        generation: Generation,
+        handle: H,
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        let handle = Mailbox {
+            handle,
+            delivered: 0,
+        };
+        let running = Child::Running { handle, generation };
+        if let Some(Child::Restoring(waiting)) = self.devices.put(key, running) {
+            for input in waiting {
+                self.deliver(key, input, out);
+            }
+        }
+    }
+
+    /// Takes back an input that found no place in the mailbox of an actor.
+    pub fn handle_undelivered(
+        &mut self,
+        now: Timestamp,
+        key: DeviceKey,
+        input: Input<R>,
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        if let Some(Child::Running { handle, .. }) = self.devices.get_mut(key) {
+            handle.delivered -= 1;
+        }
+        self.refuse(now, key, input, out);
+    }
+
+    /// Takes the report of an actor that ends, or could.
+    pub fn handle_ended(
+        &mut self,
+        now: Timestamp,
+        key: DeviceKey,
+        (generation, ending): (Generation, Ending),
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        let Some(loaded) = self
+            .devices
+            .get(key)
+            .filter(|it| it.is_running_as(generation))
+        else {
+            return;
+        };
+        match (ending, loaded) {
+            // With an input on its way, it is not idle.
+            (Ending::Idle { handled }, Child::Running { handle, .. })
+                if handle.delivered != handled => {}
+            (Ending::Idle { .. } | Ending::Retired, _) => self.unload(key, out),
+            (Ending::Failed(failure), _) => {
+                let verdict = self.supervisor.judge(now, key, failure);
+                out.push_back(ArbiterEffect::Failed(key, failure, verdict));
+                match (verdict, failure) {
+                    (Verdict::Restore, Failure::Panicked) => self.restore(key, out),
+                    (Verdict::Restore, Failure::Unsaved) => self.restore_later(now, key, out),
+                    (Verdict::Park, _) => self.park(key, out),
+                }
+            }
+        }
+    }
+
+    /// Takes who a parked device is: its customer is told.
+    pub fn handle_parked(
+        &mut self,
+        m: &mut Moment,
+        profile: &Profile,
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        let (key, identity) = (profile.key(), &Identity::of(profile));
+        let seen = Seen {
+            key,
+            identity,
+            at: None,
+        };
+        let entry = Entry::device_parked(m, seen);
+        let event = Event::of_entry(m, &entry, identity).map(Box::new);
+        out.push_back(ArbiterEffect::Log(Box::new(entry), event));
+    }
+
+    /// Does what is due; some of it, if it is much.
+    pub fn handle_timeout(&mut self, now: Timestamp, out: &mut ArbiterEffects<H, R>) {
+        while let Some((at, timer)) = self.timers.first().copied()
+            && at <= now
+        {
+            self.timers.pop_first();
+            match timer {
+                Timer::Address(address) => self.ask_address(address, out),
+                Timer::Device(key) if self.devices.get(key).is_none() => self.restore(key, out),
+                Timer::Device(_) => {}
+                Timer::Page(first) => self.read_page(first, out),
+                Timer::Settled => out.push_back(ArbiterEffect::Progress(Progress::Settled)),
+            }
+        }
+        for _ in 0..WAKES_PER_TURN {
+            match self.deadlines.take_due(now) {
+                Some(key) => self.deliver(key, Input::Timeout, out),
+                None => return,
+            }
+        }
+    }
+
+    /// When `handle_timeout` is due.
+    pub fn next_timeout(&self) -> Option<Timestamp> {
+        let timer = self.timers.first().map(|(at, _)| *at);
+        [timer, self.deadlines.next()].into_iter().flatten().min()
+    }
+}
+
+/// What devices do while their actors handle inputs.
+impl<H, R> Arbiter<H, R> {
+    /// The actor of a device, if it runs.
+    pub fn handle_of(&self, key: DeviceKey) -> Option<&H> {
+        match self.devices.get(key)? {
+            Child::Running { handle, .. } => Some(&handle.handle),
+            Child::Restoring(_) | Child::Parked => None,
+        }
+    }
+
+    /// The actor of the device whose key begins so, if it runs.
+    pub fn handle_at(&self, prefix: [u8; 8]) -> Option<&H> {
+        match self.devices.at(prefix)? {
+            (_, Child::Running { handle, .. }) => Some(&handle.handle),
+            (_, Child::Restoring(_) | Child::Parked) => None,
+        }
+    }
+
+    /// Takes what a device says of where its datagrams come from.
+    pub fn rebind(
+        &mut self,
+        key: DeviceKey,
+        (from, to): (Option<Peer>, Option<Peer>),
+        said: &mut Said,
+    ) {
+        self.router.rebind(key, from, to, said);
+    }
+
+    /// Forgets the exchange of a device whose actor ends in the middle of it.
+    pub fn abandon(&mut self, key: DeviceKey, said: &mut Said) {
+        self.router.abandon(key, said);
+    }
+
+    /// Notes when a device is due.
+    pub fn arm(&mut self, at: Timestamp, key: DeviceKey) {
+        if !self.is_quiet {
+            self.deadlines.arm(at, key);
+        }
+    }
+
+    /// Forgets when a device is due.
+    pub fn disarm(&mut self, at: Timestamp, key: DeviceKey) {
+        self.deadlines.disarm(at, key);
+    }
+
+    /// Whether devices are still being restored since the start.
+    pub fn is_starting(&self) -> bool {
+        self.startup.is_some()
+    }
+
+    /// Whether a device is in memory, or will be without anybody's doing.
+    pub fn looks_after(&self, key: DeviceKey) -> bool {
+        let mut timers = self.timers.iter();
+        self.devices.get(key).is_some() || timers.any(|(_, timer)| *timer == Timer::Device(key))
+    }
+
+    /// Datagrams that wait for an answer of the store.
+    pub fn looked_up(&self) -> usize {
+        self.look_ups.waiting()
+    }
+
+    /// Datagrams that wait here for anything.
+    pub fn datagrams_held(&self) -> usize {
+        let waiting = self.devices.iter().filter_map(|(_, loaded)| match loaded {
+            Child::Restoring(waiting) => Some(waiting),
+            Child::Running { .. } | Child::Parked => None,
+        });
+        let datagrams = waiting.flatten().map(|input| match input {
+            Input::Datagram(arrival) => arrival.datagrams(),
+            Input::Timeout | Input::Asked(_) => 0,
+        });
+        self.looked_up() + datagrams.sum::<usize>()
+    }
+}
+
+impl<H, R> Arbiter<H, R> {
+    fn dispatch(
+        &mut self,
+        at: &Conditions,
+        origin: Origin,
+        sorted: Sorted,
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        let sorted = match self.is_overloaded(at) {
+            true => sorted.put_off(),
+            false => sorted,
+        };
+        match sorted {
+            Sorted::ToEndpoint(endpoint, datagram) => {
+                let look_up = self.look_ups.endpoint(endpoint, datagram);
+                out.push_back(ArbiterEffect::LookUp(look_up));
+            }
+            Sorted::ToLocation(location, datagram) => {
+                let route = self.router.to_location(location, datagram);
+                self.follow(at, route, out);
+            }
+            Sorted::ToPeer(datagram) => {
+                let route = self.router.to_peer(datagram);
+                self.follow(at, route, out);
+            }
+            Sorted::ToAddress(arrival) => self.look_up_address(at, arrival, out),
+            Sorted::Answered { datagram, fate } => {
+                out.push_back(ArbiterEffect::Drop(origin.number, fate));
+                out.push_back(ArbiterEffect::Send(origin.peer, datagram));
+            }
+            Sorted::Ignored(fate) => out.push_back(ArbiterEffect::Drop(origin.number, fate)),
+        }
+    }
+
+    fn is_overloaded(&self, at: &Conditions) -> bool {
+        at.is_store_full || self.looked_up() >= self.bounds.look_ups_max
+    }
+
+    fn follow(&mut self, at: &Conditions, route: Route, out: &mut ArbiterEffects<H, R>) {
+        match route {
+            Route::Device(key, arrival) => {
+                self.hand(at.now, key, Input::Datagram(Box::new(arrival)), out);
+            }
+            Route::At(location, datagram) => match self.devices.at(location.device) {
+                Some((key, _)) => {
+                    let arrival = Box::new(Arrival::Message(datagram));
+                    self.hand(at.now, *key, Input::Datagram(arrival), out);
+                }
+                None => {
+                    let look_up = self.look_ups.location(location, datagram);
+                    out.push_back(ArbiterEffect::LookUp(look_up));
+                }
+            },
+            Route::Elsewhere(to, parcel) => out.push_back(ArbiterEffect::Forward(to, parcel)),
+            Route::Nobody(datagram) => {
+                let origin = Origin::of_datagram(&datagram);
+                let unknown = registry::unknown_peer(datagram, at.restoration);
+                self.dispatch(at, origin, unknown, out);
+            }
+        }
+    }
+
+    fn route_to(
+        &mut self,
+        at: &Conditions,
+        key: DeviceKey,
+        arrival: Arrival,
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        let route = self.router.to_device(key, arrival);
+        self.follow(at, route, out);
+    }
+
+    fn look_up_address(
+        &mut self,
+        at: &Conditions,
+        arrival: Arrival,
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        let origin = Origin::of(&arrival);
+        match self.look_ups.lanes.join(arrival) {
+            Joined::First => self.ask_address(origin.peer.ip(), out),
+            Joined::Behind => {}
+            Joined::Crowded(arrival) => {
+                self.dispatch(at, origin, Sorted::ToAddress(arrival).put_off(), out);
+            }
+        }
+    }
+
+    fn ask_address(&mut self, address: IpAddr, out: &mut ArbiterEffects<H, R>) {
+        self.look_ups.lanes.ask(address);
+        out.push_back(ArbiterEffect::LookUp(LookUp::Address(address)));
+    }
+
+    /// Gives an input to a device, restoring it first if need be.
+    fn hand(
+        &mut self,
+        now: Timestamp,
+        key: DeviceKey,
+        input: Input<R>,
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        if self.devices.get(key).is_none() {
+            self.restore(key, out);
+        }
+        match self.devices.get_mut(key) {
+            Some(Child::Restoring(waiting)) if waiting.len() < self.bounds.inputs_max => {
+                waiting.push(input);
+            }
+            Some(Child::Running { .. }) => self.deliver(key, input, out),
+            Some(Child::Restoring(_) | Child::Parked) | None => self.refuse(now, key, input, out),
+        }
+    }
+
+    /// Gives an input to a device that is there; a device that is not has no deadlines.
+    fn deliver(&mut self, key: DeviceKey, input: Input<R>, out: &mut ArbiterEffects<H, R>) {
+        if let Some(Child::Running { handle, .. }) = self.devices.get_mut(key) {
+            handle.delivered += 1;
+            out.push_back(ArbiterEffect::Deliver(key, input));
+        }
+    }
+
+    /// What finds no place: the network repeats a datagram, a deadline is tried again, a caller
+    /// is told.
+    fn refuse(
+        &mut self,
+        now: Timestamp,
+        key: DeviceKey,
+        input: Input<R>,
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        match input {
+            Input::Timeout => self.arm(now.plus_ms(CROWDED_RETRY_MS), key),
+            Input::Asked(asked) if self.is_answered_while_parked(key, &asked.question) => {
+                out.push_back(ArbiterEffect::Reply(asked.reply, Ok(Answer::ProfileRead)));
+            }
+            Input::Datagram(_) | Input::Asked(_) => refuse_all(vec![input], Unserved::Busy, out),
+        }
+    }
+
+    /// Who a parked device is by then is read when it is restored.
+    fn is_answered_while_parked(&self, key: DeviceKey, question: &Question) -> bool {
+        let is_parked = matches!(self.devices.get(key), Some(Child::Parked));
+        is_parked && matches!(question, Question::ReadProfile)
+    }
+
+    /// Restores a device from the store; its inputs wait meanwhile.
+    fn restore(&mut self, key: DeviceKey, out: &mut ArbiterEffects<H, R>) {
+        if self.load(key, out) {
+            out.push_back(ArbiterEffect::LookUp(LookUp::Device(key)));
+        }
+    }
+
+    /// Notes that a device is being restored; whether there is room for it.
+    fn load(&mut self, key: DeviceKey, out: &mut ArbiterEffects<H, R>) -> bool {
+        let before = self.devices.put(key, Child::Restoring(Vec::new()));
+        let is_loaded = before.is_some();
+        release(key, before, out);
+        is_loaded
+    }
+
+    fn spawn(&mut self, key: DeviceKey, restored: Restored, out: &mut ArbiterEffects<H, R>) {
+        out.push_back(ArbiterEffect::Spawn {
+            key,
+            generation: self.supervisor.next_generation(),
+            restored: Box::new(restored),
+        });
+    }
+
+    /// Lets a device leave the memory.
+    fn unload(&mut self, key: DeviceKey, out: &mut ArbiterEffects<H, R>) {
+        let before = self.devices.remove(key);
+        release(key, before, out);
+        if let Some(startup) = &mut self.startup {
+            startup.note_left(key);
+        }
+    }
+
+    /// Restores a device once the store had time to recover.
+    fn restore_later(&mut self, now: Timestamp, key: DeviceKey, out: &mut ArbiterEffects<H, R>) {
+        self.unload(key, out);
+        self.set_timer(now, STORE_RETRY_MS, Timer::Device(key));
+    }
+
+    fn park(&mut self, key: DeviceKey, out: &mut ArbiterEffects<H, R>) {
+        let before = self.devices.put(key, Child::Parked);
+        release(key, before, out);
+        out.push_back(ArbiterEffect::LookUp(LookUp::Parked(key)));
+    }
+
+    fn read_page(&mut self, first: DeviceKey, out: &mut ArbiterEffects<H, R>) {
+        if let Some(startup) = &mut self.startup {
+            let keys = first..=*self.keys.end();
+            out.push_back(ArbiterEffect::LookUp(startup.ask_page(keys)));
+        }
+    }
+
+    fn go_on_starting(
+        &mut self,
+        now: Timestamp,
+        next: Option<DeviceKey>,
+        out: &mut ArbiterEffects<H, R>,
+    ) {
+        let Some(startup) = &mut self.startup else {
+            return;
+        };
+        if let Some(next) = next {
+            let progress = startup.progress(next, &self.keys);
+            out.push_back(ArbiterEffect::Progress(progress));
+            return self.read_page(next, out);
+        }
+        out.push_back(ArbiterEffect::Progress(startup.restored_all(now)));
+        match startup.restored() {
+            0 => out.push_back(ArbiterEffect::Progress(Progress::Settled)),
+            // The last of them have yet to say where they are.
+            1.. => self.set_timer(now, SETTLED_AFTER_MS, Timer::Settled),
+        }
+        self.startup = None;
+    }
+
+    fn set_timer(&mut self, now: Timestamp, ms: i64, timer: Timer) {
+        self.timers.insert((now.plus_ms(ms), timer));
+    }
+}
+
+fn release<H, R>(
+    key: DeviceKey,
+    before: Option<table::Loaded<H, R>>,
+    out: &mut ArbiterEffects<H, R>,
+) {
+    match before {
+        Some(Child::Running { handle, .. }) => {
+            out.push_back(ArbiterEffect::Release(key, handle.handle));
+        }
+        Some(Child::Restoring(_) | Child::Parked) | None => {}
+    }
+}
+
+fn refuse_all<H, R>(inputs: Vec<Input<R>>, why: Unserved, out: &mut ArbiterEffects<H, R>) {
+    for input in inputs {
+        match input {
+            Input::Asked(asked) => out.push_back(ArbiterEffect::Reply(asked.reply, Err(why))),
+            Input::Datagram(arrival) => {
+                let dropped = |number| ArbiterEffect::Drop(number, Fate::NoPlace);
+                out.extend(arrival.numbers().map(dropped));
+            }
+            Input::Timeout => {}
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What an arbiter wants done: the closed list, in the order it was decided.
+
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+
+use crate::admin_log::entry::Entry;
+use crate::arbiter::input::{Answer, Input, Unserved};
+use crate::device::record::Restored;
+use crate::event::Event;
+use crate::ids::{DeviceKey, Endpoint};
+use crate::peer::Peer;
+use crate::registry::Fate;
+use crate::registry::homes::ArbiterId;
+use crate::registry::router::{Hint, Parcel};
+use crate::supervision::{Failure, Generation, Verdict};
+
+/// What the shell of an arbiter performs. `H` reaches an actor, `R` is how a question is answered.
+#[derive(Debug)]
+pub enum ArbiterEffect<H, R> {
+    /// Ask the store, and give its answer to the call named with each question.
+    LookUp(LookUp),
+    /// Start the actor of a device, then call `handle_spawned`.
+    Spawn {
+        /// The device.
+        key: DeviceKey,
+        /// The number of this actor.
+        generation: Generation,
+        /// What the store has of the device.
+        restored: Box<Restored>,
+    },
+    /// Put an input into the mailbox of a device's actor. One that does not take it goes to
+    /// `handle_undelivered`.
+    Deliver(DeviceKey, Input<R>),
+    /// Let go of a device's actor; what is in its mailbox it still handles.
+    Release(DeviceKey, H),
+    /// Hand a datagram to the arbiter that its device belongs to.
+    Forward(ArbiterId, Parcel),
+    /// Tell another arbiter where the device behind a peer belongs.
+    Teach(Hint),
+    /// Send a datagram.
+    Send(Peer, Vec<u8>),
+    /// Nothing more becomes of a datagram, which had this number.
+    Drop(u64, Fate),
+    /// Answer a question that no device was given.
+    Reply(R, Result<Answer, Unserved>),
+    /// Tell the operator of an actor that failed.
+    Failed(DeviceKey, Failure, Verdict),
+    /// Add an entry to the administration log.
+    Log(Box<Entry>, Option<Box<Event>>),
+    /// Say how far the start has come.
+    Progress(Progress),
+}
+
+/// A question to the store.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum LookUp {
+    /// Which device has an endpoint name? For `handle_found`.
+    Endpoint(LookUpId, Endpoint),
+    /// Which device has a key that begins so? For `handle_found`.
+    Location(LookUpId, [u8; 8]),
+    /// Which devices have an address? For `handle_address`.
+    Address(IpAddr),
+    /// What is needed to restore a device? For `handle_restored`.
+    Device(DeviceKey),
+    /// What is needed to restore so many devices of these keys? For `handle_page`.
+    Page(RangeInclusive<DeviceKey>, u32),
+    /// Who is a device that is parked? For `handle_parked`.
+    Parked(DeviceKey),
+}
+
+/// Names a question to the store whose datagram waits.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct LookUpId(pub(super) u64);
+
+/// How far an arbiter has come with restoring its devices at a start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Progress {
+    /// Page by page.
+    Underway {
+        /// So many devices were restored.
+        restored: u64,
+        /// Which part of the keys was read, from 0 to 1.
+        part: f64,
+    },
+    /// Every device was restored.
+    Restored {
+        /// So many devices were.
+        restored: u64,
+        /// It took so long.
+        took_ms: i64,
+    },
+    /// Every restored device said where it is: a peer that is unknown now is nobody's.
+    Settled,
+}

@@ -1,0 +1,253 @@
+//! The actor of a device in this world: its cell, its mailbox, and what it is at.
+
+use std::collections::VecDeque;
+
+use engine::arbiter::cell::{CellEffect, DeviceCell};
+use engine::arbiter::input::Ending;
+use engine::arbiter::input::Input;
+use engine::change::Batch;
+use engine::datagram::Arrival;
+use engine::device::Device;
+use engine::effect::{Departure, Speech};
+use engine::ids::DeviceKey;
+use engine::occurrence::Heard;
+use engine::supervision::Generation;
+
+use super::{Act, Occasion, Saves, Took, Turn};
+use crate::wire::{self, Met};
+
+/// How many inputs may wait for a device; the network repeats datagrams, and callers are told.
+const WAITING_MAX: usize = 16;
+
+type Machine = engine::arbiter::Arbiter<Generation, u64>;
+
+/// A running actor.
+pub(super) struct Actor {
+    who: usize,
+    pub(super) cell: DeviceCell<u64>,
+    pub(super) mailbox: VecDeque<Input<u64>>,
+    /// The step it takes, or took last.
+    pub(super) step: u64,
+    /// What it takes the step for.
+    pub(super) took: Decided,
+    /// Who waits for an answer of the step.
+    call: Option<u64>,
+}
+
+/// What an actor handles.
+#[derive(Debug, Default)]
+pub(super) struct Decided {
+    datagram: Option<Box<Arrival>>,
+    is_input: bool,
+}
+
+impl Decided {
+    /// Nothing that was heard.
+    pub(super) const NOTHING: Self = Self {
+        datagram: None,
+        is_input: true,
+    };
+}
+
+/// What came of an effect.
+pub(super) enum Performed {
+    Done,
+    /// A bare datagram left, or did not.
+    Left(Departure),
+    /// The actor ends, or could.
+    Ended(Ending),
+}
+
+impl Actor {
+    pub(super) fn new(who: usize, device: Device, generation: Generation) -> Self {
+        Self {
+            who,
+            cell: DeviceCell::new(device, generation),
+            mailbox: VecDeque::new(),
+            step: 0,
+            took: Decided::default(),
+            call: None,
+        }
+    }
+
+    /// Takes an input into the mailbox.
+    pub(super) fn take(&mut self, input: Input<u64>) -> Result<(), Input<u64>> {
+        if self.mailbox.len() >= WAITING_MAX {
+            return Err(input);
+        }
+        self.mailbox.push_back(input);
+        Ok(())
+    }
+
+    /// The next input to handle, if it is its turn.
+    pub(super) fn next(&mut self) -> Option<Input<u64>> {
+        match self.cell.is_waiting() {
+            true => None,
+            false => self.mailbox.pop_front(),
+        }
+    }
+
+    /// Notes what is handled next.
+    pub(super) fn note_taken(&mut self, input: &Input<u64>) {
+        self.took = Decided::NOTHING;
+        match input {
+            Input::Datagram(arrival) => self.took.datagram = Some(arrival.clone()),
+            Input::Asked(asked) => self.call = Some(asked.reply),
+            Input::Timeout => {}
+        }
+    }
+
+    /// Whether the cell decides something new, and does not go on with what it waited for.
+    pub(super) fn is_deciding(&self) -> bool {
+        self.took.is_input
+    }
+
+    /// Who would have been answered, of an actor that is gone.
+    pub(super) fn take_call(&mut self) -> Option<u64> {
+        self.call.take()
+    }
+
+    /// Shows the judge what the cell decided.
+    pub(super) fn see(&mut self, out: &[CellEffect<u64>], turn: &mut Turn<'_>) {
+        if !std::mem::take(&mut self.took.is_input) {
+            return;
+        }
+        self.step = turn.number();
+        if out.iter().any(|it| matches!(it, CellEffect::ReadProfile)) {
+            return;
+        }
+        let saved = out.iter().find_map(committed);
+        let (sends, throws) = match saved {
+            Some(batch) => wire::requests_sent(&batch.changes, self.cell.speeches_to_come()),
+            None => wire::requests_sent(&[], &speeches(out)),
+        };
+        turn.acts.push(Act::Decided {
+            who: self.who,
+            took: self.took(out),
+            step: self.step,
+            saves: match saved {
+                Some(_) => Saves::Something,
+                None => Saves::Nothing,
+            },
+            sends,
+            throws,
+        });
+    }
+
+    fn took(&mut self, out: &[CellEffect<u64>]) -> Took {
+        let heard = out.iter().find_map(heard_as);
+        match (self.took.datagram.take(), heard) {
+            (Some(arrival), Some(heard)) => took(&arrival, heard),
+            (_, _) => Took::NOTHING,
+        }
+    }
+
+    /// Does one thing of a step.
+    pub(super) fn perform(
+        &mut self,
+        effect: CellEffect<u64>,
+        (key, machine): (DeviceKey, &mut Machine),
+        turn: &mut Turn<'_>,
+    ) -> Performed {
+        let (who, step) = (self.who, self.step);
+        match effect {
+            CellEffect::Heard(..) | CellEffect::Report(_) => {}
+            CellEffect::Commit(batch, _) => turn.acts.push(Act::Commit { who, step, batch }),
+            CellEffect::ReadProfile => turn.acts.push(Act::ReadNames { who, step }),
+            CellEffect::Rebind(from, to) => {
+                turn.acts.push(Act::Rebound { who, from, to });
+                machine.rebind(key, (from, to), self.cell.said_mut());
+            }
+            CellEffect::Send(to, datagram) => turn.acts.push(Act::Send {
+                step: Some(step),
+                who: Some(who),
+                to,
+                datagram,
+            }),
+            CellEffect::SendBare(to, bytes) => {
+                let departure = turn.departure();
+                turn.acts.push(Act::Throw {
+                    step,
+                    who,
+                    to,
+                    bytes,
+                    departure,
+                });
+                return Performed::Left(departure);
+            }
+            CellEffect::Reply(call, reply) => {
+                self.call = None;
+                turn.acts.push(Act::Reply {
+                    call,
+                    step: Some(step),
+                    reply,
+                });
+            }
+            CellEffect::Arm(at) => machine.arm(at, key),
+            CellEffect::Disarm(at) => machine.disarm(at, key),
+            CellEffect::End(ending) => return Performed::Ended(ending),
+        }
+        Performed::Done
+    }
+}
+
+fn took(arrival: &Arrival, heard: Heard) -> Took {
+    let took = Took {
+        heard: Some(heard),
+        from: Some(arrival.peer()),
+        ..Took::NOTHING
+    };
+    match arrival {
+        Arrival::Message(datagram) => Took {
+            on: Occasion::of(Some(datagram), heard),
+            meets: Met::by(&datagram.message),
+            ..took
+        },
+        Arrival::Ambiguous(_) => Took {
+            is_ambiguous: true,
+            ..took
+        },
+        Arrival::Bare(bare) => Took {
+            on: Occasion::of(None, heard),
+            bare: vec![bare.bytes.clone()],
+            ..took
+        },
+        Arrival::Burst(first, more) => Took {
+            on: Occasion::of(None, heard),
+            bare: std::iter::once(first)
+                .chain(more)
+                .map(|bare| bare.bytes.clone())
+                .collect(),
+            ..took
+        },
+    }
+}
+
+/// What a step says at once that saves nothing.
+fn speeches(out: &[CellEffect<u64>]) -> Vec<Speech> {
+    let mut speeches = Vec::new();
+    for effect in out {
+        if let CellEffect::Send(to, datagram) = effect {
+            let (to, datagram) = (*to, datagram.clone());
+            speeches.push(Speech::Send { to, datagram });
+        } else if let CellEffect::SendBare(to, bytes) = effect {
+            let (to, bytes) = (*to, bytes.clone());
+            speeches.push(Speech::SendBare { to, bytes });
+        }
+    }
+    speeches
+}
+
+fn committed(effect: &CellEffect<u64>) -> Option<&Batch> {
+    if let CellEffect::Commit(batch, _) = effect {
+        return Some(batch);
+    }
+    None
+}
+
+fn heard_as(effect: &CellEffect<u64>) -> Option<Heard> {
+    if let CellEffect::Heard(heard, _) = effect {
+        return Some(*heard);
+    }
+    None
+}
