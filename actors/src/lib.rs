@@ -9,7 +9,6 @@ pub mod arbiters;
 pub mod clock;
 mod device;
 pub mod devices;
-mod forwarder;
 pub mod home;
 pub mod http;
 pub mod logging;

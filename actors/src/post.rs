@@ -1,7 +1,8 @@
 //! How the rest of the service reaches what delivers events: by the id of a destination.
 
+pub(crate) mod forwarder;
 pub(crate) mod meters;
-pub(crate) mod office;
+pub(crate) mod supervisor;
 
 use std::sync::Arc;
 
@@ -18,13 +19,12 @@ use tokio::sync::oneshot;
 use tracing::Span;
 
 use crate::clock::Clock;
-use crate::forwarder::Question;
-pub use crate::forwarder::{Tested, header_context, secret_context};
 use crate::http::Http;
 use crate::logging::Logging;
-use engine::arbiter::input::Unserved;
+use crate::post::forwarder::Question;
+pub use crate::post::forwarder::{Tested, header_context, secret_context};
 
-use office::{Ask, Create, ForgetCustomer, PostOffice};
+use supervisor::{Ask, Create, ForgetCustomer, PostOffice};
 
 /// What deliveries are made with.
 #[derive(Clone)]

@@ -4,10 +4,10 @@
 //! with it. If the receipt is not Ok, the actor ends; the post office brings the destination back
 //! from the store, and what was under way is delivered again under the same id.
 
-mod courier;
 mod under_way;
+mod webhook;
 
-pub use courier::{header_context, secret_context};
+pub use webhook::{header_context, secret_context};
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -30,13 +30,13 @@ use tracing::{Span, debug, info, warn};
 
 use crate::http::Posted;
 use crate::post::meters::Meters;
-use crate::post::office::{Ended, PostOffice, Why};
+use crate::post::supervisor::{Ended, PostOffice, Why};
 use crate::post::{Amended, PostParts};
 use crate::reply::{Afterwards, Reply, reply_with};
 use engine::arbiter::input::Unserved;
 
-use courier::Courier;
 use under_way::{Came, Comings, UnderWay, answered};
+use webhook::Courier;
 
 /// Inputs that may wait for a destination: what its own deliveries bring, and what few callers ask.
 const INPUTS_MAX: usize = 1_024;

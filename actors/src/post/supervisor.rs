@@ -20,9 +20,9 @@ use store::{Board, CommitError, Pressure, Unavailable};
 use tokio::sync::oneshot;
 use tracing::{Span, debug, error, warn};
 
-use crate::forwarder::{Asked, Forget, Forwarder, Question};
 use crate::logging::{Logging, Record};
 use crate::post::PostParts;
+use crate::post::forwarder::{Asked, Forget, Forwarder, Question};
 use crate::post::meters::Meters;
 use engine::arbiter::input::Unserved;
 
