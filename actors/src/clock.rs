@@ -45,6 +45,12 @@ impl Clock {
         self.at(self.started.elapsed())
     }
 
+    /// How long it is until then.
+    pub(crate) fn until(&self, at: Timestamp) -> Duration {
+        let wait_ms = at.since_ms(self.now()).max(0);
+        Duration::from_millis(u64::try_from(wait_ms).unwrap_or_default())
+    }
+
     /// What the system's clock says, which may run backwards: what others hold against their own
     /// clocks has to be right and not steady.
     pub fn wall(&self) -> Timestamp {

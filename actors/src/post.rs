@@ -1,30 +1,33 @@
 //! How the rest of the service reaches what delivers events: by the id of a destination.
 
-pub(crate) mod forwarder;
-pub(crate) mod meters;
-pub(crate) mod supervisor;
+mod forwarder;
+mod messages;
+mod meters;
+mod supervisor;
 
 use std::sync::Arc;
 
-use actix::{Actor as _, Addr};
+use actix::{Actor as _, Addr, Handler, Message};
 use actix_rt::Arbiter;
+use engine::arbiter::input::Unserved;
 use engine::delivery::address::policy::Policy;
-use engine::delivery::destination::{Destination, EventTypes, Target};
+use engine::delivery::destination::{Amended, Destination};
 use engine::delivery::forwarding::{DeliveryRules, NotActive, ReplayUnderWay};
 use engine::delivery::letter::Sequence;
+use engine::delivery::question::{Answer, AskRefusal, Question, Tested};
 use engine::ids::{CustomerId, DestinationId};
 use store::sealed::MasterKey;
 use store::{Commit, DeliveryReads};
 use tokio::sync::oneshot;
-use tracing::Span;
+use tracing::{Span, error};
 
 use crate::clock::Clock;
 use crate::http::Http;
 use crate::logging::Logging;
-use crate::post::forwarder::Question;
-pub use crate::post::forwarder::{Tested, header_context, secret_context};
+pub use forwarder::{header_context, secret_context};
 
-use supervisor::{Ask, Create, ForgetCustomer, PostOffice};
+use messages::{Ask, Asked, Create, ForgetCustomer, Reply};
+use supervisor::ForwarderSupervisor;
 
 /// What deliveries are made with.
 #[derive(Clone)]
@@ -45,37 +48,14 @@ pub struct PostParts {
     pub rules: Arc<DeliveryRules>,
 }
 
-/// What a customer changes of a destination; what is missing stays.
-#[derive(Clone, Debug, Default)]
-pub struct Amended {
-    /// What people call it.
-    pub name: Option<Box<str>>,
-    /// How it is reached.
-    pub target: Option<Target>,
-    /// What it is told.
-    pub wants: Option<EventTypes>,
-}
-
-impl Amended {
-    pub(crate) fn apply_to(self, destination: &Destination) -> Destination {
-        let before = destination.clone();
-        Destination {
-            name: self.name.unwrap_or(before.name),
-            target: self.target.unwrap_or(before.target),
-            wants: self.wants.unwrap_or(before.wants),
-            ..before
-        }
-    }
-}
-
 /// The door to all destinations.
 #[derive(Clone)]
 pub struct Post {
-    office: Addr<PostOffice>,
+    supervisor: Addr<ForwarderSupervisor>,
 }
 
 impl Post {
-    /// Starts the post office on an arbiter of its own, with a forwarder for each of these
+    /// Starts the supervisor on an arbiter of its own, with a forwarder for each of these
     /// destinations: what customers' endpoints do is not to be felt where devices are heard.
     pub fn start(
         parts: PostParts,
@@ -84,19 +64,16 @@ impl Post {
     ) -> Self {
         let arbiter = Arbiter::new().handle();
         let logging = logging.clone();
-        let office = PostOffice::start_in_arbiter(&arbiter, move |_| {
-            PostOffice::new(parts, destinations, logging)
+        let supervisor = ForwarderSupervisor::start_in_arbiter(&arbiter, move |_| {
+            ForwarderSupervisor::new(parts, destinations, logging)
         });
-        Self { office }
+        Self { supervisor }
     }
 
     /// Makes a destination; when this answers Ok it is durable and told what happens.
     pub async fn create(&self, destination: Destination) -> Result<(), Unserved> {
-        let (reply, created) = oneshot::channel();
         let destination = Box::new(destination);
-        let create = Create { destination, reply };
-        self.office.try_send(create).map_err(|_| Unserved::Busy)?;
-        created.await.unwrap_or(Err(Unserved::Failed))
+        self.send(|reply| Create { destination, reply }).await
     }
 
     /// Changes a destination.
@@ -105,23 +82,32 @@ impl Post {
         id: DestinationId,
         amended: Amended,
     ) -> Result<Destination, Unserved> {
-        let amended = Box::new(amended);
-        self.ask(id, |reply| Question::Amend(amended, reply)).await
+        let amend = Question::Amend(Box::new(amended));
+        match self.ask(id, amend).await? {
+            Answer::Destination(destination) => Ok(*destination),
+            other => Err(unexpected(&other)),
+        }
     }
 
     /// Removes a destination with all that waits for it.
     pub async fn remove(&self, id: DestinationId) -> Result<(), Unserved> {
-        self.ask(id, Question::Remove).await
+        self.ask(id, Question::Remove).await.map(drop)
     }
 
     /// Takes up deliveries again after a failure.
     pub async fn restart(&self, id: DestinationId) -> Result<Destination, Unserved> {
-        self.ask(id, Question::Restart).await
+        match self.ask(id, Question::Restart).await? {
+            Answer::Destination(destination) => Ok(*destination),
+            other => Err(unexpected(&other)),
+        }
     }
 
     /// Delivers its dead letters again; when this answers Ok that is durable.
     pub async fn replay(&self, id: DestinationId) -> Result<Result<(), NotActive>, Unserved> {
-        self.ask(id, Question::Replay).await
+        match self.ask(id, Question::Replay).await? {
+            Answer::Replayed(replayed) => Ok(replayed),
+            other => Err(unexpected(&other)),
+        }
     }
 
     /// Gives up dead letters of it for good; when this answers Ok that is durable.
@@ -130,32 +116,63 @@ impl Post {
         id: DestinationId,
         letters: Box<[Sequence]>,
     ) -> Result<Result<(), ReplayUnderWay>, Unserved> {
-        self.ask(id, |reply| Question::Discard(letters, reply))
-            .await
+        match self.ask(id, Question::Discard(letters)).await? {
+            Answer::Discarded(discarded) => Ok(discarded),
+            other => Err(unexpected(&other)),
+        }
     }
 
     /// Tells a destination once that it is reached, and says what came of it.
     pub async fn test(&self, id: DestinationId) -> Result<Tested, Unserved> {
-        self.ask(id, Question::Test).await
+        match self.ask(id, Question::Test).await? {
+            Answer::Tested(tested) => Ok(tested),
+            other => Err(unexpected(&other)),
+        }
     }
 
     /// Lets go of the destinations of a customer that is being removed; when this answers, nothing
     /// is written of them any more.
     pub async fn forget(&self, customer: CustomerId) -> Result<(), Unserved> {
-        let told = self.office.send(ForgetCustomer(customer)).await;
+        let told = self.supervisor.send(ForgetCustomer(customer)).await;
         told.map_err(|_| Unserved::Failed)
     }
 
-    async fn ask<T>(
-        &self,
-        id: DestinationId,
-        question: impl FnOnce(oneshot::Sender<Result<T, Unserved>>) -> Question,
-    ) -> Result<T, Unserved> {
-        let (reply, answer) = oneshot::channel();
-        let question = question(reply);
+    async fn ask(&self, id: DestinationId, question: Question) -> Result<Answer, Unserved> {
         let span = Span::current();
-        let ask = Ask { id, question, span };
-        self.office.try_send(ask).map_err(|_| Unserved::Busy)?;
-        answer.await.unwrap_or(Err(Unserved::Failed))
+        self.send(|reply| Ask {
+            id,
+            asked: Asked {
+                question,
+                reply,
+                span,
+            },
+        })
+        .await
     }
+
+    async fn send<M, T>(&self, message: impl FnOnce(Reply<T>) -> M) -> Result<T, Unserved>
+    where
+        M: Message<Result = ()> + Send + 'static,
+        ForwarderSupervisor: Handler<M>,
+    {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.supervisor.try_send(message(reply));
+        sent.map_err(|_| Unserved::Busy)?;
+        let answer = answer.await.unwrap_or(Err(AskRefusal::Failed));
+        answer.map_err(unserved)
+    }
+}
+
+fn unserved(refusal: AskRefusal) -> Unserved {
+    match refusal {
+        AskRefusal::Unknown => Unserved::Unknown,
+        AskRefusal::Busy => Unserved::Busy,
+        AskRefusal::Failed => Unserved::Failed,
+    }
+}
+
+/// A question has one kind of answer.
+fn unexpected(answer: &Answer) -> Unserved {
+    error!(?answer, "an answer to another question");
+    Unserved::Failed
 }

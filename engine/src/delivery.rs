@@ -4,6 +4,9 @@
 pub mod address;
 pub mod body;
 pub mod destination;
+pub mod forwarder;
+pub mod forwarders;
 pub mod forwarding;
 pub mod letter;
+pub mod question;
 pub mod signature;

@@ -189,6 +189,10 @@ pub const NAMES_SEARCHED_MAX: usize = 20_000;
 /// A panicking actor is restored this many times in [`PANIC_WINDOW_MS`], then parked.
 pub const PANICS_MAX: u8 = 3;
 
+/// How soon a failing store is asked again, and an actor that ended is restored: a store that is
+/// down must not be asked all the time.
+pub const STORE_RETRY_MS: i64 = 1_000;
+
 /// The window in which panics of one actor are counted.
 pub const PANIC_WINDOW_MS: i64 = 10 * 60_000;
 

@@ -13,9 +13,8 @@ mod shown;
 use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
 
-use actors::post::Amended;
 use engine::arbiter::input::Unserved;
-use engine::delivery::destination::Destination;
+use engine::delivery::destination::{Amended, Destination};
 use engine::directory::Refusal;
 use engine::directory::destination::{
     NewWebhook, Part, WebhookAmendments, admit_destination, destination_of, draft_webhook,

@@ -70,8 +70,6 @@ pub(crate) enum Author {
 pub(crate) enum Wish {
     /// To be told what happens at an endpoint of these manners.
     Create(DestinationId, Manner),
-    /// Not to be told any more.
-    Remove(DestinationId),
     /// To have devices read unasked, or not any more.
     Switch,
 }

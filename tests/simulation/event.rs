@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use engine::arbiter::effect::LookUp;
 use engine::arbiter::input::Ending;
-use engine::delivery::forwarding::Delivered;
+use engine::delivery::forwarding::{Delivered, Errand};
 use engine::delivery::letter::Waiting;
 use engine::ids::{DestinationId, DeviceKey};
 use engine::peer::Peer;
@@ -14,7 +14,6 @@ use engine::registry::homes::ArbiterId;
 use engine::supervision::Generation;
 
 use crate::disk::Page;
-use crate::service::Reading;
 
 /// One thing that happens; what belongs to a run of the service is void in another.
 #[derive(Debug)]
@@ -84,17 +83,19 @@ pub(crate) enum Event {
     Committed { run: u64 },
     /// The customer chooses something.
     Choice,
-    /// A destination's machine is brought back.
-    DeskOpens { id: DestinationId, run: u64 },
-    /// A destination's machine is due.
-    DeskDue { id: DestinationId, generation: u64 },
+    /// A forwarder is to be restored after a pause.
+    ForwarderRestored { id: DestinationId, run: u64 },
+    /// The disk was read for a forwarder that is restored.
+    ForwarderRead { id: DestinationId, run: u64 },
+    /// A forwarder is due.
+    ForwarderDue { id: DestinationId, generation: u64 },
     /// A destination's board is read.
     BoardRead { id: DestinationId, generation: u64 },
-    /// The disk was read for a destination.
-    ReadForDesk {
+    /// The disk was read for a forwarder that runs.
+    ReadForForwarder {
         id: DestinationId,
         generation: u64,
-        reading: Reading,
+        errand: Errand,
     },
     /// An event reaches an endpoint.
     Delivers { parcel: Parcel },

@@ -370,6 +370,9 @@ impl Judge {
                 delivering::what_is_passed_is_settled(&self.ledgers, progress, durable)?;
                 self.ledgers.revived(progress);
             }
+            if let Change::RemoveDestination { destination, .. } = change {
+                self.ledgers.removed(*destination);
+            }
         }
         Ok(())
     }

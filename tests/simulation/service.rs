@@ -13,12 +13,10 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use engine::arbiter::input::Conditions;
-use engine::arbiter::input::{Answer, Input, Unserved};
-use engine::delivery::letter::Sequence;
+use engine::arbiter::input::{Answer, Conditions, Input, Unserved};
 use engine::device::{Device, Rules};
 use engine::effect::Departure;
-use engine::ids::{DeviceKey, Endpoint, Shard};
+use engine::ids::{DeviceKey, Endpoint};
 use engine::moment::{Moment, Timestamp};
 use engine::peer::Peer;
 use engine::profile::Profile;
@@ -30,20 +28,6 @@ use harness::chance::Chance;
 pub(crate) use acts::{Act, End, Loss, Occasion, Saves, Took, Whose};
 pub(crate) use arbiter::{Arbiter, Post};
 use post::Post as PostOffice;
-
-/// What is read for a destination.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Reading {
-    Rows {
-        shard: Shard,
-        after: Sequence,
-        max: u32,
-    },
-    Dead {
-        after: Option<Sequence>,
-        max: u32,
-    },
-}
 
 /// What a caller is told.
 pub(crate) type Reply = Result<Answer, Unserved>;
@@ -212,7 +196,7 @@ impl Service {
     pub(crate) fn crash(&mut self) {
         self.arbiters.clear();
         self.mailboxes.clear();
-        self.post.clear();
+        self.post = PostOffice::default();
     }
 
     /// Has the devices go by these terms, each from its next input on.

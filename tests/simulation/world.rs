@@ -14,6 +14,7 @@ mod serving;
 
 use std::process::Command;
 
+use engine::delivery::question::Question;
 use engine::moment::Timestamp;
 use engine::peer::Peer;
 use engine::registry::homes::ArbiterId;
@@ -29,7 +30,6 @@ use crate::fleet::{self, Fleet};
 use crate::laws::rest::a_healed_world_comes_to_rest;
 use crate::laws::{Breach, Judge, Verdict, delivering, homes};
 use crate::nature::{Faults, Nature};
-use crate::service::post::Input;
 use crate::service::{Act, Arbiter, Service, Turn};
 use crate::trace::{Trace, What};
 
@@ -191,8 +191,8 @@ impl World {
     /// Every destination is told what was set aside for it.
     pub(crate) fn deliver_all_again(&mut self) {
         for id in self.service.post.ids() {
-            self.tell_desk_to(id, Input::Restart);
-            self.tell_desk_to(id, Input::Replay);
+            self.ask_destination(id, Question::Restart);
+            self.ask_destination(id, Question::Replay);
         }
         self.come_to_rest();
         let (ledgers, durable) = (&self.judge.ledgers, &self.disk.durable);
@@ -291,14 +291,15 @@ impl World {
             } => self.paged(at, first, page, run),
             Event::Committed { run } => self.committed(run),
             Event::Choice => self.choose(),
-            Event::DeskOpens { id, run } => self.desk_opens(id, run),
-            Event::DeskDue { id, generation } => self.desk_due(id, generation),
+            Event::ForwarderRestored { id, run } => self.forwarder_restored(id, run),
+            Event::ForwarderRead { id, run } => self.forwarder_read(id, run),
+            Event::ForwarderDue { id, generation } => self.forwarder_due(id, generation),
             Event::BoardRead { id, generation } => self.board_read(id, generation),
-            Event::ReadForDesk {
+            Event::ReadForForwarder {
                 id,
                 generation,
-                reading,
-            } => self.read_for_desk(id, generation, reading),
+                errand,
+            } => self.read_for_forwarder(id, generation, errand),
             Event::Delivers { parcel } => self.delivers(parcel),
             Event::Delivered { parcel, delivered } => self.delivered(&parcel, delivered),
             Event::Misfortune => self.misfortune(),

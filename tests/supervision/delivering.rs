@@ -4,12 +4,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use actors::post::Amended;
 use engine::action::Protocol;
 use engine::arbiter::input::Unserved;
 use engine::change::{Batch, Change};
 use engine::delivery::destination::{
-    Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
+    Amended, Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
 };
 use engine::event::{Cause, Event, Happening, Speaker, Telemetry};
 use engine::ids::{DestinationId, DeviceId, EventId, Iccid};
@@ -77,7 +76,7 @@ fn a_step_that_was_not_saved_is_taken_again_once_the_store_is_back_and_not_befor
         let to = world.destination(&endpoint);
         world.once_posted_to(&endpoint, mood);
         world.say(1.0);
-        // The office looks again and again whether the store is back.
+        // The supervisor looks again and again whether the store is back.
         world.until(|| world.commits.turned_back() >= 3);
         assert!(world.is_told_of(to, "a step of a destination was not saved"));
         assert_eq!(values(&endpoint.posted()), [1.0], "{mood:?}");
@@ -176,7 +175,7 @@ impl World {
 
     /// Has the store fail, and with it a step of a destination, which cannot be brought back.
     fn let_fall(&self, id: DestinationId) {
-        // At first the office may still be bringing it.
+        // At first it may still be restored.
         self.until(|| self.rename(id, "before").is_ok());
         self.commits.set(Mood::Unavailable);
         assert_eq!(self.rename(id, "not saved"), Err(Unserved::Failed));

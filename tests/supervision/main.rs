@@ -1,8 +1,8 @@
 //! What happens to a device or a destination whose actor falls over or whose store fails, and to
 //! the others?
 //!
-//! The real registry, post office, actors, socket and store; only the way in has a switch
-//! that makes a commit fail or panic.
+//! The real registry, supervisor of forwarders, actors, socket and store; only the way in has a
+//! switch that makes a commit fail or panic.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -1,8 +1,8 @@
-//! The shell of one destination: performs what its machine decides, in the order of the law.
+//! The shell of one forwarder: performs what its machine decides, in the order of the law.
 //!
 //! A step that changes something for good waits for its receipt, and the destination's next input
-//! with it. If the receipt is not Ok, the actor ends; the post office brings the destination back
-//! from the store, and what was under way is delivered again under the same id.
+//! with it. If the receipt is not Ok, the actor ends; the supervisor restores the forwarder from
+//! the store, and what was under way is delivered again under the same id.
 
 mod under_way;
 mod webhook;
@@ -14,29 +14,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{
-    Actor, ActorContext as _, ActorFutureExt as _, Addr, AsyncContext as _, Context, Handler,
-    Message, SpawnHandle, WrapFuture as _,
+    Actor, ActorContext as _, ActorFutureExt as _, AsyncContext as _, Context, Handler, Recipient,
+    SpawnHandle, WrapFuture as _,
 };
-use engine::change::{Batch, Change};
+use engine::change::Batch;
 use engine::delivery::destination::{Destination, DestinationState};
-use engine::delivery::forwarding::{
-    Delivered, Errand, Errands, Forwarding, NotActive, ReplayUnderWay,
-};
-use engine::delivery::letter::{Sequence, Waiting};
-use engine::ids::{DestinationId, EventId, Shard};
-use engine::moment::{Moment, Timestamp};
-use store::{Board, CommitError};
-use tracing::{Span, debug, info, warn};
+use engine::delivery::forwarder::{self, ForwarderEffect};
+use engine::delivery::forwarders::ForwarderEnd;
+use engine::delivery::forwarding::{Delivered, Errand, Forwarding};
+use engine::delivery::question::Answer;
+use engine::ids::{DestinationId, EventId};
+use engine::moment::Timestamp;
+use engine::supervision::{Failure, Generation};
+use store::Board;
+use tracing::{debug, info, warn};
 
-use crate::http::Posted;
+use crate::post::PostParts;
+use crate::post::messages::{Asked, Ended, Forget, Reply, answer, refusal};
 use crate::post::meters::Meters;
-use crate::post::supervisor::{Ended, PostOffice, Why};
-use crate::post::{Amended, PostParts};
-use crate::reply::{Afterwards, Reply, reply_with};
-use engine::arbiter::input::Unserved;
 
-use under_way::{Came, Comings, UnderWay, answered};
-use webhook::Courier;
+use under_way::{Comings, UnderWay};
+use webhook::WebhookSender;
 
 /// Inputs that may wait for a destination: what its own deliveries bring, and what few callers ask.
 const INPUTS_MAX: usize = 1_024;
@@ -44,57 +42,158 @@ const INPUTS_MAX: usize = 1_024;
 /// How often it is looked at how much waits.
 const BACKLOG_EVERY: Duration = Duration::from_secs(10);
 
-/// How soon a failing store is asked again.
-const STORE_RETRY: Duration = Duration::from_secs(1);
+type Input = forwarder::Input<Reply<Answer>>;
+
+type Effects = Vec<ForwarderEffect<Reply<Answer>>>;
 
 /// One destination.
-pub(crate) struct Forwarder {
+pub(super) struct ForwarderActor {
     parts: Rc<PostParts>,
-    forwarding: Forwarding,
-    courier: Rc<Courier>,
+    machine: forwarder::Forwarder<Reply<Answer>>,
+    sender: Rc<WebhookSender>,
     under_way: UnderWay,
     board: Arc<Board>,
-    office: Addr<PostOffice>,
+    supervisor: Recipient<Ended>,
     meters: Rc<Meters>,
-    generation: u32,
+    generation: Generation,
     /// The wake-up that was asked for.
     armed: Option<(Timestamp, SpawnHandle)>,
-    why: Why,
-    /// The state the operator was told of.
-    told: Option<DestinationState>,
+    /// Why it ended, unless it panics or the arbiter ends.
+    end: Option<ForwarderEnd>,
 }
 
-impl Forwarder {
-    pub(crate) fn new(
+impl ForwarderActor {
+    pub(super) fn new(
         parts: Rc<PostParts>,
         forwarding: Forwarding,
         board: Arc<Board>,
-        office: Addr<PostOffice>,
-        (meters, generation): (Rc<Meters>, u32),
+        supervisor: Recipient<Ended>,
+        (meters, generation): (Rc<Meters>, Generation),
     ) -> Self {
-        let courier = Rc::new(courier_of(&parts, forwarding.destination()));
         Self {
+            sender: Rc::new(WebhookSender::new(&parts, forwarding.destination())),
             parts,
-            forwarding,
-            courier,
+            machine: forwarder::Forwarder::new(forwarding),
             under_way: UnderWay::default(),
             board,
-            office,
+            supervisor,
             meters,
             generation,
             armed: None,
-            why: Why::Unannounced,
-            told: None,
+            end: None,
         }
     }
 
-    /// Tells the operator in which state the destination is, if that is news.
-    fn tell_state(&mut self) {
-        let (id, state) = (self.id(), self.forwarding.destination().state);
-        let before = self.told.replace(state);
-        if before == Some(state) {
+    fn destination(&self) -> &Destination {
+        self.machine.forwarding().destination()
+    }
+
+    fn id(&self) -> DestinationId {
+        self.destination().id
+    }
+
+    /// Has the machine take a step, and does what it wants done.
+    fn take(&mut self, input: Input, ctx: &mut Context<Self>) {
+        if let Input::Delivered(_, Delivered::NotTaken { why }) = &input {
+            debug!(destination = %self.id(), %why, "an event was not taken");
+        }
+        let mut out = Vec::new();
+        self.machine
+            .handle(&mut self.parts.clock.moment(), input, &mut out);
+        self.perform(out, ctx);
+    }
+
+    fn perform(&mut self, effects: Effects, ctx: &mut Context<Self>) {
+        for effect in effects {
+            match effect {
+                ForwarderEffect::Commit(batch) => self.commit(batch, ctx),
+                ForwarderEffect::Retarget(destination) => {
+                    self.sender = Rc::new(WebhookSender::new(&self.parts, &destination));
+                }
+                ForwarderEffect::Begin(errand) => self.begin(errand),
+                ForwarderEffect::Test { event, at, reply } => self.test(event, at, reply, ctx),
+                ForwarderEffect::ShowState { before, state } => self.show_state(before, state),
+                ForwarderEffect::Answer(reply, answered) => answer(reply, answered),
+                ForwarderEffect::End(end) => {
+                    self.end = Some(end);
+                    ctx.stop();
+                }
+            }
+        }
+        self.arm(ctx);
+    }
+
+    /// Asks to be woken at the machine's deadline; an earlier wake-up does instead.
+    fn arm(&mut self, ctx: &mut Context<Self>) {
+        let Some(at) = self.machine.next_timeout() else {
+            return;
+        };
+        if self.armed.is_some_and(|(armed_at, _)| armed_at <= at) {
             return;
         }
+        if let Some((_, handle)) = self.armed.take() {
+            ctx.cancel_future(handle);
+        }
+        let handle = ctx.run_later(self.parts.clock.until(at), |actor, ctx| {
+            actor.armed = None;
+            actor.take(Input::Due, ctx);
+        });
+        self.armed = Some((at, handle));
+    }
+
+    /// Nothing else happens to the actor until the receipt is there.
+    fn commit(&self, batch: Batch, ctx: &mut Context<Self>) {
+        let receipt = self.parts.commits.commit(batch).into_actor(self);
+        ctx.wait(receipt.map(|receipt, actor, ctx| {
+            if let Err(error) = &receipt {
+                warn!(destination = %actor.id(), %error, "a step of a destination was not saved");
+            }
+            let mut out = Vec::new();
+            let receipt = receipt.map_err(refusal);
+            actor.machine.handle_receipt(receipt, &mut out);
+            actor.perform(out, ctx);
+        }));
+    }
+
+    fn begin(&mut self, errand: Errand) {
+        let store = Arc::clone(&self.parts.store);
+        match errand {
+            Errand::Read { shard, after, max } => {
+                let customer = self.destination().customer.clone();
+                self.under_way.begin(errand, async move {
+                    let rows = store.waiting(customer, shard, after, max).await?;
+                    Ok(Input::Rows(shard, rows))
+                });
+            }
+            Errand::ReadDead { after, max } => {
+                let id = self.id();
+                self.under_way.begin(errand, async move {
+                    Ok(Input::Dead(store.dead_letters(id, after, max).await?))
+                });
+            }
+            Errand::Deliver(waiting) => {
+                let (sender, meters) = (Rc::clone(&self.sender), Rc::clone(&self.meters));
+                self.under_way.begin(errand, async move {
+                    let begun = meters.begin();
+                    let delivered = sender.deliver(waiting).await?;
+                    meters.end(begun, &delivered);
+                    Ok(Input::Delivered(waiting.sequence, delivered))
+                });
+            }
+        }
+    }
+
+    fn test(&self, event: EventId, at: Timestamp, reply: Reply<Answer>, ctx: &mut Context<Self>) {
+        let sender = Rc::clone(&self.sender);
+        let tested = async move {
+            let tested = sender.test(event, at).await;
+            answer(reply, Ok(Answer::Tested(tested)));
+        };
+        ctx.spawn(tested.into_actor(self));
+    }
+
+    fn show_state(&self, before: Option<DestinationState>, state: DestinationState) {
+        let id = self.id();
         self.meters.state(id, state);
         match state {
             DestinationState::Failed => {
@@ -107,153 +206,12 @@ impl Forwarder {
         }
     }
 
-    fn id(&self) -> DestinationId {
-        self.forwarding.destination().id
-    }
-
-    /// One step of the machine, and what it wants done.
-    fn step(
-        &mut self,
-        input: impl FnOnce(&mut Forwarding, &mut Moment, &mut Errands),
-        ctx: &mut Context<Self>,
-    ) {
-        let ((), out) = self.decide(input);
-        self.settle(out, None, ctx);
-    }
-
-    /// One step that a caller asks for, who hears what came of it once it is durable.
-    fn step_for<T: 'static>(
-        &mut self,
-        reply: Reply<T>,
-        input: impl FnOnce(&mut Forwarding, &mut Moment, &mut Errands) -> T,
-        ctx: &mut Context<Self>,
-    ) {
-        let (answer, out) = self.decide(input);
-        self.settle(out, Some(reply_with(answer, reply)), ctx);
-    }
-
-    fn decide<T>(
-        &mut self,
-        input: impl FnOnce(&mut Forwarding, &mut Moment, &mut Errands) -> T,
-    ) -> (T, Errands) {
-        let mut m = self.parts.clock.moment();
-        let mut out = Errands::new();
-        let answer = input(&mut self.forwarding, &mut m, &mut out);
-        (answer, out)
-    }
-
-    fn settle(&mut self, out: Errands, afterwards: Option<Afterwards>, ctx: &mut Context<Self>) {
-        let (batch, errands) = out.settle();
-        if batch.is_empty() {
-            return self.perform(errands, afterwards, ctx);
-        }
-        let receipt = self.parts.commits.commit(batch).into_actor(self);
-        ctx.wait(receipt.map(move |result, actor, ctx| match result {
-            Ok(()) => actor.perform(errands, afterwards, ctx),
-            Err(error) => actor.give_up(error, afterwards, ctx),
-        }));
-    }
-
-    fn perform(
-        &mut self,
-        errands: Vec<Errand>,
-        afterwards: Option<Afterwards>,
-        ctx: &mut Context<Self>,
-    ) {
-        for errand in errands {
-            match errand {
-                Errand::Read { shard, after, max } => self.read(shard, after, max),
-                Errand::ReadDead { after, max } => self.read_dead(after, max),
-                Errand::Deliver(waiting) => self.deliver(waiting),
-            }
-        }
-        self.tell_state();
-        if let Some(afterwards) = afterwards {
-            afterwards(Ok(()));
-        }
-        self.arm(ctx);
-    }
-
-    /// Nothing of the step was saved, so nothing of it happened.
-    fn give_up(
-        &mut self,
-        error: CommitError,
-        afterwards: Option<Afterwards>,
-        ctx: &mut Context<Self>,
-    ) {
-        warn!(destination = %self.id(), %error, "a step of a destination was not saved");
-        if let Some(afterwards) = afterwards {
-            afterwards(Err(match error {
-                CommitError::Full => Unserved::Busy,
-                CommitError::Conflict | CommitError::Fenced | CommitError::Unavailable => {
-                    Unserved::Failed
-                }
-            }));
-        }
-        self.end(Why::Unsaved, ctx);
-    }
-
-    fn end(&mut self, why: Why, ctx: &mut Context<Self>) {
-        self.why = why;
-        ctx.stop();
-    }
-
-    fn read(&mut self, shard: Shard, after: Sequence, max: u32) {
-        let customer = self.forwarding.destination().customer.clone();
-        let store = Arc::clone(&self.parts.store);
-        self.under_way.begin(async move {
-            let rows = answered(|| store.waiting(customer.clone(), shard, after, max)).await;
-            Came::Rows(shard, rows)
-        });
-    }
-
-    fn read_dead(&mut self, after: Option<Sequence>, max: u32) {
-        let (store, id) = (Arc::clone(&self.parts.store), self.id());
-        self.under_way.begin(async move {
-            let letters = answered(|| store.dead_letters(id, after, max)).await;
-            Came::Dead(letters)
-        });
-    }
-
-    fn deliver(&mut self, waiting: Waiting) {
-        let (courier, meters) = (Rc::clone(&self.courier), Rc::clone(&self.meters));
-        self.under_way.begin(async move {
-            let begun = meters.begin();
-            let delivered = courier.deliver(waiting).await;
-            meters.end(begun, &delivered);
-            Came::Back(waiting.sequence, delivered)
-        });
-    }
-
-    /// Takes what came of an errand.
-    fn take(&mut self, came: Came, ctx: &mut Context<Self>) {
-        match came {
-            Came::Rows(shard, rows) => {
-                self.step(|it, m, out| it.handle_rows(m, shard, rows, out), ctx);
-            }
-            Came::Dead(letters) => {
-                self.step(|it, m, out| it.handle_dead(m, letters, out), ctx);
-            }
-            Came::Back(sequence, delivered) => self.landed(sequence, delivered, ctx),
-        }
-    }
-
-    fn landed(&mut self, sequence: Sequence, delivered: Delivered, ctx: &mut Context<Self>) {
-        if let Delivered::NotTaken { why } = &delivered {
-            debug!(destination = %self.id(), %why, "an event was not taken");
-        }
-        self.step(
-            |it, m, out| it.handle_delivered(m, sequence, delivered, out),
-            ctx,
-        );
-    }
-
     /// Reads the board for as long as the actor lives.
     fn attend(&self, ctx: &mut Context<Self>) {
         let board = Arc::clone(&self.board);
         let news = async move { board.read().await };
         ctx.spawn(news.into_actor(self).map(|shards, actor, ctx| {
-            actor.step(|it, m, out| it.note_news(m, shards, out), ctx);
+            actor.take(Input::News(shards), ctx);
             actor.attend(ctx);
         }));
     }
@@ -261,225 +219,61 @@ impl Forwarder {
     fn look_at_backlog(&mut self, ctx: &mut Context<Self>) {
         let backlog = self.parts.store.backlog(self.id()).into_actor(self);
         ctx.spawn(backlog.map(|backlog, actor, ctx| {
-            let Ok(backlog) = backlog else {
-                return;
-            };
-            actor.meters.waiting(actor.id(), backlog);
-            actor.step(|it, m, out| it.note_backlog(m, backlog.waiting, out), ctx);
-        }));
-    }
-
-    /// Asks to be woken at the machine's deadline; an earlier wake-up does instead.
-    fn arm(&mut self, ctx: &mut Context<Self>) {
-        let Some(at) = self.forwarding.next_timeout() else {
-            return;
-        };
-        if self.armed.is_some_and(|(armed_at, _)| armed_at <= at) {
-            return;
-        }
-        if let Some((_, handle)) = self.armed.take() {
-            ctx.cancel_future(handle);
-        }
-        let wait_ms = at.since_ms(self.parts.clock.now()).max(0);
-        let wait = Duration::from_millis(u64::try_from(wait_ms).unwrap_or_default());
-        let handle = ctx.run_later(wait, |actor, ctx| {
-            actor.armed = None;
-            actor.step(|it, m, out| it.handle_timeout(m, out), ctx);
-        });
-        self.armed = Some((at, handle));
-    }
-
-    fn amend(&mut self, amended: Amended, reply: Reply<Destination>, ctx: &mut Context<Self>) {
-        let destination = amended.apply_to(self.forwarding.destination());
-        self.courier = Rc::new(courier_of(&self.parts, &destination));
-        self.step_for(
-            reply,
-            |it, m, out| {
-                it.amend(m, destination, out);
-                it.destination().clone()
-            },
-            ctx,
-        );
-    }
-
-    fn restart(&mut self, reply: Reply<Destination>, ctx: &mut Context<Self>) {
-        self.step_for(
-            reply,
-            |it, m, out| {
-                it.restart(m, out);
-                it.destination().clone()
-            },
-            ctx,
-        );
-    }
-
-    fn test(&self, reply: Reply<Tested>, ctx: &mut Context<Self>) {
-        let courier = Rc::clone(&self.courier);
-        let mut m = self.parts.clock.moment();
-        let (id, now) = (EventId::new(m.uuid()), m.now());
-        let tested = async move {
-            let tested = match courier.test(id, now).await {
-                Ok(posted) => Tested::of(&posted),
-                Err(unusable) => Tested {
-                    accepted: false,
-                    status: None,
-                    message: unusable.to_string(),
-                },
-            };
-            // A caller who went away does not miss the answer.
-            let _ = reply.send(Ok(tested)).is_ok();
-        };
-        ctx.spawn(tested.into_actor(self));
-    }
-
-    fn remove(&mut self, reply: Reply<()>, ctx: &mut Context<Self>) {
-        let destination = self.forwarding.destination();
-        let remove = Change::RemoveDestination {
-            customer: destination.customer.clone(),
-            destination: destination.id,
-        };
-        let batch = Batch {
-            changes: vec![remove],
-            ..Batch::default()
-        };
-        let receipt = self.parts.commits.commit(batch).into_actor(self);
-        ctx.wait(receipt.map(move |result, actor, ctx| match result {
-            Ok(()) => {
-                // A caller who went away does not miss the answer.
-                let _ = reply.send(Ok(())).is_ok();
-                actor.end(Why::Removed, ctx);
+            if let Ok(backlog) = backlog {
+                actor.meters.waiting(actor.id(), backlog);
+                actor.take(Input::Backlog(backlog.waiting), ctx);
             }
-            Err(error) => actor.give_up(error, Some(reply_with((), reply)), ctx),
         }));
     }
 }
 
-impl Actor for Forwarder {
+impl Actor for ForwarderActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         ctx.set_mailbox_capacity(INPUTS_MAX);
         ctx.spawn(Comings);
         self.attend(ctx);
-        self.step(|it, m, out| it.handle_timeout(m, out), ctx);
+        self.take(Input::Due, ctx);
         self.look_at_backlog(ctx);
         ctx.run_interval(BACKLOG_EVERY, Self::look_at_backlog);
     }
 }
 
-impl Drop for Forwarder {
+impl Drop for ForwarderActor {
     fn drop(&mut self) {
         self.meters.leave(self.id());
-        let why = match self.why {
-            Why::Unannounced if std::thread::panicking() => Why::Panicked,
-            // The office let it go.
-            Why::Unannounced => return,
-            Why::Unsaved | Why::Removed | Why::Panicked => self.why,
+        let end = match self.end {
+            Some(end) => end,
+            None if std::thread::panicking() => ForwarderEnd::Failed(Failure::Panicked),
+            // The arbiter ends.
+            None => return,
         };
-        self.office.do_send(Ended {
+        self.supervisor.do_send(Ended {
             id: self.id(),
             generation: self.generation,
-            why,
-            retry_in: STORE_RETRY,
+            end,
         });
     }
 }
 
-/// What came of a test.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Tested {
-    /// Whether the destination has it.
-    pub accepted: bool,
-    /// The status it answered with, if it answered.
-    pub status: Option<u16>,
-    /// What came of it, in words.
-    pub message: String,
-}
-
-impl Tested {
-    fn of(posted: &Posted) -> Self {
-        let (accepted, status) = match posted {
-            Posted::Accepted(status) => (true, Some(*status)),
-            Posted::Refused(status) => (false, Some(*status)),
-            Posted::Unreachable(_) => (false, None),
-        };
-        Self {
-            accepted,
-            status,
-            message: posted.to_string(),
-        }
-    }
-}
-
-/// What may be asked of a destination.
-pub(crate) enum Question {
-    Amend(Box<Amended>, Reply<Destination>),
-    Restart(Reply<Destination>),
-    Replay(Reply<Result<(), NotActive>>),
-    Discard(Box<[Sequence]>, Reply<Result<(), ReplayUnderWay>>),
-    Test(Reply<Tested>),
-    Remove(Reply<()>),
-}
-
-impl Question {
-    /// Answers that the question could not be put to the destination.
-    pub(crate) fn refuse(self, why: Unserved) {
-        // A caller who went away does not miss the answer.
-        let _ = match self {
-            Self::Amend(_, reply) | Self::Restart(reply) => reply.send(Err(why)).is_ok(),
-            Self::Replay(reply) => reply.send(Err(why)).is_ok(),
-            Self::Discard(_, reply) => reply.send(Err(why)).is_ok(),
-            Self::Test(reply) => reply.send(Err(why)).is_ok(),
-            Self::Remove(reply) => reply.send(Err(why)).is_ok(),
-        };
-    }
-}
-
-/// A question, and the span of the call that asks it.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(crate) struct Asked {
-    pub(crate) question: Question,
-    pub(crate) span: Span,
-}
-
-impl Handler<Asked> for Forwarder {
+impl Handler<Asked> for ForwarderActor {
     type Result = ();
 
     fn handle(&mut self, asked: Asked, ctx: &mut Context<Self>) {
-        let Asked { question, span } = asked;
-        span.in_scope(|| match question {
-            Question::Amend(amended, reply) => self.amend(*amended, reply, ctx),
-            Question::Restart(reply) => self.restart(reply, ctx),
-            Question::Replay(reply) => self.step_for(reply, Forwarding::replay, ctx),
-            Question::Discard(letters, reply) => {
-                self.step_for(reply, |it, m, out| it.discard(m, &letters, out), ctx);
-            }
-            Question::Test(reply) => self.test(reply, ctx),
-            Question::Remove(reply) => self.remove(reply, ctx),
-        });
+        let Asked {
+            question,
+            reply,
+            span,
+        } = asked;
+        span.in_scope(|| self.take(Input::Asked(question, reply), ctx));
     }
 }
 
-/// Its customer goes, with all that is kept of it.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(crate) struct Forget;
-
-impl Handler<Forget> for Forwarder {
+impl Handler<Forget> for ForwarderActor {
     type Result = ();
 
     fn handle(&mut self, _: Forget, ctx: &mut Context<Self>) {
-        self.end(Why::Removed, ctx);
+        self.take(Input::Forgotten, ctx);
     }
-}
-
-fn courier_of(parts: &PostParts, destination: &Destination) -> Courier {
-    Courier::new(
-        Arc::clone(&parts.store),
-        parts.http.clone(),
-        parts.clock.clone(),
-        (&parts.master_key, parts.policy),
-        destination,
-    )
 }

@@ -21,7 +21,7 @@ const DEAD: &str = "signalbox_dead_letters";
 const DESTINATIONS: &str = "signalbox_destinations";
 
 /// The figures of all destinations together.
-pub(crate) struct Meters {
+pub(super) struct Meters {
     taken: Counter,
     not_taken: Counter,
     gone: Counter,
@@ -72,7 +72,7 @@ impl Meters {
     }
 
     /// A try begins.
-    pub(crate) fn begin(&self) -> UnderWay {
+    pub(super) fn begin(&self) -> UnderWay {
         self.under_way.increment(1.0);
         UnderWay {
             since: Instant::now(),
@@ -81,7 +81,7 @@ impl Meters {
     }
 
     /// A try ended.
-    pub(crate) fn end(&self, begun: UnderWay, delivered: &Delivered) {
+    pub(super) fn end(&self, begun: UnderWay, delivered: &Delivered) {
         self.seconds.record(begun.since.elapsed().as_secs_f64());
         match delivered {
             Delivered::Taken => self.taken.increment(1),
@@ -91,19 +91,19 @@ impl Meters {
     }
 
     /// So much waits for a destination.
-    pub(crate) fn waiting(&self, id: DestinationId, backlog: Backlog) {
+    pub(super) fn waiting(&self, id: DestinationId, backlog: Backlog) {
         self.backlogs.borrow_mut().insert(id, backlog);
         self.show();
     }
 
     /// A destination is in a state.
-    pub(crate) fn state(&self, id: DestinationId, state: DestinationState) {
+    pub(super) fn state(&self, id: DestinationId, state: DestinationState) {
         self.states.borrow_mut().insert(id, state);
         self.show();
     }
 
     /// A destination has nobody who delivers to it.
-    pub(crate) fn leave(&self, id: DestinationId) {
+    pub(super) fn leave(&self, id: DestinationId) {
         self.backlogs.borrow_mut().remove(&id);
         self.states.borrow_mut().remove(&id);
         self.show();
@@ -123,7 +123,7 @@ impl Meters {
 }
 
 /// A try under way, also one whose forwarder ends before it does.
-pub(crate) struct UnderWay {
+pub(super) struct UnderWay {
     since: Instant,
     gauge: Gauge,
 }

@@ -28,6 +28,17 @@ pub struct Destination {
     pub updated_at: Timestamp,
 }
 
+/// What a customer changes of a destination; what is missing stays.
+#[derive(Clone, Debug, Default)]
+pub struct Amended {
+    /// What people call it.
+    pub name: Option<Box<str>>,
+    /// How it is reached.
+    pub target: Option<Target>,
+    /// What it is told.
+    pub wants: Option<EventTypes>,
+}
+
 /// How a destination is reached.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Target {

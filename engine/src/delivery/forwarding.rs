@@ -21,14 +21,16 @@ mod place;
 mod progress;
 mod reading;
 
-pub use errand::{Delivered, Errand, Errands};
+pub(super) use errand::Errands;
+pub use errand::{Delivered, Errand};
 
 use std::collections::{BTreeMap, VecDeque};
+use std::mem;
 use std::sync::Arc;
 
 use crate::admin_log::entry::Entry;
 use crate::change::Change;
-use crate::delivery::destination::{Destination, DestinationState, Replay};
+use crate::delivery::destination::{Amended, Destination, DestinationState, Replay};
 use crate::delivery::letter::{DeadLetter, Held, Sequence, Standing, Waiting};
 use crate::ids::Shard;
 use crate::moment::{Moment, Timestamp};
@@ -105,7 +107,7 @@ pub struct ReplayUnderWay;
 
 impl Forwarding {
     /// Brings a destination back from what was kept of it. What waits in these shards is read
-    /// once [`Forwarding::handle_timeout`] was called.
+    /// once time was looked at.
     pub fn restore(
         rules: Arc<DeliveryRules>,
         destination: Destination,
@@ -145,13 +147,13 @@ impl Forwarding {
     }
 
     /// Takes note that something began to wait in these shards.
-    pub fn note_news(&mut self, m: &mut Moment, shards: Vec<Shard>, out: &mut Errands) {
+    pub(super) fn note_news(&mut self, m: &mut Moment, shards: Vec<Shard>, out: &mut Errands) {
         self.note(shards);
         self.go_on(m, out);
     }
 
     /// Takes what was read of a shard, which was asked for by [`Errand::Read`].
-    pub fn handle_rows(
+    pub(super) fn handle_rows(
         &mut self,
         m: &mut Moment,
         shard: Shard,
@@ -171,7 +173,12 @@ impl Forwarding {
     }
 
     /// Takes the dead letters that were read, which were asked for by [`Errand::ReadDead`].
-    pub fn handle_dead(&mut self, m: &mut Moment, letters: Vec<DeadLetter>, out: &mut Errands) {
+    pub(super) fn handle_dead(
+        &mut self,
+        m: &mut Moment,
+        letters: Vec<DeadLetter>,
+        out: &mut Errands,
+    ) {
         if self.replay == Replaying::Reading {
             self.replay = match letters.last() {
                 Some(last) if letters.len() >= REPLAYED_MAX as usize => {
@@ -192,7 +199,7 @@ impl Forwarding {
     }
 
     /// Takes what came of a delivery.
-    pub fn handle_delivered(
+    pub(super) fn handle_delivered(
         &mut self,
         m: &mut Moment,
         sequence: Sequence,
@@ -210,13 +217,13 @@ impl Forwarding {
     }
 
     /// Does what time asks for.
-    pub fn handle_timeout(&mut self, m: &mut Moment, out: &mut Errands) {
+    pub(super) fn handle_timeout(&mut self, m: &mut Moment, out: &mut Errands) {
         self.go_on(m, out);
     }
 
     /// Takes note of how much waits: beyond the bound the oldest are set aside, and the customer
     /// is told so.
-    pub fn note_backlog(&mut self, m: &mut Moment, waiting: u64, out: &mut Errands) {
+    pub(super) fn note_backlog(&mut self, m: &mut Moment, waiting: u64, out: &mut Errands) {
         let room_made = self.rules.backlog_max / 10;
         if waiting <= self.rules.backlog_max - room_made {
             // What is left of an excess was taken meanwhile: nothing new is to be set aside for it.
@@ -231,23 +238,34 @@ impl Forwarding {
         self.go_on(m, out);
     }
 
-    /// Becomes what its customer made of it.
-    pub fn amend(&mut self, m: &mut Moment, amended: Destination, out: &mut Errands) {
-        self.destination = Destination {
-            id: self.destination.id,
-            customer: self.destination.customer.clone(),
-            state: self.destination.state,
-            replay: self.destination.replay,
-            created_at: self.destination.created_at,
-            updated_at: m.now(),
-            ..amended
-        };
+    /// Becomes what its customer makes of it.
+    pub(super) fn amend(&mut self, m: &mut Moment, amended: Amended, out: &mut Errands) {
+        let destination = &mut self.destination;
+        let Amended {
+            name,
+            target,
+            wants,
+        } = amended;
+        destination.name = name.unwrap_or(mem::take(&mut destination.name));
+        destination.wants = wants.unwrap_or(destination.wants);
+        if let Some(target) = target {
+            destination.target = target;
+        }
+        destination.updated_at = m.now();
         self.unsaved.put_destination();
         self.go_on(m, out);
     }
 
+    /// Is removed with all that waits for it.
+    pub(super) fn remove(&self, out: &mut Errands) {
+        out.change(Change::RemoveDestination {
+            customer: self.destination.customer.clone(),
+            destination: self.destination.id,
+        });
+    }
+
     /// Takes up deliveries again after a failure, if there was one.
-    pub fn restart(&mut self, m: &mut Moment, out: &mut Errands) {
+    pub(super) fn restart(&mut self, m: &mut Moment, out: &mut Errands) {
         if self.is_failed() {
             self.doubts = 0;
             self.become_state(m, DestinationState::Active);
@@ -258,7 +276,7 @@ impl Forwarding {
     }
 
     /// Delivers its dead letters again, in order and before anything new.
-    pub fn replay(&mut self, m: &mut Moment, out: &mut Errands) -> Result<(), NotActive> {
+    pub(super) fn replay(&mut self, m: &mut Moment, out: &mut Errands) -> Result<(), NotActive> {
         if self.is_failed() {
             return Err(NotActive);
         }
@@ -273,7 +291,7 @@ impl Forwarding {
     }
 
     /// When [`Forwarding::handle_timeout`] is due.
-    pub fn next_timeout(&self) -> Option<Timestamp> {
+    pub(super) fn next_timeout(&self) -> Option<Timestamp> {
         let retry = self.lanes.next_due();
         [retry, self.unsaved.due_at()].into_iter().flatten().min()
     }

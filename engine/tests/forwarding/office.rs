@@ -1,17 +1,19 @@
 //! A post office in memory: what happens, what is under way, what is kept, and what a destination
 //! took.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use engine::change::{Batch, Change};
 use engine::delivery::destination::{
     Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
 };
+use engine::delivery::forwarder::{Forwarder, ForwarderEffect, Input};
 use engine::delivery::forwarding::{
-    Delivered, DeliveryRules, Errand, Errands, Forwarding, NotActive, ReplayUnderWay,
+    Delivered, DeliveryRules, Errand, Forwarding, NotActive, ReplayUnderWay,
 };
 use engine::delivery::letter::{DeadLetter, Held, Progress, Sequence, Standing, Waiting};
+use engine::delivery::question::{Answer, Question};
 use engine::event::EventType;
 use engine::ids::{CustomerId, DestinationId, DeviceId, DeviceKey, EventId, Shard};
 use engine::moment::{Moment, Timestamp};
@@ -39,7 +41,7 @@ pub(crate) struct Kept {
 
 /// A post office with one destination.
 pub(crate) struct Office {
-    forwarding: Forwarding,
+    forwarder: Forwarder<()>,
     pub(crate) kept: Kept,
     waiting: BTreeMap<Shard, Vec<Waiting>>,
     names: BTreeMap<Sequence, (u16, u32)>,
@@ -73,7 +75,7 @@ impl Office {
         };
         let standing = Standing::default();
         Self {
-            forwarding: Forwarding::restore(rules(), destination, standing, Vec::new()),
+            forwarder: forwarder(destination, standing, Vec::new()),
             kept,
             waiting: BTreeMap::new(),
             names: BTreeMap::new(),
@@ -116,7 +118,7 @@ impl Office {
         }
         let shard = waiting.shard();
         self.waiting.entry(shard).or_default().push(waiting);
-        self.step(|it, m, out| it.note_news(m, vec![shard], out));
+        self.step(Input::News(vec![shard]));
     }
 
     pub(crate) fn under_way(&self) -> Vec<String> {
@@ -142,7 +144,10 @@ impl Office {
     }
 
     pub(crate) fn state(&self) -> DestinationState {
-        assert_eq!(self.kept.destination, *self.forwarding.destination());
+        assert_eq!(
+            self.kept.destination,
+            *self.forwarder.forwarding().destination()
+        );
         self.kept.destination.state
     }
 
@@ -169,11 +174,11 @@ impl Office {
 
     pub(crate) fn pass_time(&mut self, ms: i64) {
         self.now = self.now.plus_ms(ms);
-        self.step(|it, m, out| it.handle_timeout(m, out));
+        self.step(Input::Due);
     }
 
     pub(crate) fn note_backlog(&mut self, waiting: u64) {
-        self.step(|it, m, out| it.note_backlog(m, waiting, out));
+        self.step(Input::Backlog(waiting));
     }
 
     /// Uses up the tries of the first event of device 1.
@@ -187,23 +192,25 @@ impl Office {
     }
 
     pub(crate) fn restart(&mut self) {
-        self.step(|it, m, out| {
-            it.restart(m, out);
-        });
+        self.step(Input::Asked(Question::Restart, ()));
     }
 
     pub(crate) fn replay(&mut self) -> Result<(), NotActive> {
-        let mut answer = Ok(());
-        self.step(|it, m, out| answer = it.replay(m, out));
-        answer
+        match self.step(Input::Asked(Question::Replay, ())) {
+            Some(Answer::Replayed(replayed)) => replayed,
+            other => panic!("{other:?}"),
+        }
     }
 
     /// Discards a dead letter; it is nobody's to deliver from then on.
     pub(crate) fn discard(&mut self, name: &str) -> Result<(), ReplayUnderWay> {
         let found = self.kept.dead.keys().find(|it| self.name(**it) == name);
         let sequence = *found.unwrap_or_else(|| panic!("{name} is not dead"));
-        let mut answer = Ok(());
-        self.step(|it, m, out| answer = it.discard(m, &[sequence], out));
+        let question = Question::Discard([sequence].into());
+        let answer = match self.step(Input::Asked(question, ())) {
+            Some(Answer::Discarded(discarded)) => discarded,
+            other => panic!("{other:?}"),
+        };
         if answer.is_ok() {
             self.done.insert(sequence);
         }
@@ -213,12 +220,12 @@ impl Office {
     /// Begins a replay whose dead letters are not read yet, and discards one of them.
     pub(crate) fn discard_in_replay(&mut self) -> Result<(), ReplayUnderWay> {
         let sequence = *self.kept.dead.keys().next().expect("something is dead");
-        let mut m = Moment::new(self.now, 7);
-        let mut out = Errands::new();
-        self.forwarding
-            .replay(&mut m, &mut out)
-            .expect("it is active");
-        self.forwarding.discard(&mut m, &[sequence], &mut out)
+        self.take_step(Input::Asked(Question::Replay, ()));
+        let question = Question::Discard([sequence].into());
+        match self.take_step(Input::Asked(question, ())) {
+            Some(Answer::Discarded(discarded)) => discarded,
+            other => panic!("{other:?}"),
+        }
     }
 
     /// The service falls in the middle of everything and starts anew.
@@ -236,15 +243,15 @@ impl Office {
         };
         let waiting_in = self.waiting.iter().filter_map(is_left).collect();
         let destination = self.kept.destination.clone();
-        self.forwarding = Forwarding::restore(rules(), destination, standing, waiting_in);
-        self.step(|it, m, out| it.handle_timeout(m, out));
+        self.forwarder = forwarder(destination, standing, waiting_in);
+        self.step(Input::Due);
     }
 
     /// The destination takes everything until nothing is left.
     pub(crate) fn heal(&mut self) {
         loop {
             self.end_all(&Delivered::Taken);
-            let Some(at) = self.forwarding.next_timeout() else {
+            let Some(at) = self.forwarder.next_timeout() else {
                 break;
             };
             self.pass_time(at.since_ms(self.now).max(0));
@@ -253,7 +260,10 @@ impl Office {
 
     pub(crate) fn assert_sound(&self) {
         assert!(self.under_way.len() <= PARALLEL_MAX);
-        assert_eq!(self.forwarding.in_flight(), self.under_way.len());
+        assert_eq!(
+            self.forwarder.forwarding().in_flight(),
+            self.under_way.len()
+        );
         let devices: BTreeSet<u16> = self.under_way.iter().map(|it| self.names[it].0).collect();
         assert_eq!(devices.len(), self.under_way.len(), "one of a device");
         for sequence in self.kept.held.keys() {
@@ -288,46 +298,59 @@ impl Office {
             }
             Delivered::NotTaken { .. } => {}
         }
-        self.step(|it, m, out| it.handle_delivered(m, sequence, delivered, out));
+        self.step(Input::Delivered(sequence, delivered));
     }
 
-    fn step(&mut self, input: impl FnOnce(&mut Forwarding, &mut Moment, &mut Errands)) {
-        self.take_step(input);
+    fn step(&mut self, input: Input<()>) -> Option<Answer> {
+        let answer = self.take_step(input);
         while !self.reads.is_empty() {
             match self.reads.remove(0) {
                 Errand::Read { shard, after, max } => {
                     let rows = self.waiting.get(&shard).into_iter().flatten();
                     let behind = rows.filter(|row| row.sequence > after);
                     let rows: Vec<Waiting> = behind.take(max as usize).copied().collect();
-                    self.take_step(|it, m, out| it.handle_rows(m, shard, rows, out));
+                    self.take_step(Input::Rows(shard, rows));
                 }
                 Errand::ReadDead { after, max } => {
                     let dead = self.kept.dead.values();
                     let behind = dead.filter(|it| Some(it.waiting.sequence) > after);
                     let letters: Vec<DeadLetter> = behind.take(max as usize).cloned().collect();
-                    self.take_step(|it, m, out| it.handle_dead(m, letters, out));
+                    self.take_step(Input::Dead(letters));
                 }
                 Errand::Deliver(_) => unreachable!("it is under way"),
             }
         }
+        answer
     }
 
-    fn take_step(&mut self, input: impl FnOnce(&mut Forwarding, &mut Moment, &mut Errands)) {
+    fn take_step(&mut self, input: Input<()>) -> Option<Answer> {
         let mut m = Moment::new(self.now, 7);
-        let mut out = Errands::new();
-        input(&mut self.forwarding, &mut m, &mut out);
-        let (batch, errands) = out.settle();
-        self.keep(batch);
-        for errand in errands {
-            match errand {
-                Errand::Deliver(waiting) => {
+        let mut out = Vec::new();
+        self.forwarder.handle(&mut m, input, &mut out);
+        let mut answer = None;
+        let mut effects = VecDeque::from(out);
+        while let Some(effect) = effects.pop_front() {
+            match effect {
+                ForwarderEffect::Commit(batch) => {
+                    self.keep(batch);
+                    let mut out = Vec::new();
+                    self.forwarder.handle_receipt(Ok(()), &mut out);
+                    effects.extend(out);
+                }
+                ForwarderEffect::Begin(Errand::Deliver(waiting)) => {
                     self.assert_in_order(&waiting);
                     assert!(self.under_way.insert(waiting.sequence), "under way twice");
                 }
-                Errand::Read { .. } | Errand::ReadDead { .. } => self.reads.push(errand),
+                ForwarderEffect::Begin(read) => self.reads.push(read),
+                ForwarderEffect::Answer((), answered) => answer = answered.ok(),
+                ForwarderEffect::ShowState { .. } => {}
+                ForwarderEffect::Retarget(_)
+                | ForwarderEffect::Test { .. }
+                | ForwarderEffect::End(_) => panic!("nobody asked for it"),
             }
         }
         self.most_under_way = self.most_under_way.max(self.under_way.len());
+        answer
     }
 
     /// What came before of the same device, and is wanted, was taken, is gone or was set aside.
@@ -401,12 +424,18 @@ impl Kept {
     }
 }
 
-fn rules() -> Arc<DeliveryRules> {
-    Arc::new(DeliveryRules {
+fn forwarder(
+    destination: Destination,
+    standing: Standing,
+    waiting_in: Vec<Shard>,
+) -> Forwarder<()> {
+    let rules = DeliveryRules {
         waits_ms: WAITS_MS.into(),
         parallel_max: PARALLEL_MAX,
         backlog_max: BACKLOG_MAX,
-    })
+    };
+    let forwarding = Forwarding::restore(Arc::new(rules), destination, standing, waiting_in);
+    Forwarder::new(forwarding)
 }
 
 fn key(device: u16) -> DeviceKey {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use actors::post::Tested;
 use engine::delivery::destination::{Destination, EventTypes, JsonPayload, Replay, Target};
 use engine::delivery::letter::Backlog;
+use engine::delivery::question::Tested;
 use engine::event::EventType;
 use engine::ids::DestinationId;
 use engine::sealed::Sealed;

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use actors::post::Tested;
 use engine::action::{Outcome, Payload, Protocol, Status};
 use engine::delivery::body::{render, render_test};
 use engine::delivery::destination::{
     Destination, DestinationState, EventTypes, Header, JsonPayload, Replay, Target, Webhook,
 };
 use engine::delivery::letter::{Backlog, DeadLetter, Sequence, Waiting};
+use engine::delivery::question::Tested;
 use engine::event::{
     Cause, Conclusion, Data, Event, EventType, Failure, Happening, Lifecycle, PayloadKept, Speaker,
     Telemetry,

@@ -56,8 +56,8 @@ fn nothing_waits_to_be_delivered(world: &World) -> Verdict {
     let outbox = world.disk.durable.outbox();
     for kept in outbox.destinations() {
         let id = kept.destination.id;
-        let clerk = world.service.post.clerk(id);
-        hold(law, clerk.is_some_and(|clerk| clerk.is_at_rest()), || {
+        let running = world.service.post.running(id);
+        hold(law, running.is_some_and(|it| it.is_at_rest()), || {
             format!("destination {id} is busy")
         })?;
         let waiting = outbox.backlog(id);

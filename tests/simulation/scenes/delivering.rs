@@ -2,6 +2,7 @@
 
 use engine::delivery::destination::{DestinationState, EventTypes};
 use engine::delivery::letter::{Progress, Sequence, Waiting};
+use engine::delivery::question::Question;
 use engine::ids::DestinationId;
 use harness::device::SimulatedDevice;
 use protocol::coap::content::ContentFormat;
@@ -10,7 +11,6 @@ use protocol::lwm2m::payload::Sample;
 use super::{HOUR, MINUTE, S, TEMPERATURE, World, registered, spread};
 use crate::endpoints::Manner;
 use crate::laws::delivering;
-use crate::service::post::Input;
 use crate::world::choosing::customer;
 
 /// Longer than all waits between the tries of an event.
@@ -79,7 +79,7 @@ fn events_of_a_device_keep_their_order() {
         world.sends_one(0);
         world.pass(10 * S);
         if world.state(id) == DestinationState::Failed {
-            world.tell_desk_to(id, Input::Restart);
+            world.ask_destination(id, Question::Restart);
         }
     }
     world.is_cured();

@@ -6,6 +6,8 @@ use engine::change::{Batch, Change};
 use engine::delivery::destination::{
     Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
 };
+use engine::delivery::forwarder::Input;
+use engine::delivery::question::Question;
 use engine::event::EventType;
 use engine::ids::{CustomerId, DestinationId};
 use engine::moment::Timestamp;
@@ -17,7 +19,6 @@ use crate::disk::{Author, Wish};
 use crate::endpoints::Manner;
 use crate::event::Event;
 use crate::service::Receipt;
-use crate::service::post::Input;
 use crate::trace::What;
 
 /// Destinations at a time.
@@ -31,7 +32,8 @@ impl World {
         if self.mood != Mood::Lively || !self.service.is_up() {
             return;
         }
-        let ids = self.service.post.ids();
+        let all = self.disk.durable.outbox().destinations();
+        let ids: Vec<DestinationId> = all.map(|kept| kept.destination.id).collect();
         let one = match ids.len() {
             0 => None,
             count => ids.get(self.chance.below(count as u32) as usize).copied(),
@@ -40,14 +42,14 @@ impl World {
             (0, _) | (_, None) if ids.len() < DESTINATIONS_MAX => self.create_any(),
             (0 | 12, Some(id)) => self.remove_destination(id),
             (1..3, _) => self.switch_reporting(),
-            (3..6, Some(id)) => self.tell_desk_to(id, Input::Restart),
+            (3..6, Some(id)) => self.ask_destination(id, Question::Restart),
             (6..8, Some(id)) => {
-                self.tell_desk_to(id, Input::Restart);
-                self.tell_desk_to(id, Input::Replay);
+                self.ask_destination(id, Question::Restart);
+                self.ask_destination(id, Question::Replay);
             }
             (_, Some(id)) => {
                 let waiting = self.disk.durable.outbox().backlog(id);
-                self.tell_desk(id, Input::Backlog(waiting));
+                self.tell_forwarder(id, Input::Backlog(waiting));
             }
             (_, None) => {}
         }
@@ -115,21 +117,7 @@ impl World {
             id,
             does: "is to be removed",
         });
-        let remove = Change::RemoveDestination {
-            customer: customer(),
-            destination: id,
-        };
-        self.commit_as(Author::Customer(Wish::Remove(id)), alone(remove));
-    }
-
-    pub(crate) fn tell_desk_to(&mut self, id: DestinationId, what: Input) {
-        self.census.restarts += u64::from(matches!(what, Input::Restart));
-        self.census.replays += u64::from(matches!(what, Input::Replay));
-        self.note(What::Post {
-            id,
-            does: "is asked",
-        });
-        self.tell_desk(id, what);
+        self.ask_destination(id, Question::Remove);
     }
 
     fn switch_reporting(&mut self) {
@@ -159,11 +147,7 @@ impl World {
         match *wish {
             Wish::Create(id, _) => {
                 self.census.destinations_made += 1;
-                self.open_desk_in(id, 0);
-            }
-            Wish::Remove(id) => {
-                self.census.destinations_removed += 1;
-                self.service.post.remove(id);
+                self.restore_forwarder(id);
             }
             Wish::Switch => self.census.reporting_switched += 1,
         }

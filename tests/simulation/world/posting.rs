@@ -1,208 +1,298 @@
-//! How events reach the systems of customers: desks, errands, endpoints, and what goes wrong there.
+//! How events reach the systems of customers: forwarders, errands, endpoints, and what goes wrong
+//! there.
 
+use engine::change::Batch;
+use engine::delivery::forwarder::{ForwarderEffect, Input};
+use engine::delivery::forwarders::{ForwarderEnd, Routed, SupervisorEffect, Unread};
 use engine::delivery::forwarding::{Delivered, Errand, Forwarding};
 use engine::delivery::letter::Waiting;
+use engine::delivery::question::{Answer, AskRefusal, Question};
 use engine::ids::{DestinationId, Shard};
 use engine::moment::{Moment, Timestamp};
+use engine::supervision::Generation;
 
 use super::World;
 use crate::disk::Author;
 use crate::endpoints::TIMEOUT_MS;
 use crate::event::{Event, Parcel};
 use crate::laws::delivering;
-use crate::service::post::{Input, Step};
-use crate::service::{Reading, Receipt};
+use crate::service::Receipt;
 use crate::trace::What;
-
-/// How soon a destination whose step was not saved is brought back.
-const STORE_RETRY_MS: i64 = 1_000;
+use crate::world::choosing::customer;
 
 impl World {
-    /// The service starts: each destination has a desk, whose machine is brought back.
-    pub(super) fn open_desks(&mut self) {
-        let outbox = self.disk.durable.outbox();
-        let ids: Vec<DestinationId> = outbox.destinations().map(|it| it.destination.id).collect();
+    /// The service starts: each destination has a forwarder, which is restored.
+    pub(super) fn restore_forwarders(&mut self) {
+        let all = self.disk.durable.outbox().destinations();
+        let ids: Vec<DestinationId> = all.map(|kept| kept.destination.id).collect();
         for id in ids {
-            self.open_desk_in(id, 0);
+            self.restore_forwarder(id);
         }
     }
 
-    /// A machine is brought back for a destination, after so long and as the disk takes it.
-    pub(super) fn open_desk_in(&mut self, id: DestinationId, ms: i64) {
-        self.service.post.close(id);
-        let run = self.service.run();
-        let at_ms = self.now_ms + ms + self.read_ms();
-        self.queue.push(at_ms, Event::DeskOpens { id, run });
+    /// A destination is durable.
+    pub(super) fn restore_forwarder(&mut self, id: DestinationId) {
+        self.service.post.forwarders.restore(id, customer());
+        self.read_forwarder(id);
     }
 
-    pub(super) fn desk_opens(&mut self, id: DestinationId, run: u64) {
-        let is_awaited = self.service.is_up_since(run) && self.service.post.has(id);
-        if !is_awaited || self.service.post.clerk(id).is_some() {
+    fn read_forwarder(&mut self, id: DestinationId) {
+        let run = self.service.run();
+        let at_ms = self.now_ms + self.read_ms();
+        self.queue.push(at_ms, Event::ForwarderRead { id, run });
+    }
+
+    /// Does what the supervisor of forwarders wants done.
+    fn supervise(&mut self, id: DestinationId, effect: SupervisorEffect<Forwarding>) {
+        match effect {
+            SupervisorEffect::Spawn(generation, found) => {
+                self.spawn_forwarder(id, generation, found);
+            }
+            SupervisorEffect::RestoreAt(at) => {
+                let run = self.service.run();
+                self.queue
+                    .push(at.as_ms(), Event::ForwarderRestored { id, run });
+            }
+            SupervisorEffect::LogRestore(_) => {
+                self.census.desks_dropped += 1;
+                self.note_of(id, "is dropped");
+            }
+            SupervisorEffect::LogParked => self.note_of(id, "is parked"),
+        }
+    }
+
+    pub(super) fn forwarder_restored(&mut self, id: DestinationId, run: u64) {
+        let forwarders = &self.service.post.forwarders;
+        if self.service.is_up_since(run) && forwarders.handle_timeout(id).is_some() {
+            self.read_forwarder(id);
+        }
+    }
+
+    /// The disk was asked for all that is kept of a destination.
+    pub(super) fn forwarder_read(&mut self, id: DestinationId, run: u64) {
+        if !self.service.is_up_since(run) {
             return;
         }
-        if self.read().is_err() {
-            return self.open_desk_in(id, STORE_RETRY_MS);
-        }
-        let outbox = self.disk.durable.outbox();
-        let Some(kept) = outbox.destination(id) else {
-            return self.service.post.remove(id);
+        let found = match self.read() {
+            Ok(()) => Ok(self.forwarding_kept(id)),
+            Err(_) => Err(Unread),
         };
+        let now = Timestamp::from_ms(self.now_ms);
+        let forwarders = &mut self.service.post.forwarders;
+        if let Some(effect) = forwarders.handle_restored(now, id, found) {
+            self.supervise(id, effect);
+        }
+    }
+
+    fn forwarding_kept(&self, id: DestinationId) -> Option<Forwarding> {
+        let outbox = self.disk.durable.outbox();
+        let kept = outbox.destination(id)?;
         let rules = self.nature.delivery.clone();
         let (destination, standing) = (kept.destination.clone(), kept.standing());
         let waiting_in = outbox.shards_waiting(id);
-        let forwarding = Forwarding::restore(rules, destination, standing, waiting_in);
-        let generation = self.next_number();
+        Some(Forwarding::restore(
+            rules,
+            destination,
+            standing,
+            waiting_in,
+        ))
+    }
+
+    fn spawn_forwarder(
+        &mut self,
+        id: DestinationId,
+        generation: Generation,
+        forwarding: Forwarding,
+    ) {
+        let number = self.next_number();
         self.judge.ledgers.served_anew(id);
-        self.service.post.open(id, generation, forwarding);
+        self.service
+            .post
+            .start((id, generation), number, forwarding);
         self.census.desks_opened += 1;
-        self.note(What::Post {
-            id,
-            does: "is served",
-        });
-        self.tell_desk(id, Input::Due);
+        self.note_of(id, "is served");
+        self.tell_forwarder(id, Input::Due);
+    }
+
+    /// Asks something of a destination.
+    pub(crate) fn ask_destination(&mut self, id: DestinationId, question: Question) {
+        self.census.restarts += u64::from(matches!(question, Question::Restart));
+        self.census.replays += u64::from(matches!(question, Question::Replay));
+        self.note_of(id, "is asked");
+        match self.service.post.forwarders.route(id, &question) {
+            Routed::Deliver(_) => self.tell_forwarder(id, Input::Asked(question, ())),
+            Routed::Refuse(AskRefusal::Busy | AskRefusal::Unknown | AskRefusal::Failed) => {}
+            Routed::Remove(_) => panic!("no forwarder panics here, and none is parked"),
+        }
     }
 
     /// Puts an input to a destination's machine, now or when it is its turn.
-    pub(super) fn tell_desk(&mut self, id: DestinationId, input: Input) {
-        if let Some(clerk) = self.service.post.clerk_mut(id) {
-            clerk.wait(input);
-            self.work_at_desk(id);
+    pub(super) fn tell_forwarder(&mut self, id: DestinationId, input: Input<()>) {
+        if let Some(running) = self.service.post.running_mut(id) {
+            running.wait(input);
+            self.take_steps(id);
         }
     }
 
     /// Lets a machine take the inputs that wait, up to the next step that has to be saved.
-    fn work_at_desk(&mut self, id: DestinationId) {
-        while let Some(clerk) = self.service.post.clerk_mut(id)
-            && let Some(input) = clerk.next_input()
+    fn take_steps(&mut self, id: DestinationId) {
+        while let Some(running) = self.service.post.running_mut(id)
+            && let Some(input) = running.next_input()
         {
-            let m = self.moment();
+            let mut m = self.moment();
             if let Input::Delivered(sequence, _) = &input {
                 self.judge.ledgers.landed(id, *sequence);
             }
             if let Input::Delivered(sequence, Delivered::Taken | Delivered::Gone) = &input {
                 self.judge.ledgers.settled(id, *sequence);
             }
-            if let Input::Unread = input {
-                return self.drop_clerk(id);
-            }
-            let clerk = self.service.post.clerk_mut(id).expect("it has an input");
-            let Step { batch, errands } = clerk.step(m, input);
-            if batch.is_empty() {
-                self.run_errands(id, None, &errands);
-                continue;
-            }
-            let step = self.next_number();
-            self.judge.will_be_saved(step);
-            if let Some(clerk) = self.service.post.clerk_mut(id) {
-                clerk.await_receipt(step, errands);
-                let generation = clerk.generation;
-                self.commit_as(
-                    Author::Forwarder {
-                        id,
-                        generation,
-                        step,
-                    },
-                    batch,
-                );
-            }
+            let running = self.service.post.running_mut(id);
+            let machine = &mut running.expect("it has an input").machine;
+            let mut out = Vec::new();
+            machine.handle(&mut m, input, &mut out);
+            self.perform_for(id, None, out);
         }
     }
 
     /// A step of a destination is done with, one way or the other.
-    pub(super) fn desk_hears(
+    pub(super) fn forwarder_hears(
         &mut self,
-        (id, generation, step): (DestinationId, u64, u64),
+        (id, number, step): (DestinationId, u64, u64),
         receipt: Receipt,
     ) {
-        let Some(clerk) = self.service.post.same_clerk(id, generation) else {
+        let Some(running) = self.service.post.same(id, number) else {
             return;
         };
-        let errands = clerk.receive(step);
-        match receipt {
-            Receipt::Durable => {
-                self.run_errands(id, Some(step), &errands);
-                self.work_at_desk(id);
-            }
-            Receipt::Unsaved => self.drop_clerk(id),
-        }
-    }
-
-    /// The machine of a destination is dropped, and brought back a little later.
-    fn drop_clerk(&mut self, id: DestinationId) {
-        self.census.desks_dropped += 1;
-        self.note(What::Post {
-            id,
-            does: "is dropped",
-        });
-        self.open_desk_in(id, STORE_RETRY_MS);
-    }
-
-    fn run_errands(&mut self, id: DestinationId, step: Option<u64>, errands: &[Errand]) {
-        let verdict = self.judge.runs_errands(step);
-        self.check(verdict);
-        let clerk = self.service.post.clerk(id).expect("whose errands they are");
-        let generation = clerk.generation;
-        for errand in errands {
-            match *errand {
-                Errand::Read { shard, after, max } => {
-                    let reading = Reading::Rows { shard, after, max };
-                    self.read_for(id, generation, reading);
-                }
-                Errand::ReadDead { after, max } => {
-                    self.read_for(id, generation, Reading::Dead { after, max });
-                }
-                Errand::Deliver(waiting) => self.set_out(id, generation, waiting),
-            }
-        }
-        self.arm_desk(id);
-    }
-
-    fn arm_desk(&mut self, id: DestinationId) {
-        let Some(clerk) = self.service.post.clerk_mut(id) else {
-            return;
+        let saving = running.saving.take();
+        assert_eq!(saving, Some(step), "receipts come in the order of steps");
+        let mut out = Vec::new();
+        let receipt = match receipt {
+            Receipt::Durable => Ok(()),
+            Receipt::Unsaved => Err(AskRefusal::Failed),
         };
-        let generation = clerk.generation;
-        if let Some(at) = clerk.arm() {
-            let at_ms = at.as_ms().max(self.now_ms + 1);
-            self.queue.push(at_ms, Event::DeskDue { id, generation });
-        }
+        running.machine.handle_receipt(receipt, &mut out);
+        self.perform_for(id, Some(step), out);
+        self.take_steps(id);
     }
 
-    pub(super) fn desk_due(&mut self, id: DestinationId, generation: u64) {
-        if self.service.post.same_clerk(id, generation).is_some() {
-            self.tell_desk(id, Input::Due);
+    /// Does what a step wants done.
+    fn perform_for(
+        &mut self,
+        id: DestinationId,
+        mut step: Option<u64>,
+        effects: Vec<ForwarderEffect<()>>,
+    ) {
+        for effect in effects {
+            let verdict = self.judge.runs_errands(step);
+            match effect {
+                ForwarderEffect::Commit(batch) => step = Some(self.commit_step(id, batch)),
+                ForwarderEffect::Begin(errand) => {
+                    self.check(verdict);
+                    self.begin(id, errand);
+                }
+                ForwarderEffect::Answer((), answer) => {
+                    if answer.is_ok() {
+                        self.check(verdict);
+                    }
+                    if let Ok(Answer::Removed) = answer {
+                        self.census.destinations_removed += 1;
+                        self.take_terms();
+                    }
+                }
+                ForwarderEffect::End(end) => return self.end_forwarder(id, end),
+                ForwarderEffect::Retarget(_)
+                | ForwarderEffect::Test { .. }
+                | ForwarderEffect::ShowState { .. } => {}
+            }
         }
+        self.arm_forwarder(id);
     }
 
-    fn read_for(&mut self, id: DestinationId, generation: u64, reading: Reading) {
-        let at_ms = self.now_ms + self.read_ms();
-        let event = Event::ReadForDesk {
+    fn commit_step(&mut self, id: DestinationId, batch: Batch) -> u64 {
+        let step = self.next_number();
+        self.judge.will_be_saved(step);
+        let running = self.service.post.running_mut(id);
+        let running = running.expect("it took a step");
+        running.saving = Some(step);
+        let generation = running.number;
+        let author = Author::Forwarder {
             id,
             generation,
-            reading,
+            step,
+        };
+        self.commit_as(author, batch);
+        step
+    }
+
+    fn end_forwarder(&mut self, id: DestinationId, end: ForwarderEnd) {
+        let ended = self.service.post.stop(id).generation;
+        let now = Timestamp::from_ms(self.now_ms);
+        let forwarders = &mut self.service.post.forwarders;
+        for effect in forwarders.handle_ended(now, (id, ended), end) {
+            self.supervise(id, effect);
+        }
+    }
+
+    fn begin(&mut self, id: DestinationId, errand: Errand) {
+        let running = self.service.post.running(id);
+        let generation = running.expect("whose errand it is").number;
+        if let Errand::Deliver(waiting) = errand {
+            return self.set_out(id, generation, waiting);
+        }
+        let at_ms = self.now_ms + self.read_ms();
+        let event = Event::ReadForForwarder {
+            id,
+            generation,
+            errand,
         };
         self.queue.push(at_ms, event);
     }
 
-    pub(super) fn read_for_desk(&mut self, id: DestinationId, generation: u64, reading: Reading) {
-        if self.service.post.same_clerk(id, generation).is_none() {
+    fn arm_forwarder(&mut self, id: DestinationId) {
+        let Some(running) = self.service.post.running_mut(id) else {
+            return;
+        };
+        let generation = running.number;
+        if let Some(at) = running.arm() {
+            let at_ms = at.as_ms().max(self.now_ms + 1);
+            self.queue
+                .push(at_ms, Event::ForwarderDue { id, generation });
+        }
+    }
+
+    pub(super) fn forwarder_due(&mut self, id: DestinationId, generation: u64) {
+        let now = Timestamp::from_ms(self.now_ms);
+        if let Some(running) = self.service.post.same(id, generation) {
+            running.ring(now);
+            self.tell_forwarder(id, Input::Due);
+        }
+    }
+
+    pub(super) fn read_for_forwarder(
+        &mut self,
+        id: DestinationId,
+        generation: u64,
+        errand: Errand,
+    ) {
+        if self.service.post.same(id, generation).is_none() {
             return;
         }
         if self.read().is_err() {
-            return self.tell_desk(id, Input::Unread);
+            return self.tell_forwarder(id, Input::Unread(errand));
         }
         let outbox = self.disk.durable.outbox();
-        let input = match reading {
-            Reading::Rows { shard, after, max } => {
+        let input = match errand {
+            Errand::Read { shard, after, max } => {
                 let rows = outbox.waiting(shard, after).take(max as usize);
                 Input::Rows(shard, rows.copied().collect())
             }
-            Reading::Dead { after, max } => {
+            Errand::ReadDead { after, max } => {
                 let kept = outbox.destination(id);
                 Input::Dead(kept.map_or(Vec::new(), |kept| kept.dead_behind(after, max)))
             }
+            Errand::Deliver(_) => panic!("it sets out"),
         };
-        self.tell_desk(id, input);
+        self.tell_forwarder(id, input);
     }
 
     /// An event leaves for an endpoint.
@@ -232,12 +322,13 @@ impl World {
             waiting,
         } = parcel;
         // What was under way when the service fell arrives all the same, or not at all.
-        let is_awaited = self.service.post.same_clerk(id, generation).is_some();
+        let is_awaited = self.service.post.same(id, generation).is_some();
         if !is_awaited && self.chance.below(2) == 0 {
             return;
         }
         if is_awaited && self.read().is_err() {
-            return self.tell_desk(id, Input::Unread);
+            self.judge.ledgers.landed(id, waiting.sequence);
+            return self.tell_forwarder(id, Input::Unread(Errand::Deliver(waiting)));
         }
         let outbox = self.disk.durable.outbox();
         let Some(who) = outbox.said_by(waiting.event) else {
@@ -269,24 +360,20 @@ impl World {
 
     pub(super) fn delivered(&mut self, parcel: &Parcel, delivered: Delivered) {
         let (id, sequence) = (parcel.id, parcel.waiting.sequence);
-        let is_awaited = self
-            .service
-            .post
-            .same_clerk(id, parcel.generation)
-            .is_some();
+        let is_awaited = self.service.post.same(id, parcel.generation).is_some();
         if is_awaited {
-            self.tell_desk(id, Input::Delivered(sequence, delivered));
+            self.tell_forwarder(id, Input::Delivered(sequence, delivered));
         }
     }
 
     /// Something waits in a shard, and that is durable: the boards tell it.
     pub(super) fn note_on_boards(&mut self, shard: Shard) {
         for id in self.service.post.ids() {
-            let Some(clerk) = self.service.post.clerk_mut(id) else {
+            let Some(running) = self.service.post.running_mut(id) else {
                 continue;
             };
-            if clerk.note(shard) {
-                let generation = clerk.generation;
+            if running.note(shard) {
+                let generation = running.number;
                 let at_ms = self.now_ms + i64::from(self.chance.below(4));
                 self.queue.push(at_ms, Event::BoardRead { id, generation });
             }
@@ -294,10 +381,14 @@ impl World {
     }
 
     pub(super) fn board_read(&mut self, id: DestinationId, generation: u64) {
-        if let Some(clerk) = self.service.post.same_clerk(id, generation) {
-            let shards = clerk.read_board();
-            self.tell_desk(id, Input::News(shards));
+        if let Some(running) = self.service.post.same(id, generation) {
+            let shards = running.read_board();
+            self.tell_forwarder(id, Input::News(shards));
         }
+    }
+
+    fn note_of(&mut self, id: DestinationId, does: &'static str) {
+        self.note(What::Post { id, does });
     }
 
     fn moment(&mut self) -> Moment {

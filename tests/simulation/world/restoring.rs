@@ -19,7 +19,7 @@ impl World {
         self.note(What::World("the service starts"));
         self.service.start(self.chance.number());
         self.take_terms();
-        self.open_desks();
+        self.restore_forwarders();
         for at in self.service.homes().arbiters() {
             self.serve(at, |arbiter, turn| arbiter.start(turn));
         }

@@ -61,7 +61,7 @@ impl World {
                 id,
                 generation,
                 step,
-            } => self.desk_hears((id, generation, step), receipt),
+            } => self.forwarder_hears((id, generation, step), receipt),
             Author::Customer(wish) => self.wish_done(&wish, receipt),
         }
     }
@@ -102,7 +102,6 @@ impl World {
                 });
             }
             Author::Customer(Wish::Create(id, manner)) => self.judge.ledgers.created(id, manner),
-            Author::Customer(Wish::Remove(id)) => self.judge.ledgers.removed(id),
             Author::Customer(Wish::Switch) => {}
         }
         for waiting in &done.numbered {

@@ -8,40 +8,32 @@ use std::task::{self, Poll};
 
 use actix::fut::ActorFuture;
 use actix::{AsyncContext as _, Context};
-use engine::delivery::forwarding::Delivered;
-use engine::delivery::letter::{DeadLetter, Sequence, Waiting};
-use engine::ids::Shard;
-use store::{Answer, Unavailable};
+use engine::delivery::forwarding::Errand;
+use store::Unavailable;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
 
-use super::{Forwarder, STORE_RETRY};
-
-/// What came of an errand.
-pub(super) enum Came {
-    /// What waits in a shard.
-    Rows(Shard, Vec<Waiting>),
-    /// Dead letters.
-    Dead(Vec<DeadLetter>),
-    /// A delivery ended.
-    Back(Sequence, Delivered),
-}
+use super::{ForwarderActor, Input};
 
 /// The errands under way, which end with their destination's actor: another one may begin them
 /// anew.
 #[derive(Default)]
 pub(super) struct UnderWay {
-    errands: JoinSet<Came>,
+    errands: JoinSet<Input>,
 }
 
 impl UnderWay {
     /// Begins an errand.
-    pub(super) fn begin(&mut self, errand: impl Future<Output = Came> + 'static) {
-        self.errands.spawn_local(errand);
+    pub(super) fn begin(
+        &mut self,
+        errand: Errand,
+        perform: impl Future<Output = Result<Input, Unavailable>> + 'static,
+    ) {
+        let ended = async move { perform.await.unwrap_or(Input::Unread(errand)) };
+        self.errands.spawn_local(ended);
     }
 
     /// The next errand that ended.
-    fn poll_next(&mut self, task: &mut task::Context<'_>) -> Poll<Came> {
+    fn poll_next(&mut self, task: &mut task::Context<'_>) -> Poll<Input> {
         if self.errands.is_empty() {
             // An empty set would not wake whoever looked at it for what is begun later.
             self.errands.spawn_local(future::pending());
@@ -59,28 +51,17 @@ impl UnderWay {
     }
 }
 
-/// Asks the store until it answers: it may have too many questions, and what is under way must not
-/// begin anew for that.
-pub(super) async fn answered<T>(ask: impl Fn() -> Answer<T>) -> T {
-    loop {
-        match ask().await {
-            Ok(answer) => return answer,
-            Err(Unavailable) => sleep(STORE_RETRY).await,
-        }
-    }
-}
-
 /// Tells a destination what came of its errands, one after the other: a step that is to be saved
 /// is, before the next one begins.
 pub(super) struct Comings;
 
-impl ActorFuture<Forwarder> for Comings {
+impl ActorFuture<ForwarderActor> for Comings {
     type Output = ();
 
     fn poll(
         self: Pin<&mut Self>,
-        forwarder: &mut Forwarder,
-        ctx: &mut Context<Forwarder>,
+        forwarder: &mut ForwarderActor,
+        ctx: &mut Context<ForwarderActor>,
         task: &mut task::Context<'_>,
     ) -> Poll<()> {
         // The context looks here again as soon as it waits for nothing.

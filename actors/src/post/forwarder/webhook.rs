@@ -9,16 +9,17 @@ use engine::delivery::body;
 use engine::delivery::destination::{Destination, JsonPayload, Target, Webhook};
 use engine::delivery::forwarding::Delivered;
 use engine::delivery::letter::Waiting;
+use engine::delivery::question::Tested;
 use engine::delivery::signature::{self, Secret};
 use engine::event::Speaker;
 use engine::ids::{DestinationId, EventId};
 use engine::moment::Timestamp;
-use store::DeliveryReads;
 use store::sealed::MasterKey;
+use store::{DeliveryReads, Unavailable};
 
-use super::under_way::answered;
 use crate::clock::Clock;
 use crate::http::{Http, Letter, Method, Posted};
+use crate::post::PostParts;
 
 /// What the secret of a destination is sealed with: moved to another record, it does not open.
 pub fn secret_context(id: DestinationId) -> Vec<u8> {
@@ -31,18 +32,18 @@ pub fn header_context(id: DestinationId, name: &str) -> Vec<u8> {
 }
 
 /// Brings events to one destination.
-pub(super) struct Courier {
+pub(super) struct WebhookSender {
     store: Arc<dyn DeliveryReads>,
     http: Http,
     clock: Clock,
     /// What becomes of the text of a device that is JSON.
     json: JsonPayload,
     /// Where to and with what; why not, where what is kept of it cannot be used.
-    outfit: Result<Outfit, Unusable>,
+    target: Result<ResolvedTarget, Unusable>,
 }
 
 /// A destination as it is needed to deliver: read, and its secrets opened.
-struct Outfit {
+struct ResolvedTarget {
     url: WebhookUrl,
     headers: Headers,
     secret: Option<Secret>,
@@ -50,7 +51,7 @@ struct Outfit {
 
 /// What is kept of a destination cannot be used.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-pub(super) enum Unusable {
+enum Unusable {
     #[error("its address is not allowed any more")]
     Address,
     #[error("its secrets cannot be opened with the master key of the service")]
@@ -59,46 +60,47 @@ pub(super) enum Unusable {
     Headers,
 }
 
-impl Courier {
-    pub(super) fn new(
-        store: Arc<dyn DeliveryReads>,
-        http: Http,
-        clock: Clock,
-        (key, policy): (&MasterKey, Policy),
-        destination: &Destination,
-    ) -> Self {
+impl WebhookSender {
+    pub(super) fn new(parts: &PostParts, destination: &Destination) -> Self {
         let Target::Webhook(webhook) = &destination.target;
         Self {
-            store,
-            http,
-            clock,
+            store: Arc::clone(&parts.store),
+            http: parts.http.clone(),
+            clock: parts.clock.clone(),
             json: webhook.json,
-            outfit: Outfit::of(destination, key, policy),
+            target: ResolvedTarget::of(destination, &parts.master_key, parts.policy),
         }
     }
 
-    /// Brings an event.
-    pub(super) async fn deliver(&self, waiting: Waiting) -> Delivered {
-        let event = answered(|| self.store.event(waiting.device, waiting.event)).await;
+    /// Brings an event, if the store says what it is.
+    pub(super) async fn deliver(&self, waiting: Waiting) -> Result<Delivered, Unavailable> {
+        let event = self.store.event(waiting.device, waiting.event).await?;
         let Some(event) = event else {
-            return Delivered::Gone;
+            return Ok(Delivered::Gone);
         };
         let body = body::render(&event, self.json);
         let posted = self.post(event.id, Some(&event.speaker), body).await;
-        match posted {
-            Ok(Posted::Accepted(_)) => Delivered::Taken,
-            Ok(posted @ (Posted::Refused(_) | Posted::Unreachable(_))) => Delivered::NotTaken {
-                why: posted.to_string().into(),
-            },
-            Err(unusable) => Delivered::NotTaken {
-                why: unusable.to_string().into(),
-            },
-        }
+        let why = match posted {
+            Ok(Posted::Accepted(_)) => return Ok(Delivered::Taken),
+            Ok(posted @ (Posted::Refused(_) | Posted::Unreachable(_))) => posted.to_string(),
+            Err(unusable) => unusable.to_string(),
+        };
+        Ok(Delivered::NotTaken { why: why.into() })
     }
 
     /// Brings an event that says no more than that the destination is reached.
-    pub(super) async fn test(&self, id: EventId, at: Timestamp) -> Result<Posted, Unusable> {
-        self.post(id, None, body::render_test(&id, at)).await
+    pub(super) async fn test(&self, id: EventId, at: Timestamp) -> Tested {
+        let posted = self.post(id, None, body::render_test(&id, at)).await;
+        let (accepted, status) = match &posted {
+            Ok(Posted::Accepted(status)) => (true, Some(*status)),
+            Ok(Posted::Refused(status)) => (false, Some(*status)),
+            Ok(Posted::Unreachable(_)) | Err(_) => (false, None),
+        };
+        Tested {
+            accepted,
+            status,
+            message: posted.map_or_else(|unusable| unusable.to_string(), |it| it.to_string()),
+        }
     }
 
     async fn post(
@@ -107,13 +109,13 @@ impl Courier {
         speaker: Option<&Speaker>,
         body: Vec<u8>,
     ) -> Result<Posted, Unusable> {
-        let outfit = self.outfit.as_ref().map_err(|unusable| *unusable)?;
-        let letter = outfit.letter(id, self.clock.wall(), speaker, body);
+        let target = self.target.as_ref().map_err(|unusable| *unusable)?;
+        let letter = target.letter(id, self.clock.wall(), speaker, body);
         Ok(self.http.send(letter).await)
     }
 }
 
-impl Outfit {
+impl ResolvedTarget {
     fn of(to: &Destination, key: &MasterKey, policy: Policy) -> Result<Self, Unusable> {
         let Target::Webhook(webhook) = &to.target;
         let url = WebhookUrl::parse(&webhook.url, policy).map_err(|_| Unusable::Address)?;

@@ -19,7 +19,7 @@ const TOO_MANY: &str = "too many events waited";
 
 impl Forwarding {
     /// Gives up these dead letters for good.
-    pub fn discard(
+    pub(in crate::delivery) fn discard(
         &mut self,
         m: &mut Moment,
         letters: &[Sequence],

@@ -43,19 +43,19 @@ pub enum Delivered {
 
 /// What a step wants done.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Errands {
+pub(in crate::delivery) struct Errands {
     changes: Vec<Change>,
     errands: Vec<Errand>,
 }
 
 impl Errands {
     /// Nothing yet.
-    pub fn new() -> Self {
+    pub(in crate::delivery) fn new() -> Self {
         Self::default()
     }
 
     /// What must be durable first, and what is done afterwards, in order.
-    pub fn settle(self) -> (Batch, Vec<Errand>) {
+    pub(in crate::delivery) fn settle(self) -> (Batch, Vec<Errand>) {
         let batch = Batch {
             changes: self.changes,
             ..Batch::default()

@@ -1,0 +1,211 @@
+//! Who delivers to whom? Each destination has one forwarder, which is restored from the store when
+//! the service starts, when the destination was made, and after a failure.
+//!
+//! ```text
+//!            handle_restored          handle_ended
+//!  Restoring ---------------> Running ------------> Restoring, after a pause
+//!   |     ^                      |
+//!   +-----+                      | panicked too often within a window
+//!   not read: after a pause      v
+//!                              Parked: can be removed, and nothing else
+//! ```
+
+use std::collections::BTreeMap;
+use std::mem;
+
+use crate::change::{Batch, Change, Expect, Name};
+use crate::delivery::destination::Destination;
+use crate::delivery::question::{AskRefusal, Question};
+use crate::ids::{CustomerId, DestinationId};
+use crate::limits::STORE_RETRY_MS;
+use crate::moment::Timestamp;
+use crate::supervision::{Child, Failure, Generation, Supervisor, Verdict};
+
+/// All forwarders: `H` reaches one that runs.
+#[derive(Debug)]
+pub struct Forwarders<H> {
+    by_destination: BTreeMap<DestinationId, (CustomerId, Child<H, ()>)>,
+    supervisor: Supervisor<DestinationId>,
+}
+
+/// What the supervisor wants done: `F` is what was read of a destination.
+#[derive(Debug, Eq, PartialEq)]
+pub enum SupervisorEffect<F> {
+    /// Start a forwarder of what was found, and hand it to [`Forwarders::handle_spawned`].
+    Spawn(Generation, F),
+    /// Call [`Forwarders::handle_timeout`] then.
+    RestoreAt(Timestamp),
+    /// Tell the operator that a forwarder failed and is restored.
+    LogRestore(Failure),
+    /// Tell the operator and the customer that a forwarder panics again and again and is parked.
+    LogParked,
+}
+
+/// Where a question goes.
+#[derive(Debug, PartialEq)]
+pub enum Routed<'a, H> {
+    /// To the forwarder.
+    Deliver(&'a H),
+    /// Nowhere: the destination has no forwarder and is removed by this, as
+    /// [`Forwarders::handle_removed`] is told once that is durable.
+    Remove(Batch),
+    /// Back to the caller.
+    Refuse(AskRefusal),
+}
+
+/// Why a forwarder ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ForwarderEnd {
+    /// Its destination is removed.
+    Removed,
+    /// It failed and is still needed.
+    Failed(Failure),
+}
+
+/// The store did not answer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Unread;
+
+impl<H> Forwarders<H> {
+    /// A destination is durable: it is to be read, and [`Forwarders::handle_restored`] to be told
+    /// what was found.
+    pub fn restore(&mut self, id: DestinationId, customer: CustomerId) {
+        let restoring = (customer, Child::Restoring(()));
+        self.by_destination.insert(id, restoring);
+    }
+
+    /// A destination was read, or is not there any more, or could not be read.
+    pub fn handle_restored<F>(
+        &mut self,
+        now: Timestamp,
+        id: DestinationId,
+        found: Result<Option<F>, Unread>,
+    ) -> Option<SupervisorEffect<F>> {
+        // Its customer may have been removed meanwhile.
+        self.handle_timeout(id)?;
+        match found {
+            Ok(Some(found)) => {
+                let generation = self.supervisor.next_generation();
+                Some(SupervisorEffect::Spawn(generation, found))
+            }
+            Ok(None) => {
+                self.handle_removed(id);
+                None
+            }
+            Err(Unread) => Some(retry(now)),
+        }
+    }
+
+    /// A forwarder runs.
+    pub fn handle_spawned(&mut self, id: DestinationId, generation: Generation, handle: H) {
+        if let Some((_, child)) = self.by_destination.get_mut(&id) {
+            *child = Child::Running { handle, generation };
+        }
+    }
+
+    /// A forwarder ended; the report of an earlier one is out of date.
+    pub fn handle_ended<F>(
+        &mut self,
+        now: Timestamp,
+        (id, generation): (DestinationId, Generation),
+        end: ForwarderEnd,
+    ) -> Vec<SupervisorEffect<F>> {
+        let child = self.by_destination.get_mut(&id).map(|(_, child)| child);
+        match (child.filter(|it| it.is_running_as(generation)), end) {
+            (None, _) => Vec::new(),
+            (Some(_), ForwarderEnd::Removed) => {
+                self.handle_removed(id);
+                Vec::new()
+            }
+            (Some(child), ForwarderEnd::Failed(failure)) => {
+                match self.supervisor.judge(now, id, failure) {
+                    Verdict::Restore => {
+                        *child = Child::Restoring(());
+                        vec![SupervisorEffect::LogRestore(failure), retry(now)]
+                    }
+                    Verdict::Park => {
+                        *child = Child::Parked;
+                        vec![SupervisorEffect::LogParked]
+                    }
+                }
+            }
+        }
+    }
+
+    /// A destination is removed, and that is durable.
+    pub fn handle_removed(&mut self, id: DestinationId) {
+        self.by_destination.remove(&id);
+        self.supervisor.forget(&id);
+    }
+
+    /// A customer is being removed: returns its forwarders, which are to end.
+    pub fn forget_customer(&mut self, customer: &CustomerId) -> Vec<H> {
+        let all = mem::take(&mut self.by_destination).into_iter();
+        let (gone, kept): (BTreeMap<_, _>, _) = all.partition(|(_, (of, _))| of == customer);
+        self.by_destination = kept;
+        gone.keys().for_each(|id| self.supervisor.forget(id));
+        let running = gone.into_values().filter_map(|(_, child)| match child {
+            Child::Running { handle, .. } => Some(handle),
+            Child::Restoring(()) | Child::Parked => None,
+        });
+        running.collect()
+    }
+
+    /// The pause of a destination is over: returns whose it is, if it is still to be restored.
+    pub fn handle_timeout(&self, id: DestinationId) -> Option<CustomerId> {
+        match self.by_destination.get(&id)? {
+            (customer, Child::Restoring(())) => Some(customer.clone()),
+            (_, Child::Running { .. } | Child::Parked) => None,
+        }
+    }
+
+    /// Where a question goes. A destination without a forwarder can still be removed, and nothing
+    /// else.
+    pub fn route(&self, id: DestinationId, question: &Question) -> Routed<'_, H> {
+        match (self.by_destination.get(&id), question) {
+            (None, _) => Routed::Refuse(AskRefusal::Unknown),
+            (Some((_, Child::Running { handle, .. })), _) => Routed::Deliver(handle),
+            (Some((customer, Child::Parked)), Question::Remove) => {
+                let (customer, destination) = (customer.clone(), id);
+                let remove = Change::RemoveDestination {
+                    customer,
+                    destination,
+                };
+                Routed::Remove(Batch {
+                    changes: vec![remove],
+                    ..Batch::default()
+                })
+            }
+            (Some((_, Child::Parked | Child::Restoring(()))), _) => {
+                Routed::Refuse(AskRefusal::Busy)
+            }
+        }
+    }
+}
+
+impl<H> Default for Forwarders<H> {
+    fn default() -> Self {
+        Self {
+            by_destination: BTreeMap::new(),
+            supervisor: Supervisor::default(),
+        }
+    }
+}
+
+fn retry<F>(now: Timestamp) -> SupervisorEffect<F> {
+    SupervisorEffect::RestoreAt(now.plus_ms(STORE_RETRY_MS))
+}
+
+/// What makes a destination.
+pub fn creation(destination: Box<Destination>) -> Batch {
+    // One of a customer that is gone would be there for whoever gets its id next.
+    let expected = Expect::Taken(Name::Customer(destination.customer.clone()));
+    Batch {
+        changes: vec![Change::PutDestination(destination)],
+        expects: vec![expected],
+        ..Batch::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+//! What may be asked of a destination, and what its caller is told?
+
+use crate::delivery::destination::{Amended, Destination};
+use crate::delivery::forwarding::{NotActive, ReplayUnderWay};
+use crate::delivery::letter::Sequence;
+
+/// What a caller asks of a destination.
+#[derive(Clone, Debug)]
+pub enum Question {
+    /// Become what its customer makes of it.
+    Amend(Box<Amended>),
+    /// Take up deliveries again after a failure.
+    Restart,
+    /// Deliver its dead letters again.
+    Replay,
+    /// Give up these dead letters for good.
+    Discard(Box<[Sequence]>),
+    /// Send one event that says no more than that the destination is reached.
+    Test,
+    /// Be removed with all that waits for it.
+    Remove,
+}
+
+/// What the caller is told once that is durable.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Answer {
+    /// The destination, as it stands.
+    Destination(Box<Destination>),
+    /// Whether a replay began.
+    Replayed(Result<(), NotActive>),
+    /// Whether the dead letters are given up.
+    Discarded(Result<(), ReplayUnderWay>),
+    /// What came of a test.
+    Tested(Tested),
+    /// It is removed.
+    Removed,
+}
+
+/// What came of a test.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Tested {
+    /// Whether the destination has it.
+    pub accepted: bool,
+    /// The status it answered with, if it answered.
+    pub status: Option<u16>,
+    /// What came of it, in words.
+    pub message: String,
+}
+
+/// Why a question is not answered; whether it was done is to be read back.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum AskRefusal {
+    /// There is no such destination.
+    Unknown,
+    /// It is being restored, parked, or there is too much to do: ask again later.
+    Busy,
+    /// It could not be saved.
+    Failed,
+}
