@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use actix::Addr;
 use engine::action::NewAction;
-use engine::arbiter::input::{Answer, Asked, Question, Unserved};
+use engine::arbiter::input::{Answer, Asked, Question};
 use engine::device::Rules;
 use engine::device::queue::{Accepted, CancelRefusal, Cancelled, SubmitRefusal};
 use engine::device::snapshot::Snapshot;
 use engine::ids::{ActionId, CustomerId, DeviceKey};
 use engine::registry::homes::Homes;
+use engine::supervision::Unserved;
 use metrics::Gauge;
 use store::{Commit, DeviceReads, Pressure, Unavailable};
 use tokio::sync::{Mutex, oneshot};

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use actix::{Actor as _, Addr, Handler, Message};
 use actix_rt::Arbiter;
-use engine::arbiter::input::Unserved;
 use engine::delivery::address::policy::Policy;
 use engine::delivery::destination::{Amended, Destination};
 use engine::delivery::forwarding::{DeliveryRules, NotActive, ReplayUnderWay};
 use engine::delivery::letter::Sequence;
-use engine::delivery::question::{Answer, AskRefusal, Question, Tested};
+use engine::delivery::question::{Answer, Question, Tested};
 use engine::ids::{CustomerId, DestinationId};
+use engine::supervision::Unserved;
 use store::sealed::MasterKey;
 use store::{Commit, DeliveryReads};
 use tokio::sync::oneshot;
@@ -158,16 +158,7 @@ impl Post {
         let (reply, answer) = oneshot::channel();
         let sent = self.supervisor.try_send(message(reply));
         sent.map_err(|_| Unserved::Busy)?;
-        let answer = answer.await.unwrap_or(Err(AskRefusal::Failed));
-        answer.map_err(unserved)
-    }
-}
-
-fn unserved(refusal: AskRefusal) -> Unserved {
-    match refusal {
-        AskRefusal::Unknown => Unserved::Unknown,
-        AskRefusal::Busy => Unserved::Busy,
-        AskRefusal::Failed => Unserved::Failed,
+        answer.await.unwrap_or(Err(Unserved::Failed))
     }
 }
 

@@ -43,13 +43,12 @@ use crate::registry::lanes::{self, Joined, together};
 use crate::registry::peers::Said;
 use crate::registry::router::{Hint, Parcel, Route, Router};
 use crate::registry::{self, Behind, Fate, Sorted};
-use crate::supervision::{Child, Failure, Generation, Supervisor, Verdict};
+use crate::supervision::{Child, Failure, Generation, Supervisor, Unserved, Verdict};
 
 use deadlines::Deadlines;
 use effect::{ArbiterEffect, LookUp, LookUpId, Progress};
 use input::{
     Answer, Asked, Conditions, Ending, Input, Origin, Page, Question, Received, StoreUnavailable,
-    Unserved,
 };
 use look_ups::LookUps;
 use startup::Startup;

@@ -42,6 +42,20 @@ impl<H, W> Child<H, W> {
     }
 }
 
+/// Why an actor could not be asked; what it would have said is not known.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum Unserved {
+    /// There is no such device or destination.
+    #[error("there is no such device or destination")]
+    Unknown,
+    /// There is too much to do, or the actor is being restored or parked: try again later.
+    #[error("the service is overloaded")]
+    Busy,
+    /// The actor or the store failed: whether it happened is to be read back.
+    #[error("the actor or the store failed")]
+    Failed,
+}
+
 /// Why an actor ended that is still needed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Failure {

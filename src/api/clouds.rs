@@ -13,7 +13,6 @@ mod shown;
 use actix_web::http::header::LOCATION;
 use actix_web::{HttpResponse, web};
 
-use engine::arbiter::input::Unserved;
 use engine::delivery::destination::{Amended, Destination};
 use engine::directory::Refusal;
 use engine::directory::destination::{
@@ -21,6 +20,7 @@ use engine::directory::destination::{
 };
 use engine::ids::DestinationId;
 use engine::query::{Page, PageWanted};
+use engine::supervision::Unserved;
 
 use super::Api;
 use super::access::Caller;

@@ -8,7 +8,6 @@ use serde::Serialize;
 use tracing::Instrument as _;
 
 use actors::devices::Devices;
-use engine::arbiter::input::Unserved;
 use engine::customer::Customer;
 use engine::directory::Refusal;
 use engine::directory::customer::{
@@ -17,6 +16,7 @@ use engine::directory::customer::{
 use engine::ids::{CustomerId, DeviceKey};
 use engine::query::PageWanted;
 use engine::query::devices::DeviceFilter;
+use engine::supervision::Unserved;
 
 use super::Api;
 use super::body::{Json, Query};

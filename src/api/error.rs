@@ -12,7 +12,6 @@ use actix_web::http::header::{ALLOW, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
 use serde::Serialize;
 
-use engine::arbiter::input::Unserved;
 use engine::change::Name;
 use engine::delivery::forwarding::{NotActive, ReplayUnderWay};
 use engine::device::queue::{CancelRefusal, SubmitRefusal};
@@ -20,6 +19,7 @@ use engine::directory::Refusal;
 use engine::directory::device::Nameless;
 use engine::ids::TraceId;
 use engine::query::devices::TooBroad;
+use engine::supervision::Unserved;
 use store::{CommitError, Unavailable};
 
 /// When a caller that came too early may come again: what has queued is done by then.

@@ -8,9 +8,10 @@ use engine::action::{
     CoapRequest, Content, ContentForm, Lwm2mRequest, Method, Mode, NewAction, Operation, Request,
     UdpRequest,
 };
-use engine::arbiter::input::{self, Question, Unserved};
+use engine::arbiter::input::{self, Question};
 use engine::device::queue::{CancelRefusal, SubmitRefusal};
 use engine::ids::{ActionId, TraceId};
+use engine::supervision::Unserved;
 use harness::chance::Chance;
 use protocol::lwm2m::path::Path;
 

@@ -1,12 +1,13 @@
 //! Did everything that can happen happen? Counts by which a run proves that it tried.
 
 use engine::action::{Action, Operation, Protocol, Status, Task};
-use engine::arbiter::input::{Answer, Unserved};
+use engine::arbiter::input::Answer;
 use engine::change::{Batch, Change};
 use engine::device::queue::{CancelRefusal, SubmitRefusal};
 use engine::device::record::{Observation, ObservationState};
 use engine::event::{Cause, Happening};
 use engine::registry::Fate;
+use engine::supervision::Unserved;
 use harness::device::event::{Event as News, Uplink};
 
 use crate::disk::Moved;

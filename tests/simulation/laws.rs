@@ -25,13 +25,14 @@ mod ways;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use engine::action::{Protocol, Status};
-use engine::arbiter::input::{Answer, Question, Unserved};
+use engine::arbiter::input::{Answer, Question};
 use engine::change::{Batch, Change};
 use engine::device::Rules;
 use engine::device::record::Restored;
 use engine::ids::ActionId;
 use engine::peer::Peer;
 use engine::setting::SettingState;
+use engine::supervision::Unserved;
 
 use crate::disk::{Done, Durable, Moved, Swept, plain};
 use crate::service::{Reply, Saves, Took};

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::action::Protocol;
-use engine::arbiter::input::Unserved;
 use engine::change::{Batch, Change};
 use engine::delivery::destination::{
     Amended, Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
@@ -13,6 +12,7 @@ use engine::delivery::destination::{
 use engine::event::{Cause, Event, Happening, Speaker, Telemetry};
 use engine::ids::{DestinationId, DeviceId, EventId, Iccid};
 use engine::limits::PANICS_MAX;
+use engine::supervision::Unserved;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
 use store::{Commit as _, DeliveryReads as _};

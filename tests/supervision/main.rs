@@ -17,8 +17,8 @@ mod world;
 use std::time::Duration;
 
 use engine::admin_log::window::Window;
-use engine::arbiter::input::Unserved;
 use engine::query::{LogFilter, PageWanted};
+use engine::supervision::Unserved;
 use faulty::Mood;
 use protocol::coap::code::Code;
 use store::DirectoryReads as _;

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::sync::{Mutex, Once, PoisonError};
 
-use engine::arbiter::input::Unserved;
 use engine::ids::TraceId;
+use engine::supervision::Unserved;
 use protocol::coap::code::Code;
 use tracing_subscriber::filter::LevelFilter;
 

@@ -3,28 +3,29 @@
 use actix::Message;
 use engine::delivery::destination::Destination;
 use engine::delivery::forwarders::ForwarderEnd;
-use engine::delivery::question::{Answer, AskRefusal, Question};
+use engine::delivery::question::{Answer, Question};
 use engine::ids::{CustomerId, DestinationId};
 use engine::supervision::Generation;
+use engine::supervision::Unserved;
 use store::CommitError;
 use tokio::sync::oneshot;
 use tracing::Span;
 
 /// Where the answer to a question goes.
-pub(super) type Reply<T> = oneshot::Sender<Result<T, AskRefusal>>;
+pub(super) type Reply<T> = oneshot::Sender<Result<T, Unserved>>;
 
 /// Gives an answer.
-pub(super) fn answer<T>(reply: Reply<T>, answer: Result<T, AskRefusal>) {
+pub(super) fn answer<T>(reply: Reply<T>, answer: Result<T, Unserved>) {
     // A caller who went away reads back what became of it.
     let _ = reply.send(answer).is_ok();
 }
 
 /// What a caller is told of a step that was not saved.
-pub(super) fn refusal(error: CommitError) -> AskRefusal {
+pub(super) fn refusal(error: CommitError) -> Unserved {
     match error {
-        CommitError::Full => AskRefusal::Busy,
-        CommitError::Conflict => AskRefusal::Unknown,
-        CommitError::Fenced | CommitError::Unavailable => AskRefusal::Failed,
+        CommitError::Full => Unserved::Busy,
+        CommitError::Conflict => Unserved::Unknown,
+        CommitError::Fenced | CommitError::Unavailable => Unserved::Failed,
     }
 }
 

@@ -12,8 +12,9 @@ use engine::admin_log::entry::Entry;
 use engine::delivery::destination::Destination;
 use engine::delivery::forwarders::{Forwarders, Routed, SupervisorEffect, Unread, creation};
 use engine::delivery::forwarding::Forwarding;
-use engine::delivery::question::{Answer, AskRefusal};
+use engine::delivery::question::Answer;
 use engine::ids::{CustomerId, DestinationId};
+use engine::supervision::Unserved;
 use engine::supervision::{Failure, Generation};
 use store::{Board, Pressure, Unavailable};
 use tracing::{debug, error, warn};
@@ -196,7 +197,7 @@ impl Handler<Ask> for ForwarderSupervisor {
         match self.forwarders.route(id, &asked.question) {
             Routed::Deliver(forwarder) => {
                 if let Err(unsent) = forwarder.try_send(asked) {
-                    answer(unsent.into_inner().reply, Err(AskRefusal::Busy));
+                    answer(unsent.into_inner().reply, Err(Unserved::Busy));
                 }
             }
             Routed::Refuse(why) => answer(asked.reply, Err(why)),

@@ -18,7 +18,7 @@
 use std::iter;
 use std::sync::Arc;
 
-use crate::arbiter::input::{Answer, Asked, Ending, Input, Question, Unserved};
+use crate::arbiter::input::{Answer, Asked, Ending, Input, Question};
 use crate::change::{Batch, Owner};
 use crate::datagram::Arrival;
 use crate::device::Device;
@@ -29,6 +29,7 @@ use crate::occurrence::{Heard, Occurrence};
 use crate::peer::Peer;
 use crate::profile::Profile;
 use crate::registry::peers::Said;
+use crate::supervision::Unserved;
 use crate::supervision::{Failure, Generation};
 use crate::terms::Terms;
 

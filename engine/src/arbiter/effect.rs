@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use crate::admin_log::entry::Entry;
-use crate::arbiter::input::{Answer, Input, Unserved};
+use crate::arbiter::input::{Answer, Input};
 use crate::device::record::Restored;
 use crate::event::Event;
 use crate::ids::{DeviceKey, Endpoint};
@@ -12,6 +12,7 @@ use crate::peer::Peer;
 use crate::registry::Fate;
 use crate::registry::homes::ArbiterId;
 use crate::registry::router::{Hint, Parcel};
+use crate::supervision::Unserved;
 use crate::supervision::{Failure, Generation, Verdict};
 
 /// What the shell of an arbiter performs. `H` reaches an actor, `R` is how a question is answered.

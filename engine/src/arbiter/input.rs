@@ -143,17 +143,3 @@ pub enum Answer {
     /// To [`Question::ReadProfile`].
     ProfileRead,
 }
-
-/// Why a device could not be asked; what it would have said is not known.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum Unserved {
-    /// There is no such device.
-    #[error("there is no such device")]
-    Unknown,
-    /// The service has too much to do: try again later.
-    #[error("the service is overloaded")]
-    Busy,
-    /// The device's actor or the store failed: whether it happened is to be read back.
-    #[error("the device could not be asked")]
-    Failed,
-}

@@ -17,11 +17,12 @@ use crate::delivery::destination::{Destination, DestinationState};
 use crate::delivery::forwarders::ForwarderEnd;
 use crate::delivery::forwarding::{Delivered, Errand, Errands, Forwarding};
 use crate::delivery::letter::{DeadLetter, Sequence, Waiting};
-use crate::delivery::question::{Answer, AskRefusal, Question};
+use crate::delivery::question::{Answer, Question};
 use crate::ids::{EventId, Shard};
 use crate::limits::STORE_RETRY_MS;
 use crate::moment::{Moment, Timestamp};
 use crate::supervision::Failure;
+use crate::supervision::Unserved;
 
 /// What happens to a forwarder: `R` takes the answer to a question.
 #[derive(Clone, Debug)]
@@ -72,7 +73,7 @@ pub enum ForwarderEffect<R> {
         state: DestinationState,
     },
     /// Answer a caller.
-    Answer(R, Result<Answer, AskRefusal>),
+    Answer(R, Result<Answer, Unserved>),
     /// End, and tell the supervisor why.
     End(ForwarderEnd),
 }
@@ -136,7 +137,7 @@ impl<R> Forwarder<R> {
     /// Takes the receipt of what was to be saved: if it was not, nothing of the step happened.
     pub fn handle_receipt(
         &mut self,
-        receipt: Result<(), AskRefusal>,
+        receipt: Result<(), Unserved>,
         out: &mut Vec<ForwarderEffect<R>>,
     ) {
         let rest = self.saving.take().expect("a step waits for its receipt");

@@ -15,10 +15,11 @@ use std::mem;
 
 use crate::change::{Batch, Change, Expect, Name};
 use crate::delivery::destination::Destination;
-use crate::delivery::question::{AskRefusal, Question};
+use crate::delivery::question::Question;
 use crate::ids::{CustomerId, DestinationId};
 use crate::limits::STORE_RETRY_MS;
 use crate::moment::Timestamp;
+use crate::supervision::Unserved;
 use crate::supervision::{Child, Failure, Generation, Supervisor, Verdict};
 
 /// All forwarders: `H` reaches one that runs.
@@ -50,7 +51,7 @@ pub enum Routed<'a, H> {
     /// [`Forwarders::handle_removed`] is told once that is durable.
     Remove(Batch),
     /// Back to the caller.
-    Refuse(AskRefusal),
+    Refuse(Unserved),
 }
 
 /// Why a forwarder ended.
@@ -163,7 +164,7 @@ impl<H> Forwarders<H> {
     /// else.
     pub fn route(&self, id: DestinationId, question: &Question) -> Routed<'_, H> {
         match (self.by_destination.get(&id), question) {
-            (None, _) => Routed::Refuse(AskRefusal::Unknown),
+            (None, _) => Routed::Refuse(Unserved::Unknown),
             (Some((_, Child::Running { handle, .. })), _) => Routed::Deliver(handle),
             (Some((customer, Child::Parked)), Question::Remove) => {
                 let (customer, destination) = (customer.clone(), id);
@@ -176,9 +177,7 @@ impl<H> Forwarders<H> {
                     ..Batch::default()
                 })
             }
-            (Some((_, Child::Parked | Child::Restoring(()))), _) => {
-                Routed::Refuse(AskRefusal::Busy)
-            }
+            (Some((_, Child::Parked | Child::Restoring(()))), _) => Routed::Refuse(Unserved::Busy),
         }
     }
 }

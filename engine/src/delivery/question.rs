@@ -46,14 +46,3 @@ pub struct Tested {
     /// What came of it, in words.
     pub message: String,
 }
-
-/// Why a question is not answered; whether it was done is to be read back.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum AskRefusal {
-    /// There is no such destination.
-    Unknown,
-    /// It is being restored, parked, or there is too much to do: ask again later.
-    Busy,
-    /// It could not be saved.
-    Failed,
-}

@@ -1,8 +1,8 @@
 //! Is the answer to a creation spelled and ordered as its golden file?
 
-use engine::arbiter::input::Unserved;
 use engine::device::queue::SubmitRefusal;
 use engine::ids::{ActionId, DeviceId};
+use engine::supervision::Unserved;
 
 use super::golden;
 use crate::api::actions::creating::{AcceptedBody, ManyBody};

@@ -1,7 +1,8 @@
 //! Callers ask things of devices, add them again, and have old requests forgotten.
 
-use engine::arbiter::input::{Question, Unserved};
+use engine::arbiter::input::Question;
 use engine::moment::Timestamp;
+use engine::supervision::Unserved;
 
 use super::{Mood, World};
 use crate::event::Event;

@@ -6,10 +6,11 @@ use engine::delivery::forwarder::{ForwarderEffect, Input};
 use engine::delivery::forwarders::{ForwarderEnd, Routed, SupervisorEffect, Unread};
 use engine::delivery::forwarding::{Delivered, Errand, Forwarding};
 use engine::delivery::letter::Waiting;
-use engine::delivery::question::{Answer, AskRefusal, Question};
+use engine::delivery::question::{Answer, Question};
 use engine::ids::{DestinationId, Shard};
 use engine::moment::{Moment, Timestamp};
 use engine::supervision::Generation;
+use engine::supervision::Unserved;
 
 use super::World;
 use crate::disk::Author;
@@ -121,7 +122,7 @@ impl World {
         self.note_of(id, "is asked");
         match self.service.post.forwarders.route(id, &question) {
             Routed::Deliver(_) => self.tell_forwarder(id, Input::Asked(question, ())),
-            Routed::Refuse(AskRefusal::Busy | AskRefusal::Unknown | AskRefusal::Failed) => {}
+            Routed::Refuse(Unserved::Busy | Unserved::Unknown | Unserved::Failed) => {}
             Routed::Remove(_) => panic!("no forwarder panics here, and none is parked"),
         }
     }
@@ -168,7 +169,7 @@ impl World {
         let mut out = Vec::new();
         let receipt = match receipt {
             Receipt::Durable => Ok(()),
-            Receipt::Unsaved => Err(AskRefusal::Failed),
+            Receipt::Unsaved => Err(Unserved::Failed),
         };
         running.machine.handle_receipt(receipt, &mut out);
         self.perform_for(id, Some(step), out);

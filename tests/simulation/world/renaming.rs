@@ -1,7 +1,8 @@
 //! Customers give devices another address, and the service has to go by it.
 
-use engine::arbiter::input::{Question, Unserved};
+use engine::arbiter::input::Question;
 use engine::registry::homes::ArbiterId;
+use engine::supervision::Unserved;
 
 use super::World;
 use crate::event::Event;

@@ -3,11 +3,12 @@
 use engine::action::timeline::Stage;
 use engine::arbiter::cell::NotSaved;
 use engine::arbiter::input::Ending;
-use engine::arbiter::input::{Answer, Question, Unserved};
+use engine::arbiter::input::{Answer, Question};
 use engine::change::Batch;
 use engine::peer::Peer;
 use engine::registry::homes::ArbiterId;
 use engine::supervision::Generation;
+use engine::supervision::Unserved;
 
 use super::plain::is_continue;
 use super::{Mood, World};

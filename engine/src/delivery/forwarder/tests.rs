@@ -11,12 +11,13 @@ use crate::delivery::destination::{
 use crate::delivery::forwarders::ForwarderEnd;
 use crate::delivery::forwarding::{Delivered, DeliveryRules, Errand, Forwarding};
 use crate::delivery::letter::{Sequence, Standing, Waiting};
-use crate::delivery::question::{Answer, AskRefusal, Question};
+use crate::delivery::question::{Answer, Question};
 use crate::event::EventType;
 use crate::ids::{CustomerId, DestinationId, DeviceId, DeviceKey, EventId};
 use crate::limits::STORE_RETRY_MS;
 use crate::moment::{Moment, Timestamp};
 use crate::supervision::Failure;
+use crate::supervision::Unserved;
 
 #[test]
 fn a_step_is_saved_first_then_the_target_changes_and_then_the_caller_hears_of_it() {
@@ -37,7 +38,7 @@ fn a_step_is_saved_first_then_the_target_changes_and_then_the_caller_hears_of_it
 
 #[test]
 fn of_a_step_that_was_not_saved_nothing_is_done_but_that_its_caller_is_refused() {
-    for refusal in [AskRefusal::Busy, AskRefusal::Failed] {
+    for refusal in [Unserved::Busy, Unserved::Failed] {
         let mut scene = Scene::started();
         scene.ask(rename());
         assert_eq!(
@@ -179,7 +180,7 @@ impl Scene {
         self.take(Input::Due)
     }
 
-    fn receipt(&mut self, receipt: Result<(), AskRefusal>) -> Vec<Effect> {
+    fn receipt(&mut self, receipt: Result<(), Unserved>) -> Vec<Effect> {
         let mut out = Vec::new();
         self.forwarder.handle_receipt(receipt, &mut out);
         out

@@ -1,10 +1,11 @@
 //! Which forwarder is restored, when, and who is told?
 
 use super::{ForwarderEnd, Forwarders, Routed, SupervisorEffect, Unread};
-use crate::delivery::question::{AskRefusal, Question};
+use crate::delivery::question::Question;
 use crate::ids::{CustomerId, DestinationId};
 use crate::limits::{PANICS_MAX, STORE_RETRY_MS};
 use crate::moment::Timestamp;
+use crate::supervision::Unserved;
 use crate::supervision::{Failure, Generation};
 
 #[test]
@@ -12,10 +13,10 @@ fn a_destination_that_is_gone_is_unknown_and_one_that_cannot_be_read_is_asked_fo
     let mut scene = Scene::new();
     scene.forwarders.restore(id(), acme());
     assert_eq!(scene.restored(Err(Unread)), Some(retry_at(STORE_RETRY_MS)));
-    assert_eq!(scene.ask(&Question::Restart), Err(AskRefusal::Busy));
+    assert_eq!(scene.ask(&Question::Restart), Err(Unserved::Busy));
     assert_eq!(scene.forwarders.handle_timeout(id()), Some(acme()));
     assert_eq!(scene.restored(Ok(None)), None);
-    assert_eq!(scene.ask(&Question::Restart), Err(AskRefusal::Unknown));
+    assert_eq!(scene.ask(&Question::Restart), Err(Unserved::Unknown));
     assert_eq!(scene.forwarders.handle_timeout(id()), None);
 }
 
@@ -28,7 +29,7 @@ fn a_forwarder_that_failed_is_restored_after_a_pause() {
         let effects = scene.end(generation, ForwarderEnd::Failed(failure));
         let log = SupervisorEffect::LogRestore(failure);
         assert_eq!(effects, [log, retry_at(STORE_RETRY_MS)]);
-        assert_eq!(scene.ask(&Question::Remove), Err(AskRefusal::Busy));
+        assert_eq!(scene.ask(&Question::Remove), Err(Unserved::Busy));
         // It is known to have ended.
         assert_eq!(scene.end(generation, ForwarderEnd::Removed), []);
         assert_eq!(scene.forwarders.handle_timeout(id()), Some(acme()));
@@ -59,11 +60,11 @@ fn a_forwarder_that_keeps_panicking_is_parked_and_can_be_removed_and_nothing_els
     let effects = scene.end(generation, panicked);
     assert_eq!(effects, [SupervisorEffect::LogParked]);
     assert_eq!(scene.forwarders.handle_timeout(id()), None);
-    assert_eq!(scene.ask(&Question::Replay), Err(AskRefusal::Busy));
+    assert_eq!(scene.ask(&Question::Replay), Err(Unserved::Busy));
     let removed = scene.forwarders.route(id(), &Question::Remove);
     assert!(matches!(removed, Routed::Remove(batch) if batch.changes.len() == 1));
     scene.forwarders.handle_removed(id());
-    assert_eq!(scene.ask(&Question::Remove), Err(AskRefusal::Unknown));
+    assert_eq!(scene.ask(&Question::Remove), Err(Unserved::Unknown));
 }
 
 #[test]
@@ -80,7 +81,7 @@ fn a_customer_that_goes_takes_its_forwarders_along_and_no_others() {
     let forwarders = &mut scene.forwarders;
     assert_eq!(forwarders.handle_restored(at(0), made, found), None);
     assert_eq!(forwarders.handle_timeout(others), Some(other));
-    assert_eq!(scene.ask(&Question::Remove), Err(AskRefusal::Unknown));
+    assert_eq!(scene.ask(&Question::Remove), Err(Unserved::Unknown));
 }
 
 // The vocabulary of these tests.
@@ -126,7 +127,7 @@ impl Scene {
         self.forwarders.handle_ended(now, (id(), generation), end)
     }
 
-    fn ask(&self, question: &Question) -> Result<&'static str, AskRefusal> {
+    fn ask(&self, question: &Question) -> Result<&'static str, Unserved> {
         match self.forwarders.route(id(), question) {
             Routed::Deliver(handle) => Ok(handle),
             Routed::Refuse(why) => Err(why),

@@ -3,10 +3,10 @@
 use actix_web::http::StatusCode;
 use serde_json::{Value, json};
 
-use engine::arbiter::input::Unserved;
 use engine::delivery::destination::Destination;
 use engine::ids::DestinationId;
 use engine::limits::DESTINATIONS_MAX;
+use engine::supervision::Unserved;
 
 use crate::api::tests::world::{Answer, Credentials, OPERATOR, World};
 use crate::config::Config;
