@@ -83,10 +83,11 @@ impl Post {
         amended: Amended,
     ) -> Result<Destination, Unserved> {
         let amend = Question::Amend(Box::new(amended));
-        match self.ask(id, amend).await? {
-            Answer::Destination(destination) => Ok(*destination),
-            other => Err(unexpected(&other)),
-        }
+        let answer = self.ask(id, amend).await?;
+        let Answer::Destination(destination) = answer else {
+            return Err(unexpected(&answer));
+        };
+        Ok(*destination)
     }
 
     /// Removes a destination with all that waits for it.
@@ -96,18 +97,20 @@ impl Post {
 
     /// Takes up deliveries again after a failure.
     pub async fn restart(&self, id: DestinationId) -> Result<Destination, Unserved> {
-        match self.ask(id, Question::Restart).await? {
-            Answer::Destination(destination) => Ok(*destination),
-            other => Err(unexpected(&other)),
-        }
+        let answer = self.ask(id, Question::Restart).await?;
+        let Answer::Destination(destination) = answer else {
+            return Err(unexpected(&answer));
+        };
+        Ok(*destination)
     }
 
     /// Delivers its dead letters again; when this answers Ok that is durable.
     pub async fn replay(&self, id: DestinationId) -> Result<Result<(), NotActive>, Unserved> {
-        match self.ask(id, Question::Replay).await? {
-            Answer::Replayed(replayed) => Ok(replayed),
-            other => Err(unexpected(&other)),
-        }
+        let answer = self.ask(id, Question::Replay).await?;
+        let Answer::Replayed(replayed) = answer else {
+            return Err(unexpected(&answer));
+        };
+        Ok(replayed)
     }
 
     /// Gives up dead letters of it for good; when this answers Ok that is durable.
@@ -116,18 +119,20 @@ impl Post {
         id: DestinationId,
         letters: Box<[Sequence]>,
     ) -> Result<Result<(), ReplayUnderWay>, Unserved> {
-        match self.ask(id, Question::Discard(letters)).await? {
-            Answer::Discarded(discarded) => Ok(discarded),
-            other => Err(unexpected(&other)),
-        }
+        let answer = self.ask(id, Question::Discard(letters)).await?;
+        let Answer::Discarded(discarded) = answer else {
+            return Err(unexpected(&answer));
+        };
+        Ok(discarded)
     }
 
     /// Tells a destination once that it is reached, and says what came of it.
     pub async fn test(&self, id: DestinationId) -> Result<Tested, Unserved> {
-        match self.ask(id, Question::Test).await? {
-            Answer::Tested(tested) => Ok(tested),
-            other => Err(unexpected(&other)),
-        }
+        let answer = self.ask(id, Question::Test).await?;
+        let Answer::Tested(tested) = answer else {
+            return Err(unexpected(&answer));
+        };
+        Ok(tested)
     }
 
     /// Lets go of the destinations of a customer that is being removed; when this answers, nothing
