@@ -108,7 +108,8 @@ pub struct Options {
     #[arg(required_if_eq("scenario", "actions"))]
     pub api: Option<String>,
     /// A bearer token for the management API
-    #[arg(long, value_name = "TOKEN", requires = "api")]
+    // One in 64 tokens begins with a hyphen.
+    #[arg(long, value_name = "TOKEN", requires = "api", allow_hyphen_values = true)]
     pub token: Option<Token>,
     /// Makes the devices known through the API first
     #[arg(long, requires = "api")]
@@ -338,6 +339,12 @@ mod tests {
         for text in ["", "s", "1d", "-1s", "1.5s", "99999999999999999999s"] {
             assert!(time(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_token_may_begin_with_a_hyphen() {
+        let options = parse(&["--api", "http://127.0.0.1:1", "--token", "-Hello"]).unwrap();
+        assert_eq!(options.token, Some(Token("-Hello".to_owned())));
     }
 
     #[test]
