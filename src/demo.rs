@@ -22,12 +22,13 @@ use actix_rt::System;
 use tokio::task::{JoinHandle, yield_now};
 
 use self::by_hand::Handout;
-use self::caller::{Caller, Operator};
+use self::caller::Caller;
 use self::cast::{Cast, Part, Servers};
 use self::endpoint::Endpoint;
 use self::narrator::{Ink, Narrator, Voice};
 use self::stage::{Stage, StageError};
 use self::story::{Story, Why, create_devices};
+use crate::api_client::{ApiClient, Credentials};
 use crate::config::{self, Config, Layers};
 use crate::service::{Service, StartError, wait_for_signal};
 
@@ -219,21 +220,22 @@ async fn admit(
     base: &str,
     narrator: &mut Narrator,
 ) -> Result<Caller, Why> {
-    let operator = Operator::new(base, operator_token(&stage.config, service)?)?;
+    let token = operator_token(&stage.config, service)?;
+    let operator = ApiClient::new(base, Credentials::Bearer(token))?;
     operator.ensure_customer(CUSTOMER, CUSTOMER_NAME).await?;
     narrator.tell(
         Voice::Operator,
         format!("has a customer, {CUSTOMER}: {CUSTOMER_NAME}"),
     )?;
-    let client = operator.create_client(CUSTOMER).await?;
+    let key = operator.create_key(CUSTOMER, "demo").await?;
     narrator.tell(
         Voice::Operator,
-        format!("makes an API client for it, {}", client.id),
+        format!("makes an API client for it, {}", key.id),
     )?;
-    let caller = Caller::of_client(base, client).await?;
+    let caller = Caller::with_key(base, key).await?;
     let lasts = format!(
         "takes a token with it, good for {} s",
-        caller.token_lifetime_s()
+        caller.token().lifetime_s
     );
     narrator.tell(Voice::Caller, lasts)?;
     Ok(caller)

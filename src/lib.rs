@@ -1,6 +1,7 @@
 //! The service: its configuration, its HTTP face, and everything wired together.
 
 pub mod api;
+pub mod api_client;
 pub mod cli;
 pub mod config;
 pub mod deliveries;

@@ -6,11 +6,12 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::caller::{Caller, DEVICES, LOG, Over, REQUESTS, TOKENS, WEBHOOKS};
+use super::caller::{Caller, LOG, Over, WEBHOOKS};
 use super::cast::Servers;
 use super::narrator::Narrator;
 use super::role::{ALARM, BRIGHTNESS, Role, VOLUME};
 use super::story::plain::blink;
+use crate::api_client::{DEVICES, REQUESTS, TOKENS};
 
 const BEARER: &str = "-H \"authorization: Bearer $TOKEN\"";
 
@@ -42,7 +43,7 @@ impl Handout<'_> {
             narrator.line(format!("  {what:<15} {place}"))?;
         }
         narrator.chapter("The same by hand, in another terminal")?;
-        narrator.line(format!("export TOKEN={}", self.caller.token()))?;
+        narrator.line(format!("export TOKEN={}", self.caller.token().token))?;
         let commands = self.commands().into_iter();
         for (what, command) in commands.chain(self.commands_without_lwm2m()) {
             narrator.pause()?;
@@ -74,10 +75,10 @@ impl Handout<'_> {
     }
 
     fn commands(&self) -> Vec<(String, String)> {
-        let client = self.caller.client();
-        let credentials = format!("-u {}:{}", client.id, client.secret);
+        let key = self.caller.key();
+        let credentials = format!("-u {}:{}", key.id, key.secret);
         let grant = json!({ "grant_type": "client_credentials" });
-        let minutes = self.caller.token_lifetime_s() / 60;
+        let minutes = self.caller.token().lifetime_s / 60;
         let queued = json!({
             "action": "read",
             "resourceAddress": VOLUME.to_string(),

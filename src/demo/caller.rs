@@ -3,23 +3,12 @@
 //! The calls are those anybody could make over HTTP; nothing of the service is reached in any
 //! other way.
 
-mod api;
-
-use reqwest::Method;
 use serde_json::{Value, json};
 
-use self::api::{Api, Bearer};
+use crate::api_client::{
+    ACTIONS, AccessToken, Answer, ApiClient, ApiKey, CallError, Credentials, DEVICES, REQUESTS,
+};
 
-pub(super) use self::api::CallError;
-
-/// Where tokens are given.
-pub(super) const TOKENS: &str = "/management-api/oauth/token";
-/// Where devices are made and looked at.
-pub(super) const DEVICES: &str = "/management-api/v1/devices";
-/// Where devices are asked for something.
-pub(super) const ACTIONS: &str = "/management-api/v1/integrate/devices";
-/// Where requests are looked at.
-pub(super) const REQUESTS: &str = "/management-api/v1/integrate/devices/actions/requests";
 /// Where webhooks are made and looked at.
 pub(super) const WEBHOOKS: &str = "/management-api/v1/integrate/clouds/webhooks";
 /// Where the administration log is read.
@@ -33,33 +22,16 @@ pub(super) enum Over {
     Lwm2m,
 }
 
-const CUSTOMERS: &str = "/operator-api/v1/customers";
 const SETTINGS: &str = "/management-api/v1/settings";
 
 /// What the demo calls its webhook.
 const WEBHOOK_NAME: &str = "Demo endpoint";
 
-/// Whoever runs the service, as far as the demo needs them.
-pub(super) struct Operator {
-    api: Api,
-    token: Bearer,
-}
-
 /// A customer's program with an access token.
 pub(super) struct Caller {
-    api: Api,
-    client: Client,
-    token: Bearer,
-    token_lifetime_s: u64,
-}
-
-/// What proves that a program acts for a customer.
-#[derive(Clone)]
-pub(super) struct Client {
-    /// Its id.
-    pub(super) id: String,
-    /// Its secret, which the API shows once.
-    pub(super) secret: String,
+    api: ApiClient,
+    key: ApiKey,
+    token: AccessToken,
 }
 
 /// An action request as the API shows it.
@@ -102,60 +74,23 @@ pub(super) struct Registration {
     pub(super) objects: Vec<u64>,
 }
 
-impl Operator {
-    /// Somebody with the operator's token.
-    pub(super) fn new(base: &str, token: String) -> Result<Self, CallError> {
-        Ok(Self {
-            api: Api::at(base)?,
-            token: Bearer(token),
-        })
-    }
-
-    /// Makes a customer; one of an earlier run will do.
-    pub(super) async fn ensure_customer(&self, id: &str, name: &str) -> Result<(), CallError> {
-        let body = json!({ "id": id, "name": name });
-        let made = self.api.post(&self.token, CUSTOMERS, &body).await;
-        made.map(drop).or_else(CallError::forgive_conflict)
-    }
-
-    /// Makes an API client of a customer.
-    pub(super) async fn create_client(&self, customer: &str) -> Result<Client, CallError> {
-        let path = format!("{CUSTOMERS}/{customer}/clients");
-        let body = json!({ "name": "demo" });
-        let made = self.api.post(&self.token, &path, &body).await?;
-        Ok(Client {
-            id: made.text("/clientId")?,
-            secret: made.text("/clientSecret")?,
-        })
-    }
-}
-
 impl Caller {
-    /// Takes a token for a client.
-    pub(super) async fn of_client(base: &str, client: Client) -> Result<Self, CallError> {
-        let token = Bearer(String::new());
-        let mut caller = Self {
-            api: Api::at(base)?,
-            client,
-            token,
-            token_lifetime_s: 0,
-        };
-        caller.renew_token().await?;
-        Ok(caller)
+    /// Takes a token for an API client of a customer.
+    pub(super) async fn with_key(base: &str, key: ApiKey) -> Result<Self, CallError> {
+        let mut api = ApiClient::new(base, Credentials::None)?;
+        let token = api.authorize(&key).await?;
+        Ok(Self { api, key, token })
     }
 
     /// Takes another token.
     pub(super) async fn renew_token(&mut self) -> Result<(), CallError> {
-        let body = json!({ "grant_type": "client_credentials" });
-        let given = self.api.post(&self.client, TOKENS, &body).await?;
-        self.token = Bearer(given.text("/access_token")?);
-        self.token_lifetime_s = given.number("/expires_in")?;
+        self.token = self.api.authorize(&self.key).await?;
         Ok(())
     }
 
     /// Makes a device known; one of an earlier run will do if it is this customer's.
     pub(super) async fn ensure_device(&self, device: &Value) -> Result<(), CallError> {
-        let made = self.api.post(&self.token, DEVICES, device).await;
+        let made = self.api.post(DEVICES, device).await;
         made.map(drop).or_else(CallError::forgive_conflict)
     }
 
@@ -163,36 +98,36 @@ impl Caller {
     pub(super) async fn enable_passive_reporting(&self, platform: &str) -> Result<(), CallError> {
         let path = format!("{SETTINGS}/{platform}/LWM2M_PASSIVE_REPORTING");
         let body = json!({ "state": "ENABLED" });
-        self.api.patch(&self.token, &path, &body).await.map(drop)
+        self.api.patch(&path, &body).await.map(drop)
     }
 
     /// Has what devices say posted to an endpoint, signed with a secret, and returns the webhook's
     /// id. One of an earlier run leads nowhere any more, and goes.
     pub(super) async fn make_webhook(&self, url: &str, secret: &str) -> Result<String, CallError> {
-        for known in self.read(WEBHOOKS).await?.items()? {
+        for known in self.api.read(WEBHOOKS).await?.items()? {
             if known.text("/name")? == WEBHOOK_NAME {
                 let path = format!("{WEBHOOKS}/{}", known.text("/id")?);
-                self.api.call(&self.token, Method::DELETE, &path).await?;
+                self.api.delete(&path).await?;
             }
         }
         let body = json!({
             "name": WEBHOOK_NAME, "url": url, "secret": secret, "jsonPayloadEnabled": true,
         });
-        let made = self.api.post(&self.token, WEBHOOKS, &body).await?;
+        let made = self.api.post(WEBHOOKS, &body).await?;
         made.text("/id")
     }
 
     /// Looks at a device.
     pub(super) async fn inspect(&self, device: &str) -> Result<Inspection, CallError> {
-        let shown = self.read(&format!("{DEVICES}/{device}")).await?;
-        let registration = match shown.has("/registration") {
-            true => Some(Registration {
+        let shown = self.api.read(&format!("{DEVICES}/{device}")).await?;
+        let registration = match shown.at("/registration") {
+            Some(registration) => Some(Registration {
                 version: shown.text("/registration/version")?,
                 lifetime_s: shown.number("/registration/lifetime")?,
-                queue_mode: shown.is_true("/registration/queueMode"),
-                objects: shown.numbers("/registration/objects", "/id"),
+                queue_mode: registration["queueMode"] == true,
+                objects: ids(&registration["objects"]),
             }),
-            false => None,
+            None => None,
         };
         let (iccid, presence) = (shown.text("/iccid")?, shown.text("/presence/state")?);
         Ok(Inspection {
@@ -208,8 +143,14 @@ impl Caller {
         device: &str,
         path: &str,
     ) -> Result<Option<Value>, CallError> {
-        let shown = self.read(&format!("{DEVICES}/{device}")).await?;
-        Ok(shown.value_where("/values", "path", path))
+        let shown = self.api.read(&format!("{DEVICES}/{device}")).await?;
+        let mut values = shown
+            .at("/values")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        let known = values.find(|value| value["path"] == path);
+        Ok(known.and_then(|known| known.get("value").cloned()))
     }
 
     /// Asks a device for something and returns the request's id.
@@ -220,52 +161,40 @@ impl Caller {
         asked: &Value,
     ) -> Result<String, CallError> {
         let path = over.path(device);
-        self.api.post(&self.token, &path, asked).await?.text("/id")
+        self.api.post(&path, asked).await?.text("/id")
     }
 
     /// Looks at a request.
     pub(super) async fn request(&self, id: &str) -> Result<Request, CallError> {
-        Request::of(&self.read(&format!("{REQUESTS}/{id}")).await?)
+        Request::of(&self.api.read(&format!("{REQUESTS}/{id}")).await?)
     }
 
     /// Looks at the latest requests, the latest first.
     pub(super) async fn latest_requests(&self) -> Result<Vec<Request>, CallError> {
-        let page = self.read(&format!("{REQUESTS}?pageSize=25")).await?;
+        let page = self.api.read(&format!("{REQUESTS}?pageSize=25")).await?;
         page.items()?.iter().map(Request::of).collect()
     }
 
     /// Takes a request back and returns its status.
     pub(super) async fn cancel(&self, id: &str) -> Result<String, CallError> {
         let path = format!("{REQUESTS}/{id}");
-        self.api
-            .call(&self.token, Method::DELETE, &path)
-            .await?
-            .text("/status")
+        self.api.delete(&path).await?.text("/status")
     }
 
     /// Looks at the latest entries of the administration log about a device, newest first.
     pub(super) async fn latest_entries(&self, iccid: &str) -> Result<Vec<Entry>, CallError> {
-        let page = self.read(&format!("{LOG}?iccid={iccid}")).await?;
+        let page = self.api.read(&format!("{LOG}?iccid={iccid}")).await?;
         page.items()?.iter().map(Entry::of).collect()
     }
 
-    /// What proves that this program acts for its customer.
-    pub(super) fn client(&self) -> &Client {
-        &self.client
+    /// The key its tokens are issued for.
+    pub(super) fn key(&self) -> &ApiKey {
+        &self.key
     }
 
     /// The token it shows.
-    pub(super) fn token(&self) -> &str {
-        &self.token.0
-    }
-
-    /// How long a token lasts.
-    pub(super) fn token_lifetime_s(&self) -> u64 {
-        self.token_lifetime_s
-    }
-
-    async fn read(&self, path: &str) -> Result<api::Answer, CallError> {
-        self.api.call(&self.token, Method::GET, path).await
+    pub(super) fn token(&self) -> &AccessToken {
+        &self.token
     }
 }
 
@@ -282,7 +211,7 @@ impl Over {
 }
 
 impl Request {
-    fn of(shown: &api::Answer) -> Result<Self, CallError> {
+    fn of(shown: &Answer) -> Result<Self, CallError> {
         Ok(Self {
             id: shown.text("/id")?,
             asked: asked(shown)?,
@@ -302,7 +231,7 @@ impl Request {
 }
 
 impl Entry {
-    fn of(shown: &api::Answer) -> Result<Self, CallError> {
+    fn of(shown: &Answer) -> Result<Self, CallError> {
         Ok(Self {
             message: shown.text("/message")?,
             description: shown.text("/description")?,
@@ -311,8 +240,13 @@ impl Entry {
     }
 }
 
+fn ids(objects: &Value) -> Vec<u64> {
+    let objects = objects.as_array().into_iter().flatten();
+    objects.filter_map(|object| object["id"].as_u64()).collect()
+}
+
 /// What a request asks of whom.
-fn asked(shown: &api::Answer) -> Result<String, CallError> {
+fn asked(shown: &Answer) -> Result<String, CallError> {
     let device = shown.text("/deviceId")?;
     let words = |names: [&str; 3]| {
         let words = names.iter().filter_map(|name| {

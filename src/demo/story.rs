@@ -16,11 +16,12 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use self::words::{change, registered};
-use super::caller::{CallError, Caller, Over, Request};
+use super::caller::{Caller, Over, Request};
 use super::cast::{Cast, Gone, Part};
 use super::endpoint::Endpoint;
 use super::narrator::{Narrator, Voice};
 use super::role::{BRIGHTNESS, LATITUDE, Role, TEMPERATURE, VOLUME};
+use crate::api_client::CallError;
 
 /// How long a step may take before it counts as failed; none takes a third of it.
 const PATIENCE: Duration = Duration::from_secs(30);

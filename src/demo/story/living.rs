@@ -6,9 +6,9 @@ use std::time::Duration;
 use harness::device::event::Event;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::super::caller::CallError;
 use super::super::narrator::Voice;
 use super::{Story, Why, told};
+use crate::api_client::CallError;
 
 /// Between two looks at the API, once the story is over.
 const GLANCE_EVERY: Duration = Duration::from_secs(1);
