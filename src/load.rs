@@ -1,35 +1,48 @@
 //! How much does a server take? `signalbox load`: simulated devices and callers, what they
 //! measured, and whether it is within the bounds.
+//!
+//! A [`Load`] is the one runner of its scenarios: the command and the benches measure with it.
 
 mod actions;
 mod api;
 mod display;
 pub mod options;
-mod report;
-mod stage;
+pub mod report;
 
 use std::error::Error;
 use std::fs;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use harness::clock::Clock;
-use harness::load::worker::Job;
+use harness::load::pace::Pace;
+use harness::load::pool::DevicePool;
+use harness::load::worker::{Field, Job, Watch};
+use harness::load::{Conduct, Transmission};
 use serde_json::Value;
 
 use self::api::Api;
+use self::display::Display;
 use self::options::{Options, Scenario};
 use self::report::{Phase, Report};
-use self::stage::{Outcome, Stage};
+
+pub use self::api::import_lines;
+
+/// How often the display is looked after.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Registrations under way at least where they are not measured, and calls are.
+const REGISTERING: u32 = 256;
 
 /// Applies the load, prints and keeps the report; fails where a bound is missed.
 pub fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
-    let mut options = options.clone();
-    let seed = match options.seed {
-        Some(seed) => seed,
-        None => getrandom::u64()?,
-    };
-    options.seed = Some(seed);
-    let reports = measure(&options, Clock::start().now_ms())?;
+    let mut load = Load::begin(options)?;
+    let mut reports = Vec::new();
+    for _ in 0..options.rounds {
+        let report = load.measure()?;
+        print!("{report}");
+        reports.push(report);
+    }
     if let Some(path) = &options.report {
         let text = format!("{:#}\n", json(&reports));
         fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -52,75 +65,134 @@ fn json(reports: &[Report]) -> Value {
     }
 }
 
-/// A report of each round, printed as soon as it is there.
-fn measure(options: &Options, started_at_ms: i64) -> Result<Vec<Report>, Box<dyn Error>> {
-    let mut stage = Stage::open(options)?;
-    let api = options.api.as_ref().zip(options.token.as_ref());
-    let api = api.map(|(base, token)| Api::at(base, token)).transpose()?;
-    let imported = match &api {
-        Some(api) if options.import => Some(api.import_devices(options)?),
-        Some(_) | None => None,
-    };
-    let registration = stage.register(options)?;
-    let registered = stage.registered();
-    if registered == 0 {
-        let reasons = Phase::of(&registration).reasons();
-        return Err(format!("the server registered none of the devices: {reasons}").into());
-    }
-    let mut prepared = Report {
-        options: options.clone(),
-        started_at_ms,
-        imported,
-        registered,
-        preparation: None,
-        measurement: Phase::of(&registration),
-        actions: None,
-    };
-    if options.scenario != Scenario::Register {
-        prepared.preparation = Some(Phase::of(&registration));
-    }
-    let mut reports = Vec::new();
-    for _ in 0..options.rounds {
-        let report = perform(&mut stage, api.as_ref(), options, prepared.clone())?;
-        print!("{report}");
-        reports.push(report);
-    }
-    Ok(reports)
+/// Registered devices, and the API of their server.
+pub struct Load {
+    options: Options,
+    pool: DevicePool,
+    api: Option<Api>,
+    prepared: Report,
 }
 
-/// Measures registered devices once.
-fn perform(
-    stage: &mut Stage,
-    api: Option<&Api>,
-    options: &Options,
-    mut report: Report,
-) -> Result<Report, Box<dyn Error>> {
-    match (options.scenario, api) {
-        (Scenario::Register, _) => {}
-        (Scenario::Update, _) => {
-            let pace = stage::pace(options);
-            let for_ns = stage::nanoseconds(options.time());
-            let updates = stage.perform("updating", |_| Job::Update { pace, for_ns })?;
-            report.measurement = measured(updates, options);
+impl Load {
+    /// Imports the devices, if that is asked for, and registers them.
+    pub fn begin(options: &Options) -> Result<Self, Box<dyn Error>> {
+        let mut options = options.clone();
+        let seed = match options.seed {
+            Some(seed) => seed,
+            None => getrandom::u64()?,
+        };
+        options.seed = Some(seed);
+        let started_at_ms = Clock::start().now_ms();
+        let mut pool = DevicePool::open(&field(&options, seed), options.workers)?;
+        let api = options.api.as_ref().zip(options.token.as_ref());
+        let api = api.map(|(base, token)| Api::at(base, token, options.request_mode));
+        let api = api.transpose()?;
+        let imported = match &api {
+            Some(api) if options.import => Some(api.import_devices(&options)?),
+            Some(_) | None => None,
+        };
+        // As fast as asked if registering is what is measured, else with a window.
+        let pace = match options.scenario {
+            Scenario::Register => pace(&options),
+            Scenario::Update | Scenario::Send => Pace::Window(options.requests()),
+            Scenario::Actions => Pace::Window(options.requests().max(REGISTERING)),
+        };
+        let (tally, seconds) = pool.register(pace, shown("registering"))?;
+        let registration = Phase { seconds, tally };
+        let registered = pool.registered();
+        if registered == 0 {
+            let reasons = registration.reasons();
+            return Err(format!("the server registered none of the devices: {reasons}").into());
         }
-        (Scenario::Send, _) => {
-            let pace = stage::pace(options);
-            let for_ns = stage::nanoseconds(options.time());
-            let sends = stage.perform("sending", |_| Job::Send { pace, for_ns })?;
-            report.measurement = measured(sends, options);
-        }
-        (Scenario::Actions, Some(api)) => {
-            let (calls, ends) = actions::measure(stage, api, options)?;
-            report.measurement = calls;
-            report.actions = Some(ends);
-        }
-        (Scenario::Actions, None) => return Err("the actions scenario needs --api".into()),
+        let prepared = Report {
+            options: options.clone(),
+            started_at_ms,
+            imported,
+            registered,
+            preparation: (options.scenario != Scenario::Register).then(|| registration.clone()),
+            measurement: registration,
+            actions: None,
+        };
+        Ok(Self {
+            options,
+            pool,
+            api,
+            prepared,
+        })
     }
-    Ok(report)
+
+    /// How many devices are registered.
+    pub fn registered(&self) -> u32 {
+        self.prepared.registered
+    }
+
+    /// Measures the registered devices once; a registration has been measured already.
+    pub fn measure(&mut self) -> Result<Report, Box<dyn Error>> {
+        let mut report = self.prepared.clone();
+        let (pace, for_ns) = (pace(&self.options), nanoseconds(self.options.time()));
+        let (tally, actions) = match (self.options.scenario, &self.api) {
+            (Scenario::Register, _) => return Ok(report),
+            (Scenario::Update, _) => {
+                let job = |_| Job::Update { pace, for_ns };
+                (self.pool.perform(job, shown("updating"))?, None)
+            }
+            (Scenario::Send, _) => {
+                let job = |_| Job::Send { pace, for_ns };
+                (self.pool.perform(job, shown("sending"))?, None)
+            }
+            (Scenario::Actions, Some(api)) => {
+                let (tally, ends) = actions::measure(&mut self.pool, api, &self.options)?;
+                (tally, Some(ends))
+            }
+            (Scenario::Actions, None) => return Err("the actions scenario needs --api".into()),
+        };
+        let seconds = self.options.time().as_secs_f64();
+        report.measurement = Phase { seconds, tally };
+        report.actions = actions;
+        Ok(report)
+    }
 }
 
-/// What devices did for as long as was asked.
-fn measured(mut outcome: Outcome, options: &Options) -> Phase {
-    outcome.took_s = options.time().as_secs_f64();
-    Phase::of(&outcome)
+/// Shows how far the workers are until they have ended.
+fn shown(name: &'static str) -> impl FnOnce(&Watch, &dyn Fn(Duration) -> bool) {
+    move |watch, done| {
+        let mut display = Display::open(name);
+        while !done(LOOK) {
+            display.show(watch.progress());
+        }
+        display.close();
+    }
+}
+
+/// How requests of devices follow each other.
+fn pace(options: &Options) -> Pace {
+    match options.rate {
+        Some(rate) => Pace::Rate(rate),
+        None => Pace::Window(options.requests()),
+    }
+}
+
+/// A duration as workers count it.
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn field(options: &Options, seed: u64) -> Field {
+    let transmission = Transmission {
+        ack_timeout_ms: options.ack_timeout_ms,
+        max_retransmit: options.max_retransmit,
+        ..Transmission::STANDARD
+    };
+    Field {
+        server: options.target,
+        network: options.bind,
+        devices: options.devices,
+        conduct: Conduct {
+            pattern: options.endpoint_pattern.clone(),
+            lifetime_s: options.lifetime,
+            transmission,
+            loss_percent: options.loss,
+        },
+        seed,
+    }
 }

@@ -2,7 +2,8 @@
 //! and a clock.
 //!
 //! ```text
-//!   Worker (thread) --- turn, hear ---> Crowd: Schedule, Exchange, Deadlines, Locations, Tally
+//!   DevicePool: Worker, ..
+//!   Worker (thread) --- turn, hear ---> Crowd: ArrivalSchedule, Exchange, Deadlines, Locations, Tally
 //!      |    ^                             |
 //!      |    +------- Outbox --------------+
 //!      +--- Line: one socket, every datagram from the address of its device
@@ -14,6 +15,7 @@ mod crowd;
 mod datagram;
 mod deadlines;
 mod exchange;
+pub mod figures;
 pub mod identity;
 #[cfg(target_os = "linux")]
 mod line;
@@ -23,6 +25,7 @@ mod line;
 mod locations;
 mod outbox;
 pub mod pace;
+pub mod pool;
 pub mod tally;
 pub mod worker;
 

@@ -9,27 +9,29 @@
 //! ```
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::error::Error;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use harness::clock::Stopwatch;
 use harness::load::identity::EndpointPattern;
-use harness::load::pace::Share;
-use harness::load::tally::Latencies;
+use harness::load::pace::{ArrivalSchedule, Pace, Share};
+use harness::load::pool::DevicePool;
+use harness::load::tally::{Failure, Latencies, Tally};
 use harness::load::worker::{Devices, Job, Progress};
 use tokio::sync::oneshot;
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::{interval, sleep, timeout};
 
-use super::api::{Api, CallError, Caller};
+use super::api::{Api, Caller, failure};
 use super::display::Display;
+use super::nanoseconds;
 use super::options::{Options, RequestMode};
-use super::report::{Ends, Phase};
-use super::stage::{Stage, nanoseconds};
+use super::report::Ends;
+use crate::api_client::CallError;
 
 /// How long a device may take to be asked: longer than all repetitions of a datagram.
 const PATIENCE: Duration = Duration::from_secs(93);
@@ -52,45 +54,57 @@ const GRACE_NS: u64 = 100_000_000;
 
 /// Measures reads of registered devices.
 pub(super) fn measure(
-    stage: &mut Stage,
+    pool: &mut DevicePool,
     api: &Api,
     options: &Options,
-) -> Result<(Phase, Ends), Box<dyn Error>> {
+) -> Result<(Tally, Ends), Box<dyn Error>> {
     let waiting = Arc::new(Waiting::default());
     let (wakes, mut woken) = doors(options);
-    let caller = api.caller(options.request_mode);
-    let before = api.runtime().block_on(caller.succeeded())?;
+    let before = api.runtime.block_on(api.caller.succeeded())?;
     let answered = |device, at_ns| waiting.answer(device, at_ns);
     let listen = |_| Job::Listen {
         wakes: woken.next().expect("each worker has a door"),
         answered: &answered,
     };
-    let clock = stage.clock();
+    let clock = pool.clock();
     let mut calls = Calls::default();
-    let devices = stage.perform_beside(listen, |watch, _| {
+    let devices = pool.perform(listen, |watch, _| {
         let waiting = Arc::clone(&waiting);
-        let round = Rc::new(Round::new(options, clock, caller.clone(), wakes, waiting));
+        let caller = api.caller.clone();
+        let round = Rc::new(Round::new(options, clock, caller, wakes, waiting));
         let all = call_all(&round, options.callers());
-        api.runtime().block_on(LocalSet::new().run_until(all));
+        api.runtime.block_on(LocalSet::new().run_until(all));
         watch.stop();
         calls = round.calls.take();
     })?;
-    let accepted = calls.accepted;
-    let succeeded = api
-        .runtime()
-        .block_on(succeeded(&caller, before, accepted))?;
-    let missing = accepted.saturating_sub(succeeded);
-    if missing > 0 {
-        calls.errors.insert("not SUCCEEDED".to_owned(), missing);
-    }
+    let Calls {
+        mut tally,
+        accepted,
+        seen,
+    } = calls;
+    let succeeded = succeeded(&api.caller, before, accepted);
+    let succeeded = api.runtime.block_on(succeeded)?;
+    tally.fail_times(Failure::NotSucceeded, accepted.saturating_sub(succeeded));
     let ends = Ends {
         accepted,
         succeeded,
-        seen: std::mem::take(&mut calls.seen),
+        seen,
     };
-    let mut phase = Phase::of(&devices);
-    calls.tell(&mut phase, options.time().as_secs_f64());
-    Ok((phase, ends))
+    Ok((beside(devices, tally), ends))
+}
+
+/// The calls, with the datagrams of the devices they are for.
+fn beside(devices: Tally, mut calls: Tally) -> Tally {
+    for (failure, count) in &devices.failures {
+        calls.fail_times(*failure, *count);
+    }
+    Tally {
+        retransmissions: devices.retransmissions,
+        dropped: devices.dropped,
+        stray: devices.stray,
+        asked: devices.asked,
+        ..calls
+    }
 }
 
 /// The devices of a worker, and the way to have one of them wake.
@@ -115,12 +129,11 @@ struct Round {
     pattern: EndpointPattern,
     devices: u32,
     mode: RequestMode,
-    rate: Option<u32>,
-    begun_at_ns: u64,
+    pace: Pace,
+    schedule: RefCell<ArrivalSchedule>,
     until_ns: u64,
     wakes: Vec<Door>,
     waiting: Arc<Waiting>,
-    next_call: Cell<u64>,
     next_device: Cell<u32>,
     calls: RefCell<Calls>,
 }
@@ -128,14 +141,8 @@ struct Round {
 /// What came of the calls.
 #[derive(Default)]
 struct Calls {
-    begun: u64,
+    tally: Tally,
     accepted: u64,
-    answered: u64,
-    in_time: u64,
-    late: u64,
-    latest_ns: u64,
-    errors: BTreeMap<String, u64>,
-    latencies: Latencies,
     seen: Latencies,
 }
 
@@ -146,7 +153,7 @@ struct Waiting(Mutex<HashMap<u32, oneshot::Sender<u64>>>);
 impl Waiting {
     /// Waits for a device from now on; None if somebody does already.
     fn begin(&self, device: u32) -> Option<oneshot::Receiver<u64>> {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.lock();
         if waiting.contains_key(&device) {
             return None;
         }
@@ -156,16 +163,18 @@ impl Waiting {
     }
 
     fn give_up(&self, device: u32) {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.remove(&device);
+        self.lock().remove(&device);
     }
 
     fn answer(&self, device: u32, at_ns: u64) {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // A device that is asked again answers again; nobody waits for that.
-        if let Some(told) = waiting.remove(&device) {
+        if let Some(told) = self.lock().remove(&device) {
             told.send(at_ns).ok();
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u32, oneshot::Sender<u64>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -178,18 +187,22 @@ impl Round {
         waiting: Arc<Waiting>,
     ) -> Self {
         let begun_at_ns = clock.now_ns();
+        let until_ns = begun_at_ns.saturating_add(nanoseconds(options.time()));
+        // In a window each caller has one call under way.
+        let pace = options.rate.map_or(Pace::Window(1), Pace::Rate);
+        let whole = Share { index: 0, of: 1 };
+        let schedule = ArrivalSchedule::begin(pace, whole, begun_at_ns, until_ns);
         Self {
             caller,
             clock,
             pattern: options.endpoint_pattern.clone(),
             devices: options.devices,
             mode: options.request_mode,
-            rate: options.rate,
-            begun_at_ns,
-            until_ns: begun_at_ns.saturating_add(nanoseconds(options.time())),
+            pace,
+            schedule: RefCell::new(schedule),
+            until_ns,
             wakes,
             waiting,
-            next_call: Cell::new(0),
             next_device: Cell::new(0),
             calls: RefCell::default(),
         }
@@ -197,25 +210,18 @@ impl Round {
 
     /// Waits until a call is due and says when that was; None when there are no more.
     async fn next_due(&self) -> Option<u64> {
-        let Some(rate) = self.rate else {
-            let now_ns = self.clock.now_ns();
-            return (now_ns < self.until_ns).then_some(now_ns);
-        };
-        loop {
-            let number = self.next_call.replace(self.next_call.get() + 1);
-            let after_ns = u128::from(number) * 1_000_000_000 / u128::from(rate);
-            let after_ns = u64::try_from(after_ns).ok()?;
-            let due_at_ns = self.begun_at_ns.checked_add(after_ns)?;
-            if due_at_ns >= self.until_ns {
-                return None;
-            }
-            let now_ns = self.clock.now_ns();
-            if now_ns <= self.until_ns.saturating_add(GRACE_NS) {
-                sleep(Duration::from_nanos(due_at_ns.saturating_sub(now_ns))).await;
-                return Some(due_at_ns);
-            }
-            self.fail("unsent".to_owned());
+        let now_ns = self.clock.now_ns();
+        if let Pace::Window(_) = self.pace {
+            return self.schedule.borrow().due(now_ns, 0);
         }
+        if now_ns > self.until_ns.saturating_add(GRACE_NS) {
+            let unsent = self.schedule.borrow_mut().abandon();
+            self.fail_times(Failure::Unsent, unsent);
+        }
+        let due_at_ns = self.schedule.borrow().next_at()?;
+        self.schedule.borrow_mut().advance();
+        sleep(Duration::from_nanos(due_at_ns.saturating_sub(now_ns))).await;
+        Some(due_at_ns)
     }
 
     /// The next device nobody waits for.
@@ -241,38 +247,24 @@ impl Round {
         }
     }
 
-    fn fail(&self, kind: String) {
-        *self.calls.borrow_mut().errors.entry(kind).or_default() += 1;
-    }
-}
-
-impl Calls {
-    fn begin(&mut self, due_at_ns: u64, now_ns: u64) -> u64 {
-        self.begun += 1;
-        let late_ns = now_ns.saturating_sub(due_at_ns);
-        self.late += u64::from(late_ns > LATE_NS);
-        self.latest_ns = self.latest_ns.max(late_ns);
-        self.begun
+    /// Counts a call that leaves, and numbers it.
+    fn begin(&self, due_at_ns: u64, now_ns: u64) -> u64 {
+        let tally = &mut self.calls.borrow_mut().tally;
+        tally.begin(due_at_ns, now_ns, LATE_NS);
+        tally.begun
     }
 
-    fn answer(&mut self, due_at_ns: u64, at_ns: u64, until_ns: u64) {
-        self.answered += 1;
-        self.in_time += u64::from(at_ns <= until_ns);
-        self.latencies.record(at_ns.saturating_sub(due_at_ns));
+    fn answer(&self, due_at_ns: u64, at_ns: u64) {
+        let tally = &mut self.calls.borrow_mut().tally;
+        tally.answer(due_at_ns, at_ns, self.until_ns);
     }
 
-    /// Puts the calls in the place of the devices' own requests.
-    fn tell(self, phase: &mut Phase, seconds: f64) {
-        phase.seconds = seconds;
-        phase.sent = self.begun;
-        phase.answered = self.answered;
-        phase.in_time = self.in_time;
-        phase.late = self.late;
-        phase.latest_ms = self.latest_ns as f64 / 1e6;
-        phase.latencies = self.latencies;
-        for (kind, count) in self.errors {
-            *phase.errors.entry(kind).or_default() += count;
-        }
+    fn fail(&self, failure: Failure) {
+        self.fail_times(failure, 1);
+    }
+
+    fn fail_times(&self, failure: Failure, times: u64) {
+        self.calls.borrow_mut().tally.fail_times(failure, times);
     }
 }
 
@@ -287,39 +279,31 @@ async fn call_all(round: &Rc<Round>, callers: u32) {
     loop {
         tokio::select! {
             ended = calls.join_next() => if ended.is_none() { break },
-            _ = looks.tick() => display.show(progress(&round.calls.borrow())),
+            _ = looks.tick() => display.show(Progress::of(&round.calls.borrow().tally)),
         }
     }
     display.close();
 }
 
-fn progress(calls: &Calls) -> Progress {
-    Progress {
-        begun: calls.begun,
-        answered: calls.answered,
-        failed: calls.errors.values().sum(),
-    }
-}
-
 async fn call(round: Rc<Round>) {
     while let Some(due_at_ns) = round.next_due().await {
         let Some((device, answered)) = round.next_device() else {
-            round.fail("unsent".to_owned());
+            round.fail(Failure::Unsent);
             continue;
         };
-        let now_ns = match round.rate {
-            Some(_) => round.clock.now_ns(),
+        let now_ns = match round.pace {
+            Pace::Rate(_) => round.clock.now_ns(),
             // In a window a call is due when it leaves.
-            None => due_at_ns,
+            Pace::Window(_) => due_at_ns,
         };
-        let number = round.calls.borrow_mut().begin(due_at_ns, now_ns);
+        let number = round.begin(due_at_ns, now_ns);
         let name = round.pattern.name(device);
         let accepted = round.caller.read(&name).await;
         let id = match accepted {
             Ok(id) => id,
             Err(error) => {
                 round.waiting.give_up(device);
-                round.fail(error.kind());
+                round.fail(failure(&error));
                 continue;
             }
         };
@@ -329,11 +313,10 @@ async fn call(round: Rc<Round>) {
         }
         let Ok(Ok(at_ns)) = timeout(PATIENCE, answered).await else {
             round.waiting.give_up(device);
-            round.fail("timeout".to_owned());
+            round.fail(Failure::Timeout);
             continue;
         };
-        let until_ns = round.until_ns;
-        round.calls.borrow_mut().answer(due_at_ns, at_ns, until_ns);
+        round.answer(due_at_ns, at_ns);
         if number % FOLLOWED == 1 {
             follow(&round, &id, due_at_ns).await;
         }
@@ -355,8 +338,8 @@ async fn follow(round: &Round, id: &str, due_at_ns: u64) {
             let latency_ns = round.clock.now_ns().saturating_sub(due_at_ns);
             round.calls.borrow_mut().seen.record(latency_ns);
         }
-        Ok(Err(error)) => round.fail(error.kind()),
-        Err(_) => round.fail("never final".to_owned()),
+        Ok(Err(error)) => round.fail(failure(&error)),
+        Err(_) => round.fail(Failure::NeverFinal),
     }
 }
 

@@ -1,28 +1,22 @@
-//! What does a customer's program say to the API while it is loaded?
+//! What does a customer's program ask of the API while it is loaded?
 
-use std::error::Error;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use harness::load::identity::{EndpointPattern, Network};
+use harness::load::tally::Failure;
 use harness::load::worker::Progress;
-use reqwest::{Response, StatusCode};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 
 use super::display::Display;
 use super::options::{Options, RequestMode, Token};
 use super::report::Imported;
-
-const DEVICES: &str = "/management-api/v1/devices/import";
-const ACTIONS: &str = "/management-api/v1/integrate/devices";
-const REQUESTS: &str = "/management-api/v1/integrate/devices/actions/requests";
+use crate::api_client::{ACTIONS, ApiClient, CallError, Credentials, REQUESTS};
 
 /// What every device has; a read of it is answered by each.
 const READ: &str = "/3/0/0";
 
-/// Longer than any answer of a service that is alive takes.
-const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// The same for a call that makes many devices known.
+/// How long a call that creates many devices may take.
 const IMPORT_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Devices of one call: enough that calls cost nothing, few enough that memory stays flat.
@@ -30,96 +24,47 @@ const IMPORT_LINES: u32 = 10_000;
 
 /// The API of a server, and a thread of calls to it.
 pub(super) struct Api {
-    runtime: Runtime,
-    caller: Caller,
+    pub(super) runtime: Runtime,
+    pub(super) caller: Caller,
 }
 
 /// A program that calls the API.
 #[derive(Clone)]
 pub(super) struct Caller {
-    http: reqwest::Client,
-    base: String,
-    token: Token,
-    read: &'static str,
-}
-
-/// Why a call came to nothing.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum CallError {
-    /// Nobody answered, or not in time.
-    #[error("{}: {}", .0, cause(.0))]
-    NoAnswer(#[from] reqwest::Error),
-    /// The API refused.
-    #[error("the API answered {status}: {body}")]
-    Refused {
-        /// With which status.
-        status: StatusCode,
-        /// What it says of it.
-        body: String,
-    },
-    /// The answer lacks what the contract promises.
-    #[error("the API's answer has no {0}")]
-    Incomplete(&'static str),
+    client: ApiClient,
+    mode: &'static str,
 }
 
 impl Api {
-    /// The API at an address.
-    pub(super) fn at(base: &str, token: &Token) -> Result<Self, CallError> {
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            // It speaks plain HTTP: a machine without authorities of certificates will do.
-            .tls_certs_only([])
-            .tcp_nodelay(true)
-            .timeout(CALL_TIMEOUT)
-            .build()?;
+    /// The API at an address, asked for reads of a mode.
+    pub(super) fn at(base: &str, token: &Token, mode: RequestMode) -> Result<Self, CallError> {
+        let client = ApiClient::new(base, Credentials::Bearer(token.0.clone()))?;
         let runtime = Builder::new_current_thread().enable_all().build();
+        let mode = mode.word();
         Ok(Self {
             runtime: runtime.expect("the system has room for one more thread's events"),
-            caller: Caller {
-                http,
-                base: base.to_owned(),
-                token: token.clone(),
-                read: "",
-            },
+            caller: Caller { client, mode },
         })
     }
 
-    /// The thread of calls.
-    pub(super) fn runtime(&self) -> &Runtime {
-        &self.runtime
-    }
-
-    /// A program that reads as the options say.
-    pub(super) fn caller(&self, mode: RequestMode) -> Caller {
-        let read = match mode {
-            RequestMode::Now => "SEND_NOW",
-            RequestMode::WhenActive => "SEND_WHEN_ACTIVE",
-        };
-        Caller {
-            read,
-            ..self.caller.clone()
-        }
-    }
-
-    /// Makes every device known, many at a time.
+    /// Creates every device, many at a time.
     pub(super) fn import_devices(&self, options: &Options) -> Result<Imported, CallError> {
-        let begun_at = std::time::Instant::now();
+        let begun_at = Instant::now();
         let mut display = Display::open("importing");
         let mut imported = Imported::default();
         let mut first = 0;
         while first < options.devices {
             let count = IMPORT_LINES.min(options.devices - first);
-            let lines = lines(options, first, count);
-            let answer = self.runtime.block_on(self.caller.import(lines))?;
-            imported.known += number(&answer, "created")? + number(&answer, "unchanged")?;
-            let refused = number(&answer, "refused")?;
-            if let Some(refusal) = answer
-                .pointer("/refusals/0")
-                .filter(|_| imported.refused == 0)
-            {
+            let numbers = first..first + count;
+            let lines = import_lines(&options.endpoint_pattern, options.bind, numbers);
+            let import = self.caller.client.import(lines, IMPORT_TIMEOUT);
+            let answer = self.runtime.block_on(import)?;
+            imported.known += answer.number("/created")? + answer.number("/unchanged")?;
+            let refusal = answer.at("/refusals/0");
+            if let Some(refusal) = refusal.filter(|_| imported.refused == 0) {
                 eprintln!("signalbox: the import refuses a line: {refusal}");
             }
-            imported.refused += refused;
+            imported.refused += answer.number("/refused")?;
             first += count;
             display.show(Progress {
                 begun: first.into(),
@@ -136,98 +81,66 @@ impl Api {
 impl Caller {
     /// Asks a device for a value; returns the request's id.
     pub(super) async fn read(&self, device: &str) -> Result<String, CallError> {
-        let url = format!("{}{ACTIONS}/{device}/actions/LWM2M", self.base);
+        let path = format!("{ACTIONS}/{device}/actions/LWM2M");
         let body = json!({
             "action": "read",
             "resourceAddress": READ,
-            "requestMode": self.read,
+            "requestMode": self.mode,
         });
-        let call = self.http.post(url).bearer_auth(&self.token.0).json(&body);
-        let answer = accept(call.send().await?).await?;
-        text(&answer, "id")
+        self.client.post(&path, &body).await?.text("/id")
     }
 
     /// The status of a request.
     pub(super) async fn status(&self, id: &str) -> Result<String, CallError> {
-        text(&self.look(&format!("{REQUESTS}/{id}")).await?, "status")
+        let request = self.client.read(&format!("{REQUESTS}/{id}")).await?;
+        request.text("/status")
     }
 
     /// How many requests of the customer are SUCCEEDED.
     pub(super) async fn succeeded(&self) -> Result<u64, CallError> {
         let path = format!("{REQUESTS}?status=SUCCEEDED&pageSize=1");
-        let page = self.look(&path).await?;
-        let items = page.get("items").and_then(Value::as_array);
+        let page = self.client.read(&path).await?;
         // A list has a page even where it has nothing to show.
-        match items.map(Vec::is_empty) {
-            Some(true) => Ok(0),
-            Some(false) => number(&page, "pageAmount"),
-            None => Err(CallError::Incomplete("items")),
-        }
-    }
-
-    async fn import(&self, lines: String) -> Result<Value, CallError> {
-        let call = self.http.post(format!("{}{DEVICES}", self.base));
-        let call = call
-            .bearer_auth(&self.token.0)
-            .timeout(IMPORT_TIMEOUT)
-            .header("content-type", "application/x-ndjson")
-            .body(lines);
-        accept(call.send().await?).await
-    }
-
-    async fn look(&self, path: &str) -> Result<Value, CallError> {
-        let call = self.http.get(format!("{}{path}", self.base));
-        accept(call.bearer_auth(&self.token.0).send().await?).await
-    }
-}
-
-impl CallError {
-    /// The kind of error, for counting.
-    pub(super) fn kind(&self) -> String {
-        match self {
-            Self::NoAnswer(error) if error.is_timeout() => "http timeout".to_owned(),
-            Self::NoAnswer(_) => "http connection".to_owned(),
-            Self::Refused { status, .. } => format!("http {}", status.as_u16()),
-            Self::Incomplete(_) => "http unexpected".to_owned(),
+        match page.items()?.is_empty() {
+            true => Ok(0),
+            false => page.number("/pageAmount"),
         }
     }
 }
 
-/// What lies at the bottom of an error; reqwest says it last.
-fn cause(error: &reqwest::Error) -> String {
-    let mut last: &dyn Error = error;
-    while let Some(deeper) = last.source() {
-        last = deeper;
+/// Devices as an import takes them: named and addressed as they will register.
+pub fn import_lines(
+    pattern: &EndpointPattern,
+    network: Network,
+    numbers: std::ops::Range<u32>,
+) -> String {
+    let line = |number| {
+        let ip = network.address(number).to_string();
+        json!({ "deviceId": pattern.name(number), "ip": ip }).to_string() + "\n"
+    };
+    numbers.map(line).collect()
+}
+
+/// The kind of error, for counting.
+pub(super) fn failure(error: &CallError) -> Failure {
+    match error {
+        CallError::NoAnswer { source, .. } if source.is_timeout() => Failure::CallTimeout,
+        CallError::NoAnswer { .. } => Failure::Connection,
+        CallError::Refused { status, .. } => Failure::Status(*status),
+        CallError::Incomplete { .. } => Failure::BadAnswer,
     }
-    last.to_string()
 }
 
-async fn accept(answer: Response) -> Result<Value, CallError> {
-    let status = answer.status();
-    let body = answer.text().await?;
-    if !status.is_success() {
-        return Err(CallError::Refused { status, body });
+#[cfg(test)]
+mod tests {
+    use super::import_lines;
+
+    #[test]
+    fn a_device_is_imported_as_it_will_register() {
+        let (pattern, network) = ("{:019}".parse(), "127.64.0.0/10".parse());
+        let lines = import_lines(&pattern.unwrap(), network.unwrap(), 65_537..65_539);
+        let first = r#"{"deviceId":"0000000000000065537","ip":"127.65.0.1"}"#;
+        let next = r#"{"deviceId":"0000000000000065538","ip":"127.65.0.2"}"#;
+        assert_eq!(lines, format!("{first}\n{next}\n"));
     }
-    serde_json::from_str(&body).map_err(|_| CallError::Incomplete("JSON"))
-}
-
-fn lines(options: &Options, first: u32, count: u32) -> String {
-    let mut lines = String::new();
-    for device in first..first + count {
-        let name = options.endpoint_pattern.name(device);
-        let ip = options.bind.address(device).to_string();
-        lines.push_str(&json!({ "deviceId": name, "ip": ip }).to_string());
-        lines.push('\n');
-    }
-    lines
-}
-
-fn text(answer: &Value, name: &'static str) -> Result<String, CallError> {
-    let text = answer.get(name).and_then(Value::as_str);
-    text.map(str::to_owned).ok_or(CallError::Incomplete(name))
-}
-
-fn number(answer: &Value, name: &'static str) -> Result<u64, CallError> {
-    let number = answer.get(name).and_then(Value::as_u64);
-    number.ok_or(CallError::Incomplete(name))
 }

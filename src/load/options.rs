@@ -109,7 +109,12 @@ pub struct Options {
     pub api: Option<String>,
     /// A bearer token for the management API
     // One in 64 tokens begins with a hyphen.
-    #[arg(long, value_name = "TOKEN", requires = "api", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        requires = "api",
+        allow_hyphen_values = true
+    )]
     pub token: Option<Token>,
     /// Makes the devices known through the API first
     #[arg(long, requires = "api")]
@@ -129,6 +134,16 @@ pub struct Options {
     /// Exit status 1 if more came to nothing
     #[arg(long, value_name = "NUMBER")]
     pub max_errors: Option<u64>,
+}
+
+impl RequestMode {
+    /// The mode as the API spells it.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Now => "SEND_NOW",
+            Self::WhenActive => "SEND_WHEN_ACTIVE",
+        }
+    }
 }
 
 /// A token that is not printed.

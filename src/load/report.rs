@@ -8,20 +8,20 @@ use engine::moment::Timestamp;
 use harness::load::tally::{Latencies, Tally};
 use serde_json::{Value, json};
 
-use super::options::{Options, RequestMode, Scenario};
-use super::stage::Outcome;
+use super::options::{Options, Scenario};
 
 /// The outcome of a load.
 #[derive(Clone)]
-pub(super) struct Report {
+pub struct Report {
     pub(super) options: Options,
     pub(super) started_at_ms: i64,
     pub(super) imported: Option<Imported>,
     /// How many devices were registered before the measurement, or by it.
-    pub(super) registered: u32,
+    pub registered: u32,
     /// The registrations, where they are not what is measured.
     pub(super) preparation: Option<Phase>,
-    pub(super) measurement: Phase,
+    /// What is measured.
+    pub measurement: Phase,
     pub(super) actions: Option<Ends>,
 }
 
@@ -37,26 +37,11 @@ pub(super) struct Imported {
 
 /// What became of many requests.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Phase {
-    pub(super) seconds: f64,
-    pub(super) sent: u64,
-    pub(super) answered: u64,
-    pub(super) in_time: u64,
-    pub(super) late: u64,
-    pub(super) latest_ms: f64,
-    pub(super) errors: BTreeMap<String, u64>,
-    pub(super) latencies: Latencies,
-    /// What only datagrams have.
-    pub(super) datagrams: Datagrams,
-}
-
-/// What is counted of datagrams alone.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) struct Datagrams {
-    pub(super) retransmissions: u64,
-    pub(super) dropped: u64,
-    pub(super) stray: u64,
-    pub(super) asked: u64,
+pub struct Phase {
+    /// The time that is measured.
+    pub seconds: f64,
+    /// What was counted.
+    pub tally: Tally,
 }
 
 /// What became of the actions, as the API tells.
@@ -79,86 +64,44 @@ pub(super) struct Missed {
 }
 
 impl Phase {
-    /// What workers counted.
-    pub(super) fn of(outcome: &Outcome) -> Self {
-        let Tally {
-            begun,
-            answered,
-            in_time,
-            retransmissions,
-            dropped,
-            stray,
-            late,
-            latest_ns,
-            asked,
-            ref failures,
-            ref latencies,
-            last_answer_at_ns: _,
-        } = outcome.tally;
-        let errors = failures.iter();
-        Self {
-            seconds: outcome.took_s,
-            sent: begun,
-            answered,
-            in_time,
-            late,
-            latest_ms: ms(latest_ns),
-            errors: errors
-                .map(|(failure, count)| (failure.to_string(), *count))
-                .collect(),
-            latencies: latencies.clone(),
-            datagrams: Datagrams {
-                retransmissions,
-                dropped,
-                stray,
-                asked,
-            },
-        }
-    }
-
-    /// How many came to nothing.
-    pub(super) fn failed(&self) -> u64 {
-        self.errors.values().sum()
-    }
-
-    /// Why some came to nothing, in words.
-    pub(super) fn reasons(&self) -> String {
-        let reasons = self
-            .errors
-            .iter()
-            .map(|(reason, count)| format!("{reason} {count}"));
-        reasons.collect::<Vec<_>>().join(", ")
-    }
-
-    fn rate(&self) -> f64 {
+    /// How many were answered in time, per second.
+    pub fn rate(&self) -> f64 {
         match self.seconds > 0.0 {
-            true => self.in_time as f64 / self.seconds,
+            true => self.tally.in_time as f64 / self.seconds,
             false => 0.0,
         }
     }
 
+    /// Why some came to nothing, in words.
+    pub(super) fn reasons(&self) -> String {
+        let errors = self.errors().into_iter();
+        let reasons = errors.map(|(reason, count)| format!("{reason} {count}"));
+        reasons.collect::<Vec<_>>().join(", ")
+    }
+
+    fn errors(&self) -> BTreeMap<String, u64> {
+        let failures = self.tally.failures.iter();
+        let named = failures.map(|(failure, count)| (failure.to_string(), *count));
+        named.collect()
+    }
+
     fn json(&self) -> Value {
-        let Datagrams {
-            retransmissions,
-            dropped,
-            stray,
-            asked,
-        } = self.datagrams;
+        let tally = &self.tally;
         json!({
             "seconds": self.seconds,
-            "sent": self.sent,
-            "answered": self.answered,
-            "answeredInTime": self.in_time,
+            "sent": tally.begun,
+            "answered": tally.answered,
+            "answeredInTime": tally.in_time,
             "ratePerSecond": self.rate(),
-            "latencyMs": latencies(&self.latencies),
-            "errors": self.errors,
-            "errorCount": self.failed(),
-            "late": self.late,
-            "latestMs": self.latest_ms,
-            "retransmissions": retransmissions,
-            "dropped": dropped,
-            "stray": stray,
-            "requestsOfServer": asked,
+            "latencyMs": latencies(&tally.latencies),
+            "errors": self.errors(),
+            "errorCount": tally.failed(),
+            "late": tally.late,
+            "latestMs": ms(tally.latest_ns),
+            "retransmissions": tally.retransmissions,
+            "dropped": tally.dropped,
+            "stray": tally.stray,
+            "requestsOfServer": tally.asked,
         })
     }
 }
@@ -172,8 +115,9 @@ impl Report {
             max_errors,
             ..
         } = self.options;
-        let p99_ms = ms(self.measurement.latencies.percentile_ns(99.0));
-        let is_measured = self.measurement.latencies.count() > 0;
+        let latencies = &self.measurement.tally.latencies;
+        let p99_ms = ms(latencies.percentile_ns(99.0));
+        let is_measured = latencies.count() > 0;
         // Where nothing was answered nothing was fast.
         let p99_ms = if is_measured { p99_ms } else { f64::INFINITY };
         let rate = self.measurement.rate();
@@ -201,7 +145,7 @@ impl Report {
     }
 
     /// The report for programs.
-    pub(super) fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         let missed = self.missed();
         let missed = missed.iter().map(Missed::to_string);
         let ends = self.actions.as_ref().map(|ends| {
@@ -261,10 +205,7 @@ impl Report {
             "workers": options.workers,
             "seed": options.seed,
             "api": options.api,
-            "requestMode": match options.request_mode {
-                RequestMode::Now => "SEND_NOW",
-                RequestMode::WhenActive => "SEND_WHEN_ACTIVE",
-            },
+            "requestMode": options.request_mode.word(),
             "maxP99Ms": options.max_p99_ms,
             "minRate": options.min_rate,
             "maxErrors": options.max_errors,
@@ -272,8 +213,8 @@ impl Report {
     }
 
     fn errors(&self) -> u64 {
-        let prepared = self.preparation.as_ref().map_or(0, Phase::failed);
-        prepared + self.measurement.failed()
+        let failed = |phase: &Phase| phase.tally.failed();
+        self.preparation.as_ref().map_or(0, failed) + failed(&self.measurement)
     }
 }
 
@@ -332,22 +273,24 @@ impl fmt::Display for Missed {
 
 fn measurement(f: &mut fmt::Formatter<'_>, phase: &Phase) -> fmt::Result {
     let (rate, seconds) = (phase.rate(), phase.seconds);
-    let (sent, answered) = (phase.sent, phase.answered);
-    writeln!(f, "rate          {rate:.0}/s for {seconds:.1} s")?;
-    writeln!(f, "requests      {sent} sent, {answered} answered")?;
-    writeln!(f, "latency       {}", spread(&phase.latencies))?;
-    let Datagrams {
+    let Tally {
+        begun,
+        answered,
         retransmissions,
         dropped,
         stray,
+        late,
         ..
-    } = phase.datagrams;
+    } = phase.tally;
+    writeln!(f, "rate          {rate:.0}/s for {seconds:.1} s")?;
+    writeln!(f, "requests      {begun} sent, {answered} answered")?;
+    writeln!(f, "latency       {}", spread(&phase.tally.latencies))?;
     writeln!(
         f,
         "datagrams     {retransmissions} sent again, {dropped} dropped on purpose, {stray} stray"
     )?;
-    if phase.late > 0 {
-        let (late, latest_ms) = (phase.late, phase.latest_ms);
+    if late > 0 {
+        let latest_ms = ms(phase.tally.latest_ns);
         writeln!(
             f,
             "late          {late} left late, the latest by {latest_ms:.1} ms"
@@ -357,7 +300,7 @@ fn measurement(f: &mut fmt::Formatter<'_>, phase: &Phase) -> fmt::Result {
 }
 
 fn errors(f: &mut fmt::Formatter<'_>, phase: &Phase) -> fmt::Result {
-    match phase.failed() {
+    match phase.tally.failed() {
         0 => Ok(()),
         failed => writeln!(f, "errors        {failed}: {}", phase.reasons()),
     }

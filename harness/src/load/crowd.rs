@@ -19,8 +19,8 @@ use super::exchange::{Act, Due, Exchange};
 use super::identity::EndpointPattern;
 use super::locations::{Location, Locations};
 use super::outbox::Outbox;
-use super::pace::Schedule;
-use super::tally::{Failure, Tally};
+use super::pace::ArrivalSchedule;
+use super::tally::{Failure, LATE_NS, Tally};
 use crate::chance::Chance;
 
 /// Requests that leave between two looks at what came in: enough to be sent in few calls, few
@@ -44,9 +44,9 @@ pub struct Conduct {
 #[derive(Clone, Debug)]
 pub(super) enum Task {
     /// Each registers once, when the schedule says.
-    Register(Schedule),
+    Register(ArrivalSchedule),
     /// One after the other does this, again and again.
-    Repeat(Act, Schedule),
+    Repeat(Act, ArrivalSchedule),
     /// They answer what the server asks.
     Listen,
 }
@@ -263,7 +263,7 @@ impl Crowd {
             &self.conduct.transmission,
             &mut self.chance,
         );
-        self.tally.begin(due_at_ns, now_ns);
+        self.tally.begin(due_at_ns, now_ns, LATE_NS);
         self.deadlines.set(place, exchange.next_at_ns);
         if let Some(kept) = self.exchanges.get_mut(place as usize) {
             *kept = Some(exchange);

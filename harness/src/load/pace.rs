@@ -27,7 +27,7 @@ const NS_PER_S: u128 = 1_000_000_000;
 
 /// When the requests of one share leave.
 #[derive(Clone, Debug)]
-pub(super) struct Schedule {
+pub struct ArrivalSchedule {
     pace: Pace,
     share: Share,
     begun_at_ns: u64,
@@ -35,9 +35,9 @@ pub(super) struct Schedule {
     begun: u64,
 }
 
-impl Schedule {
-    /// Requests from now on, until a time from which on none is due.
-    pub(super) fn begin(pace: Pace, share: Share, now_ns: u64, until_ns: u64) -> Self {
+impl ArrivalSchedule {
+    /// Plans requests from now on, until a time from which on none is due.
+    pub fn begin(pace: Pace, share: Share, now_ns: u64, until_ns: u64) -> Self {
         Self {
             pace,
             share,
@@ -47,8 +47,8 @@ impl Schedule {
         }
     }
 
-    /// When the next request should have left, if it may leave now.
-    pub(super) fn due(&self, now_ns: u64, open: u32) -> Option<u64> {
+    /// Tells when the next request should have left, if it may leave now.
+    pub fn due(&self, now_ns: u64, open: u32) -> Option<u64> {
         match self.pace {
             Pace::Window(_) if now_ns >= self.until_ns => None,
             Pace::Window(size) => (open < self.own_part(size)).then_some(now_ns),
@@ -57,12 +57,12 @@ impl Schedule {
     }
 
     /// Notes that the request that was due has left.
-    pub(super) fn advance(&mut self) {
+    pub fn advance(&mut self) {
         self.begun += 1;
     }
 
-    /// When the clock makes the next request due, if it is the clock that does.
-    pub(super) fn next_at(&self) -> Option<u64> {
+    /// Tells when the clock makes the next request due, if it is the clock that does.
+    pub fn next_at(&self) -> Option<u64> {
         match self.pace {
             Pace::Window(_) => None,
             Pace::Rate(rate) => {
@@ -77,13 +77,13 @@ impl Schedule {
         }
     }
 
-    /// Whether nothing is due any more.
-    pub(super) fn is_over(&self, now_ns: u64) -> bool {
+    /// Tells whether nothing is due any more.
+    pub fn is_over(&self, now_ns: u64) -> bool {
         now_ns >= self.until_ns && self.next_at().is_none()
     }
 
     /// Gives up what is due; returns how many requests that was.
-    pub(super) fn abandon(&mut self) -> u64 {
+    pub fn abandon(&mut self) -> u64 {
         let begun = self.begun;
         while self.next_at().is_some() {
             self.begun += 1;
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_window_lets_as_many_out_as_are_not_under_way() {
-        let schedule = Schedule::begin(Pace::Window(2), WHOLE, 5, 100);
+        let schedule = ArrivalSchedule::begin(Pace::Window(2), WHOLE, 5, 100);
         assert_eq!(schedule.due(7, 0), Some(7));
         assert_eq!(schedule.due(7, 1), Some(7));
         assert_eq!(schedule.due(7, 2), None);
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_kept_by_the_clock_alone() {
-        let mut schedule = Schedule::begin(Pace::Rate(1_000), WHOLE, 10 * MS, u64::MAX);
+        let mut schedule = ArrivalSchedule::begin(Pace::Rate(1_000), WHOLE, 10 * MS, u64::MAX);
         assert_eq!(schedule.due(10 * MS, 1_000_000), Some(10 * MS));
         schedule.advance();
         assert_eq!(schedule.due(11 * MS - 1, 0), None);
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn what_leaves_late_was_due_all_the_same() {
-        let mut schedule = Schedule::begin(Pace::Rate(1_000), WHOLE, 0, u64::MAX);
+        let mut schedule = ArrivalSchedule::begin(Pace::Rate(1_000), WHOLE, 0, u64::MAX);
         let mut left = Vec::new();
         // Nothing could leave for half a second.
         while let Some(due_at_ns) = schedule.due(500 * MS, 0) {
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_rate_does_not_drift() {
-        let mut schedule = Schedule::begin(Pace::Rate(3), WHOLE, 0, u64::MAX);
+        let mut schedule = ArrivalSchedule::begin(Pace::Rate(3), WHOLE, 0, u64::MAX);
         for _ in 0..3_000_000 {
             schedule.advance();
         }
@@ -154,7 +154,7 @@ mod tests {
     fn shares_of_a_rate_take_turns() {
         let share = |index| Share { index, of: 3 };
         let times = |index| {
-            let mut schedule = Schedule::begin(Pace::Rate(1_000), share(index), 0, 9 * MS);
+            let mut schedule = ArrivalSchedule::begin(Pace::Rate(1_000), share(index), 0, 9 * MS);
             let mut times = Vec::new();
             while let Some(at_ns) = schedule.next_at() {
                 times.push(at_ns / MS);
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn shares_of_a_window_add_up() {
         let part = |size, index, of| {
-            let schedule = Schedule::begin(Pace::Window(size), Share { index, of }, 0, 1);
+            let schedule = ArrivalSchedule::begin(Pace::Window(size), Share { index, of }, 0, 1);
             (0..).find(|open| schedule.due(0, *open).is_none()).unwrap()
         };
         assert_eq!([part(8, 0, 3), part(8, 1, 3), part(8, 2, 3)], [3, 3, 2]);
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_is_given_up_is_counted() {
-        let mut schedule = Schedule::begin(Pace::Rate(1_000), WHOLE, 0, 10 * MS);
+        let mut schedule = ArrivalSchedule::begin(Pace::Rate(1_000), WHOLE, 0, 10 * MS);
         schedule.advance();
         schedule.advance();
         assert!(!schedule.is_over(20 * MS));

@@ -12,8 +12,8 @@ const LATENCY_NS_MAX: u64 = 1_000 * 1_000_000_000;
 /// Three digits of a latency are kept.
 const DIGITS: u8 = 3;
 
-/// A request that left this much after its time left late.
-const LATE_NS: u64 = 1_000_000;
+/// A datagram that left this much after its time left late.
+pub(super) const LATE_NS: u64 = 1_000_000;
 
 /// Why a request came to nothing.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -30,6 +30,18 @@ pub enum Failure {
     Unexpected,
     /// It was due, but every device still had a request under way.
     Unsent,
+    /// The API answered a call with this status.
+    Status(u16),
+    /// The API could not be reached, or closed the connection.
+    Connection,
+    /// The API did not answer a call in time.
+    CallTimeout,
+    /// The API's answer lacks what was expected in it.
+    BadAnswer,
+    /// The API accepted a request and never showed its end.
+    NeverFinal,
+    /// The API accepted a request that did not succeed.
+    NotSucceeded,
 }
 
 /// How long things took, in nanoseconds.
@@ -53,7 +65,7 @@ pub struct Tally {
     pub dropped: u64,
     /// Answers to nothing that is under way: those that come twice, or too late.
     pub stray: u64,
-    /// Requests that left more than a millisecond after they were due.
+    /// Requests that left late.
     pub late: u64,
     /// How late the latest left.
     pub latest_ns: u64,
@@ -89,25 +101,29 @@ impl Tally {
         self.failures.values().sum()
     }
 
-    pub(super) fn begin(&mut self, due_at_ns: u64, now_ns: u64) {
+    /// Counts a request that leaves; so long after it was due it is late.
+    pub fn begin(&mut self, due_at_ns: u64, now_ns: u64, late_after_ns: u64) {
         self.begun += 1;
         let late_ns = now_ns.saturating_sub(due_at_ns);
-        self.late += u64::from(late_ns > LATE_NS);
+        self.late += u64::from(late_ns > late_after_ns);
         self.latest_ns = self.latest_ns.max(late_ns);
     }
 
-    pub(super) fn answer(&mut self, due_at_ns: u64, now_ns: u64, until_ns: u64) {
+    /// Counts a right answer.
+    pub fn answer(&mut self, due_at_ns: u64, now_ns: u64, until_ns: u64) {
         self.answered += 1;
         self.in_time += u64::from(now_ns <= until_ns);
         self.last_answer_at_ns = now_ns;
         self.latencies.record(now_ns.saturating_sub(due_at_ns));
     }
 
-    pub(super) fn fail(&mut self, failure: Failure) {
+    /// Counts a request that came to nothing.
+    pub fn fail(&mut self, failure: Failure) {
         self.fail_times(failure, 1);
     }
 
-    pub(super) fn fail_times(&mut self, failure: Failure, times: u64) {
+    /// Counts several requests that came to nothing for the same reason.
+    pub fn fail_times(&mut self, failure: Failure, times: u64) {
         if times > 0 {
             *self.failures.entry(failure).or_default() += times;
         }
@@ -164,6 +180,12 @@ impl fmt::Display for Failure {
             Self::Timeout => f.write_str("timeout"),
             Self::Unexpected => f.write_str("unexpected"),
             Self::Unsent => f.write_str("unsent"),
+            Self::Status(status) => write!(f, "http {status}"),
+            Self::Connection => f.write_str("http connection"),
+            Self::CallTimeout => f.write_str("http timeout"),
+            Self::BadAnswer => f.write_str("http unexpected"),
+            Self::NeverFinal => f.write_str("never final"),
+            Self::NotSucceeded => f.write_str("not SUCCEEDED"),
         }
     }
 }
@@ -177,8 +199,8 @@ mod tests {
     #[test]
     fn a_latency_counts_from_when_the_request_was_due() {
         let mut tally = Tally::default();
-        tally.begin(10 * MS, 10 * MS);
-        tally.begin(10 * MS, 40 * MS);
+        tally.begin(10 * MS, 10 * MS, LATE_NS);
+        tally.begin(10 * MS, 40 * MS, LATE_NS);
         tally.answer(10 * MS, 60 * MS, 50 * MS);
         tally.answer(10 * MS, 20 * MS, 50 * MS);
         assert_eq!((tally.begun, tally.answered, tally.in_time), (2, 2, 1));
@@ -190,7 +212,7 @@ mod tests {
     #[test]
     fn tallies_of_workers_add_up() {
         let mut one = Tally::default();
-        one.begin(0, 5 * MS);
+        one.begin(0, 5 * MS, LATE_NS);
         one.answer(0, MS, MS);
         one.fail(Failure::Timeout);
         let mut other = one.clone();

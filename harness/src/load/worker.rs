@@ -10,7 +10,7 @@ use super::exchange::Act;
 use super::identity::Network;
 use super::line::{Batches, Line};
 use super::outbox::Outbox;
-use super::pace::{Pace, Schedule, Share};
+use super::pace::{ArrivalSchedule, Pace, Share};
 use super::tally::Tally;
 use crate::clock::Stopwatch;
 
@@ -98,6 +98,17 @@ pub struct Progress {
     pub failed: u64,
 }
 
+impl Progress {
+    /// Tells how far somebody is who counts so.
+    pub fn of(tally: &Tally) -> Self {
+        Self {
+            begun: tally.begun,
+            answered: tally.answered,
+            failed: tally.failed(),
+        }
+    }
+}
+
 impl Watch {
     /// Tells how far they are.
     pub fn progress(&self) -> Progress {
@@ -175,7 +186,7 @@ impl Worker {
         let now_ns = self.clock.now_ns();
         let (task, until_ns, orders) = match job {
             Job::Register(pace) => {
-                let schedule = Schedule::begin(pace, self.share, now_ns, u64::MAX);
+                let schedule = ArrivalSchedule::begin(pace, self.share, now_ns, u64::MAX);
                 (Task::Register(schedule), u64::MAX, None)
             }
             Job::Update { pace, for_ns } => self.repeat(Act::Update, (pace, now_ns, for_ns)),
@@ -191,7 +202,7 @@ impl Worker {
 
     fn repeat(&self, act: Act, (pace, now_ns, for_ns): (Pace, u64, u64)) -> Planned<'static> {
         let until_ns = now_ns.saturating_add(for_ns);
-        let schedule = Schedule::begin(pace, self.share, now_ns, until_ns);
+        let schedule = ArrivalSchedule::begin(pace, self.share, now_ns, until_ns);
         (Task::Repeat(act, schedule), until_ns, None)
     }
 
@@ -210,7 +221,7 @@ impl Worker {
             self.say(&mut batches, &mut out, orders)?;
             let heard = self.listen(&mut batches, &mut out)?;
             self.say(&mut batches, &mut out, orders)?;
-            let progress = self.progress();
+            let progress = Progress::of(self.crowd.tally());
             watch.note(noted, progress);
             noted = progress;
             let is_done = orders.is_none() && self.crowd.is_done(now_ns);
@@ -266,15 +277,6 @@ impl Worker {
         match rest_ns.checked_sub(EARLY_NS) {
             Some(rest_ns) if rest_ns > 0 => self.line.wait(rest_ns),
             Some(_) | None => Ok(()),
-        }
-    }
-
-    fn progress(&self) -> Progress {
-        let tally = self.crowd.tally();
-        Progress {
-            begun: tally.begun,
-            answered: tally.answered,
-            failed: tally.failed(),
         }
     }
 }

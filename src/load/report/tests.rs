@@ -2,6 +2,9 @@
 
 use std::ffi::OsString;
 
+use harness::load::tally::Failure;
+use protocol::coap::code::Code;
+
 use super::*;
 
 const MS: u64 = 1_000_000;
@@ -9,19 +12,22 @@ const MS: u64 = 1_000_000;
 fn report(bounds: &[&str]) -> Report {
     let least = ["load", "--target", "coap://127.0.0.1", "--devices", "9"];
     let words = least.iter().chain(&["--scenario", "update"]).chain(bounds);
-    let mut measurement = Phase {
-        seconds: 2.0,
-        sent: 105,
+    let mut tally = Tally {
+        begun: 105,
         answered: 103,
         in_time: 100,
-        ..Phase::default()
+        ..Tally::default()
     };
     for latency_ms in 1..=100 {
-        measurement.latencies.record(latency_ms * MS);
+        tally.latencies.record(latency_ms * MS);
     }
-    measurement.errors.insert("4.04".to_owned(), 2);
+    tally.fail_times(Failure::Refused(Code::NOT_FOUND), 2);
+    let measurement = Phase {
+        seconds: 2.0,
+        tally,
+    };
     let mut preparation = Phase::default();
-    preparation.errors.insert("timeout".to_owned(), 1);
+    preparation.tally.fail(Failure::Timeout);
     Report {
         options: Options::parse(words.map(OsString::from)).unwrap(),
         started_at_ms: 0,
@@ -79,7 +85,7 @@ fn every_missed_bound_is_told_with_what_was_found() {
 #[test]
 fn nothing_answered_is_not_fast() {
     let mut report = report(&["--max-p99-ms", "1000"]);
-    report.measurement.latencies = Latencies::default();
+    report.measurement.tally.latencies = Latencies::default();
     assert_eq!(report.missed().len(), 1);
 }
 

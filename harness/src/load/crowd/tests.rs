@@ -22,12 +22,15 @@ fn crowd(count: u32, loss_percent: u8) -> Crowd {
 
 fn registering(pace: Pace) -> Task {
     let share = Share { index: 0, of: 1 };
-    Task::Register(Schedule::begin(pace, share, 0, u64::MAX))
+    Task::Register(ArrivalSchedule::begin(pace, share, 0, u64::MAX))
 }
 
 fn updating(pace: Pace, now_ns: u64, until_ns: u64) -> Task {
     let share = Share { index: 0, of: 1 };
-    Task::Repeat(Act::Update, Schedule::begin(pace, share, now_ns, until_ns))
+    Task::Repeat(
+        Act::Update,
+        ArrivalSchedule::begin(pace, share, now_ns, until_ns),
+    )
 }
 
 /// Gives the crowd its turns until it is done; an answer takes a millisecond. Returns when.

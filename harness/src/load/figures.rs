@@ -1,0 +1,116 @@
+//! What came out of several rounds of a measurement, and how is it shown?
+
+use std::fmt;
+
+/// One figure of every round.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures(Vec<f64>);
+
+impl Figures {
+    /// Takes the figure of one more round.
+    pub fn push(&mut self, figure: f64) {
+        self.0.push(figure);
+    }
+
+    /// Tells the figures in the order of their rounds.
+    pub fn rounds(&self) -> &[f64] {
+        &self.0
+    }
+
+    /// Tells the one in the middle: a disturbed round does not move it. None without a round.
+    pub fn median(&self) -> Option<f64> {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f64::total_cmp);
+        let upper = sorted.get(sorted.len() / 2)?;
+        let lower = sorted.get((sorted.len() - 1) / 2)?;
+        Some((lower + upper) / 2.0)
+    }
+
+    /// Tells the least.
+    pub fn least(&self) -> f64 {
+        self.0.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// Tells the most.
+    pub fn most(&self) -> f64 {
+        self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// Tells, round by round, how many times the other's figure it is.
+    pub fn over(&self, other: &Self) -> Self {
+        let pairs = self.0.iter().zip(&other.0);
+        pairs.map(|(ours, theirs)| ours / theirs).collect()
+    }
+
+    /// Shows the median and, of several rounds, the extremes, with so many decimals.
+    pub fn shown(&self, decimals: usize) -> impl fmt::Display + use<> {
+        let shown = |figure| number(figure, decimals);
+        match (self.median(), self.0.as_slice()) {
+            (None, _) => "–".to_owned(),
+            (Some(median), [_]) => shown(median),
+            (Some(median), _) => {
+                let (least, most) = (shown(self.least()), shown(self.most()));
+                format!("{} ({least}–{most})", shown(median))
+            }
+        }
+    }
+}
+
+impl FromIterator<f64> for Figures {
+    fn from_iter<T: IntoIterator<Item = f64>>(figures: T) -> Self {
+        Self(figures.into_iter().collect())
+    }
+}
+
+/// Shows a number with a comma before every three digits, and so many decimals.
+pub fn number(number: f64, decimals: usize) -> String {
+    let text = format!("{number:.decimals$}");
+    let whole = text.split('.').next().unwrap_or_default().len();
+    let mut shown = String::new();
+    for (at, digit) in text.chars().enumerate() {
+        let is_after_digit = shown.ends_with(|last: char| last.is_ascii_digit());
+        if is_after_digit && at < whole && (whole - at) % 3 == 0 {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Figures, number};
+
+    fn figures(of: &[f64]) -> Figures {
+        of.iter().copied().collect()
+    }
+
+    #[test]
+    fn the_median_stands_with_its_spread() {
+        let shown = |of: &[f64], decimals| figures(of).shown(decimals).to_string();
+        assert_eq!(shown(&[3.0, 1.0, 20_000.0], 0), "3 (1–20,000)");
+        assert_eq!(shown(&[1.0, 2.0], 1), "1.5 (1.0–2.0)");
+        assert_eq!(shown(&[0.254], 2), "0.25");
+        assert_eq!(shown(&[], 2), "–");
+    }
+
+    #[test]
+    fn a_ratio_is_that_of_rounds_side_by_side() {
+        let ratio = figures(&[1.0, 6.0]).over(&figures(&[2.0, 3.0]));
+        assert_eq!(ratio.rounds(), [0.5, 2.0]);
+    }
+
+    #[test]
+    fn long_numbers_are_grouped() {
+        for (value, decimals, text) in [
+            (0.0, 0, "0"),
+            (999.0, 0, "999"),
+            (1_000.0, 0, "1,000"),
+            (1_234_567.891, 2, "1,234,567.89"),
+            (-1_234.5, 1, "-1,234.5"),
+            (-123.0, 0, "-123"),
+        ] {
+            assert_eq!(number(value, decimals), text);
+        }
+    }
+}
