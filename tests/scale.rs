@@ -6,6 +6,8 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "../benches/spine/scale/report.rs"]
+mod report;
 #[path = "support/vocabulary.rs"]
 mod vocabulary;
 
@@ -15,7 +17,9 @@ use std::net::Ipv4Addr;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use report::{ERRORS, Fleet, Report};
 use vocabulary::caller::{API, Caller};
+use vocabulary::kernel::{resident_bytes, resident_kib, ticks};
 use vocabulary::poll::until;
 use vocabulary::program::Program;
 use vocabulary::service::{Service, signalbox};
@@ -57,7 +61,7 @@ fn a_fleet_comes_in_and_is_whole_and_small_after_a_restart() {
     assert!(service.stop().success());
     service.start_again();
     assert_eq!(restored(&mut service), u64::from(DEVICES));
-    let bytes = resident_bytes(&service).saturating_sub(empty) / u64::from(DEVICES);
+    let bytes = resident_bytes(service.pid()).saturating_sub(empty) / u64::from(DEVICES);
     println!("{bytes} bytes a device");
     assert!(bytes < DEVICE_BYTES_MAX, "{bytes} bytes a device");
     caller.follow(&service);
@@ -66,6 +70,53 @@ fn a_fleet_comes_in_and_is_whole_and_small_after_a_restart() {
         let device = caller.request("GET", &path).expect(200);
         assert_eq!(device["registration"]["lifetime"], 86_400, "{device}");
     }
+}
+
+#[test]
+fn a_report_is_a_table_with_a_column_for_each_fleet() {
+    let mut small = Fleet::of(10_000);
+    let mut large = Fleet::of(1_000_000);
+    for value in [0.5, 0.7, 0.6] {
+        small.note("readyS", value);
+    }
+    small.note(ERRORS, 2.0);
+    small.note(ERRORS, 1.0);
+    large.note("deviceBytes", 1_500.0);
+    assert_eq!(small.errors(), 3.0);
+    let report = Report {
+        date: "2026-11-21".to_owned(),
+        place: "a machine, commit abc".to_owned(),
+        command: "cargo xtask bench scale".to_owned(),
+        fleets: vec![small, large],
+    };
+    let text = report.markdown();
+    for line in [
+        "## Scale, 2026-11-21",
+        "a machine, commit abc.",
+        "`cargo xtask bench scale`",
+        "| devices | 10,000 | 1,000,000 | goal |",
+        "|---|---|---|---|",
+        "| start to ready, s | 0.60 (0.50–0.70) | – |  |",
+        "| memory per device, bytes | – | 1,500 | ≤ 2,048 |",
+        "| requests that came to nothing | 3 | 0 | 0 |",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    let json = report.json();
+    let ready = &json["fleets"][0]["figures"]["readyS"];
+    assert_eq!(
+        (&ready["median"], &ready["most"]),
+        (&0.6.into(), &0.7.into())
+    );
+}
+
+#[test]
+fn the_kernels_figures_are_read() {
+    let status = "Name:\tx\nVmHWM:\t    9 kB\nVmRSS:\t    1234 kB\nThreads:\t3\n";
+    assert_eq!(resident_kib(status), Some(1_234));
+    let stat = "42 (a) b) S 1 42 42 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 3 0 1 2 3";
+    assert_eq!(ticks(stat), Some(300.0));
+    assert_eq!(ticks("42 (cut"), None);
 }
 
 /// Makes every device known, each by the name and the address it will register with.
@@ -110,12 +161,5 @@ fn restored(service: &mut Service) -> u64 {
 }
 
 fn resident_bytes_of_an_empty_service() -> u64 {
-    resident_bytes(&Service::start_with(&SETTINGS))
-}
-
-fn resident_bytes(service: &Service) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", service.pid())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.unwrap().trim().strip_suffix(" kB").unwrap();
-    kib.parse::<u64>().unwrap() * 1_024
+    resident_bytes(Service::start_with(&SETTINGS).pid())
 }

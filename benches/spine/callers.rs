@@ -1,17 +1,20 @@
 //! Who calls the API? Callers that each keep one connection and one request open, all on one
-//! thread, with just enough HTTP/1.1 to leave the cores to the service.
+//! thread, with just enough HTTP/1.1 to leave the cores to the service: the client that load and
+//! demo share costs a good part of what the fastest of these calls costs the service.
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use harness::load::figures::Figures;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 use tokio::task::LocalSet;
 
 use crate::fleet;
+use crate::load::aside;
 
 /// How many call at the same time.
 pub(crate) const CALLERS: usize = 64;
@@ -19,8 +22,8 @@ pub(crate) const CALLERS: usize = 64;
 const BODY: &str =
     r#"{"action":"read","resourceAddress":"/3303/0/5700","requestMode":"SEND_WHEN_ACTIVE"}"#;
 
-/// The longest page of a list: a hundred requests of about a kilobyte.
-const LIST_BYTES_MAX: usize = 256 * 1_024;
+/// The longest answer, a page of a hundred requests of about a kilobyte.
+const ANSWER_BYTES_MAX: usize = 256 * 1_024;
 
 /// What a round of calls came to.
 pub(crate) struct Called {
@@ -39,109 +42,129 @@ pub(crate) struct Api {
     pub(crate) token: &'static str,
 }
 
-/// Asks for a list so many times, one time after the other; to be called on a thread of its own.
-pub(crate) fn list(api: &Api, path: &str, times: usize) -> Called {
-    let runtime = Builder::new_current_thread().enable_io().build();
-    let runtime = runtime.expect("a runtime can be had");
-    let mut waits = Vec::with_capacity(times);
-    let begun_at = Instant::now();
-    runtime.block_on(async {
-        let mut stream = connect(api).await;
-        let mut buffer = vec![0; LIST_BYTES_MAX];
-        let text = format!(
-            "GET {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {}\r\n\r\n",
-            api.token
-        );
-        for _ in 0..times {
-            waits.push(ask(&mut stream, &mut buffer, &text, "HTTP/1.1 200 ").await);
-        }
-    });
-    let took = begun_at.elapsed();
-    Called { took, waits }
-}
-
-/// Creates so many action requests, for one device after the other; to be called on a thread of
-/// its own.
-pub(crate) fn create(api: &Api, requests: usize, devices: u32) -> Called {
-    let runtime = Builder::new_current_thread().enable_io().build();
-    let runtime = runtime.expect("a runtime can be had");
-    let round = Rc::new(Round {
-        requests,
-        devices,
-        begun: Cell::new(0),
-        waits: RefCell::new(Vec::with_capacity(requests)),
-    });
-    let begun_at = Instant::now();
-    runtime.block_on(LocalSet::new().run_until(async {
-        let call = |_| tokio::task::spawn_local(call(api.clone(), Rc::clone(&round)));
-        let callers: Vec<_> = (0..CALLERS).map(call).collect();
-        for caller in callers {
-            caller.await.expect("every call is answered 202");
-        }
-    }));
-    let took = begun_at.elapsed();
-    Called {
-        took,
-        waits: round.waits.take(),
-    }
-}
-
-struct Round {
-    requests: usize,
-    devices: u32,
+/// Calls of one kind.
+struct Calls {
+    api: Api,
+    /// How many there are.
+    count: usize,
+    /// The text of a call, by its number.
+    text: Box<dyn Fn(usize) -> String>,
+    /// How the answer to each begins.
+    expected: &'static str,
     begun: Cell<usize>,
     waits: RefCell<Vec<Duration>>,
 }
 
-impl Round {
-    /// The device the next request is for.
-    fn next(&self) -> Option<u32> {
-        let number = self.begun.get();
-        self.begun.set(number + 1);
-        let device = || u32::try_from(number).expect("a round is small") % self.devices;
-        (number < self.requests).then(device)
+/// How many were made a second, and how long they waited, over several rounds.
+pub(crate) struct Shown {
+    /// Calls a second.
+    pub(crate) rate: Figures,
+    /// What half of them waited at most, in milliseconds.
+    pub(crate) p50_ms: Figures,
+    /// What all but one of a hundred waited at most.
+    pub(crate) p99_ms: Figures,
+}
+
+impl Shown {
+    /// What came of some rounds.
+    pub(crate) fn of(rounds: &[Called]) -> Self {
+        let wait_ms = |percent| move |round: &Called| percentile_ms(&round.waits, percent);
+        let rate = |round: &Called| round.waits.len() as f64 / round.took.as_secs_f64();
+        Self {
+            rate: rounds.iter().map(rate).collect(),
+            p50_ms: rounds.iter().map(wait_ms(50)).collect(),
+            p99_ms: rounds.iter().map(wait_ms(99)).collect(),
+        }
+    }
+
+    /// A row of a table.
+    pub(crate) fn print(&self, name: &str) {
+        let (rate, p50_ms) = (self.rate.shown(0), self.p50_ms.shown(2));
+        println!("| {name} | {rate} | {p50_ms} | {} |", self.p99_ms.shown(2));
     }
 }
 
-async fn call(api: Api, round: Rc<Round>) {
-    let mut stream = connect(&api).await;
-    let mut buffer = vec![0; 4_096];
-    while let Some(device) = round.next() {
-        let text = request(&api, device);
-        let wait = ask(&mut stream, &mut buffer, &text, "HTTP/1.1 202 ").await;
-        round.waits.borrow_mut().push(wait);
-    }
+/// What so many of a hundred waited at most, in milliseconds.
+pub(crate) fn percentile_ms(waits: &[Duration], percent: usize) -> f64 {
+    let mut sorted = waits.to_vec();
+    sorted.sort_unstable();
+    sorted[sorted.len() * percent / 100].as_secs_f64() * 1e3
 }
 
-async fn connect(api: &Api) -> TcpStream {
-    let stream = TcpStream::connect(api.address)
-        .await
-        .expect("the API takes a connection");
-    stream
-        .set_nodelay(true)
-        .expect("a connection need not wait for more");
-    stream
+/// Asks for a list so many times, one time after the other.
+pub(crate) async fn list(api: &Api, path: &str, times: usize) -> Called {
+    let text = format!(
+        "GET {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {}\r\n\r\n",
+        api.token
+    );
+    let api = api.clone();
+    aside(move || make(api, 1, times, "HTTP/1.1 200 ", move |_| text.clone())).await
 }
 
-/// Makes a call and says how long its answer took, which must be the one expected.
-async fn ask(stream: &mut TcpStream, buffer: &mut [u8], text: &str, expected: &str) -> Duration {
+/// Creates so many action requests, for one device after the other.
+pub(crate) async fn create(api: &Api, requests: usize, devices: u32) -> Called {
+    let (api, token) = (api.clone(), api.token);
+    let text = move |number| {
+        let number = u32::try_from(number).expect("a round is small") % devices;
+        let (device, length) = (fleet::profile(number).device, BODY.len());
+        format!(
+            "POST /management-api/v1/integrate/devices/{device}/actions/LWM2M HTTP/1.1\r\n\
+             host: bench\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n\
+             content-length: {length}\r\n\r\n{BODY}"
+        )
+    };
+    aside(move || make(api, CALLERS, requests, "HTTP/1.1 202 ", text)).await
+}
+
+fn make(
+    api: Api,
+    callers: usize,
+    count: usize,
+    expected: &'static str,
+    text: impl Fn(usize) -> String + 'static,
+) -> Called {
+    let runtime = Builder::new_current_thread().enable_io().build();
+    let runtime = runtime.expect("a runtime can be had");
+    let calls = Rc::new(Calls {
+        api,
+        count,
+        text: Box::new(text),
+        expected,
+        begun: Cell::new(0),
+        waits: RefCell::new(Vec::with_capacity(count)),
+    });
     let begun_at = Instant::now();
-    stream
-        .write_all(text.as_bytes())
-        .await
-        .expect("the API reads");
-    take_answer(stream, buffer, expected).await;
-    begun_at.elapsed()
+    runtime.block_on(LocalSet::new().run_until(async {
+        let call = |_| tokio::task::spawn_local(call(Rc::clone(&calls)));
+        let callers: Vec<_> = (0..callers).map(call).collect();
+        for caller in callers {
+            caller.await.expect("every call is answered as expected");
+        }
+    }));
+    Called {
+        took: begun_at.elapsed(),
+        waits: calls.waits.take(),
+    }
 }
 
-fn request(api: &Api, device: u32) -> String {
-    let (token, length) = (api.token, BODY.len());
-    let device = fleet::profile(device).device;
-    format!(
-        "POST /management-api/v1/integrate/devices/{device}/actions/LWM2M HTTP/1.1\r\n\
-         host: bench\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n\
-         content-length: {length}\r\n\r\n{BODY}"
-    )
+async fn call(calls: Rc<Calls>) {
+    let stream = TcpStream::connect(calls.api.address).await;
+    let mut stream = stream.expect("the API takes a connection");
+    let nodelay = stream.set_nodelay(true);
+    nodelay.expect("a connection need not wait for more");
+    let mut buffer = vec![0; ANSWER_BYTES_MAX];
+    loop {
+        let number = calls.begun.replace(calls.begun.get() + 1);
+        if number >= calls.count {
+            return;
+        }
+        let text = (calls.text)(number);
+        let begun_at = Instant::now();
+        let sent = stream.write_all(text.as_bytes()).await;
+        sent.expect("the API reads");
+        take_answer(&mut stream, &mut buffer, calls.expected).await;
+        calls.waits.borrow_mut().push(begun_at.elapsed());
+    }
 }
 
 async fn take_answer(stream: &mut TcpStream, buffer: &mut [u8], expected: &str) {

@@ -25,10 +25,8 @@ use signalbox::operator::OperatorToken;
 use signalbox::telemetry;
 use store::Commit;
 use store::sealed::MasterKey;
-use tokio::sync::oneshot;
 
-use crate::callers::{self, Api, CALLERS, Called};
-use crate::figures::Figures;
+use crate::callers::{Api, CALLERS, Called, Shown, create};
 use crate::line::{self, Line};
 use crate::shelf::Shelf;
 use crate::unwritten::Unwritten;
@@ -57,12 +55,16 @@ pub(crate) async fn run() {
     let endpoint = serve(&config, &shelf, shelf.store.clone(), &kept);
     let without = serve(&config, &shelf, unwritten, &unkept);
     for api in [&endpoint, &without] {
-        create(api, DEVICES as usize).await;
+        create(api, DEVICES as usize, DEVICES).await;
     }
     let mut rounds = Rounds::default();
     for _ in 0..ROUNDS {
-        rounds.endpoint.push(create(&endpoint, REQUESTS).await);
-        rounds.without.push(create(&without, REQUESTS).await);
+        rounds
+            .endpoint
+            .push(create(&endpoint, REQUESTS, DEVICES).await);
+        rounds
+            .without
+            .push(create(&without, REQUESTS, DEVICES).await);
         rounds.alone.push(write(&shelf).await);
     }
     rounds.show();
@@ -80,45 +82,21 @@ impl Rounds {
         println!("## Action requests created, {CALLERS} callers\n");
         println!("| | per second | p50, ms | p99, ms |");
         println!("|---|---|---|---|");
-        let rows = [
-            ("endpoint", &self.endpoint),
-            ("endpoint without its commit", &self.without),
-            ("store alone", &self.alone),
-        ];
-        for (name, rounds) in rows {
-            let (rate, p50, p99) = (rates(rounds), waits(rounds, 50), waits(rounds, 99));
-            println!(
-                "| {name} | {} | {} | {} |",
-                rate.shown(0),
-                p50.shown(2),
-                p99.shown(2)
-            );
-        }
-        let endpoint = rates(&self.endpoint);
-        for (name, rounds) in &rows[1..] {
-            println!(
-                "| endpoint : {name} | {} | | |",
-                endpoint.over(&rates(rounds)).shown(2)
-            );
+        let endpoint = Shown::of(&self.endpoint);
+        let without = Shown::of(&self.without);
+        let alone = Shown::of(&self.alone);
+        endpoint.print("endpoint");
+        without.print("endpoint without its commit");
+        alone.print("store alone");
+        for (name, yardstick) in [
+            ("endpoint without its commit", without),
+            ("store alone", alone),
+        ] {
+            let ratio = endpoint.rate.over(&yardstick.rate).shown(2);
+            println!("| endpoint : {name} | {ratio} | | |");
         }
         println!();
     }
-}
-
-/// How many a second each round made.
-pub(crate) fn rates(rounds: &[Called]) -> Figures {
-    let rate = |round: &Called| round.waits.len() as f64 / round.took.as_secs_f64();
-    rounds.iter().map(rate).collect()
-}
-
-/// How long so many of a hundred waited at most, in milliseconds, in each round.
-pub(crate) fn waits(rounds: &[Called], percent: usize) -> Figures {
-    let wait = |round: &Called| {
-        let mut sorted = round.waits.clone();
-        sorted.sort_unstable();
-        sorted[sorted.len() * percent / 100].as_secs_f64() * 1e3
-    };
-    rounds.iter().map(wait).collect()
 }
 
 /// The configuration of a service nobody configured.
@@ -169,19 +147,6 @@ pub(crate) fn serve(config: &Config, shelf: &Shelf, commits: Arc<dyn Commit>, li
         address,
         token: TOKEN,
     }
-}
-
-/// Creates so many requests over the API.
-pub(crate) async fn create(api: &Api, requests: usize) -> Called {
-    let (told, called) = oneshot::channel();
-    let api = api.clone();
-    std::thread::spawn(move || {
-        assert!(
-            told.send(callers::create(&api, requests, DEVICES)).is_ok(),
-            "who asked waits"
-        );
-    });
-    called.await.expect("every call is answered 202")
 }
 
 /// Commits with as many writers as there are callers, each waiting for its receipt.

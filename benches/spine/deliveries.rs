@@ -7,12 +7,15 @@
 
 use std::time::{Duration, Instant};
 
+use harness::load::figures::Figures;
+
 use crate::bare::{self, Bare, PARALLEL};
 use crate::endpoint::Endpoint;
-use crate::figures::Figures;
-use crate::senders::Senders;
-use crate::served::{self, Served};
+use crate::load::Senders;
+use crate::outage::start;
+use crate::service::CACHE_MIB;
 use crate::shelf::Shelf;
+use crate::webhook::destination;
 
 /// Registered devices, where nothing else is asked for.
 pub(crate) const FLEETS: [u32; 2] = [1_000, 10_000];
@@ -41,37 +44,22 @@ pub(crate) async fn run(fleets: &[u32]) {
         let connections = figures(|round| round.connections);
         let whole = figures(|round| round.whole);
         let meanwhile = figures(|round| round.meanwhile);
-        println!(
-            "| {devices} | Sends | {} | |",
-            figures(|round| round.sends).shown(0)
-        );
-        println!(
-            "| {devices} | events, while devices send | {} | |",
-            meanwhile.shown(0)
-        );
-        println!(
-            "| {devices} | events, first Send to last 200 | {} | {} |",
-            whole.shown(0),
-            connections.shown(0)
-        );
-        println!(
-            "| {devices} | events, once no device sends | {} | |",
-            figures(|it| it.after).shown(0)
-        );
+        let row = |what: &str, figures: Figures, decimals, more: String| {
+            let shown = figures.shown(decimals);
+            println!("| {devices} | {what} | {shown} | {more} |");
+        };
         let opened: Figures = bare.iter().map(|bare| bare.connections).collect();
-        println!(
-            "| {devices} | bare client | {} | {} |",
-            client.shown(0),
-            opened.shown(0)
-        );
-        println!(
-            "| {devices} | ratio, while devices send | {} | |",
-            meanwhile.over(&client).shown(2)
-        );
-        println!(
-            "| {devices} | ratio, first to last | {} | |",
-            whole.over(&client).shown(2)
-        );
+        let sends = figures(|round| round.sends);
+        let after = figures(|round| round.after);
+        let ratios = (meanwhile.over(&client), whole.over(&client));
+        row("Sends", sends, 0, String::new());
+        row("events, while devices send", meanwhile, 0, String::new());
+        let connections = connections.shown(0).to_string();
+        row("events, first Send to last 200", whole, 0, connections);
+        row("events, once no device sends", after, 0, String::new());
+        row("bare client", client, 0, opened.shown(0).to_string());
+        row("ratio, while devices send", ratios.0, 2, String::new());
+        row("ratio, first to last", ratios.1, 2, String::new());
     }
     println!();
 }
@@ -88,26 +76,24 @@ struct Round {
 async fn measure(devices: u32) -> (Vec<Round>, Vec<Bare>) {
     let endpoint = Endpoint::start();
     let shelf = Shelf::with_devices(devices).await;
-    shelf
-        .commit(served::destination(&shelf, endpoint.address))
-        .await;
+    shelf.commit(destination(&shelf, endpoint.address)).await;
     let directory = shelf.close();
-    let served = Served::start(directory.path(), served::CACHE_MIB);
-    let mut senders = Senders::register(devices, served.coap).await;
+    let mut service = start(directory.path(), CACHE_MIB);
+    let mut senders = Senders::register(devices, service.coap(), ROUND).await;
     await_posts(&endpoint, u64::from(devices)).await;
     deliver(&mut senders, &endpoint).await;
-    let (mut service, mut bare) = (Vec::new(), Vec::new());
+    let (mut rounds, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        service.push(deliver(&mut senders, &endpoint).await);
+        rounds.push(deliver(&mut senders, &endpoint).await);
         bare.push(bare::post(&endpoint, ROUND).await);
     }
-    (service, bare)
+    (rounds, bare)
 }
 
 async fn deliver(senders: &mut Senders, endpoint: &Endpoint) -> Round {
     let (before, connections) = (endpoint.posts(), endpoint.connections());
     let begun_at = Instant::now();
-    let tally = senders.send(ROUND).await;
+    let tally = senders.send().await;
     let meanwhile = endpoint.posts() - before;
     let sent_in = begun_at.elapsed();
     await_posts(endpoint, before + tally.answered).await;

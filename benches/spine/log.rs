@@ -9,16 +9,12 @@ use engine::ids::{EntryId, TraceId};
 use engine::moment::{Moment, Timestamp};
 use signalbox::config::Config;
 use signalbox::telemetry;
-use store::Commit as _;
-use tokio::sync::oneshot;
-use tokio::task::JoinSet;
 
-use crate::callers::{self, Api, Called};
-use crate::creates::{config, credentials, serve, waits};
-use crate::figures::Figures;
+use crate::callers::{self, Api, Called, Shown};
+use crate::creates::{config, credentials, serve};
 use crate::fleet;
 use crate::line::Line;
-use crate::shelf::Shelf;
+use crate::shelf::{BATCHES_OPEN, Shelf};
 
 /// How many entries there are, where nothing is said.
 pub(crate) const ENTRIES: [u32; 2] = [10_000, 5_000_000];
@@ -35,9 +31,8 @@ const ROUNDS: usize = 9;
 /// How often something is asked in a round.
 const ASKED: usize = 200;
 
-/// Entries in one batch, and batches that wait for the disk at any time.
+/// Entries in one batch.
 const BATCH: u32 = 100;
-const BATCHES_OPEN: usize = 64;
 
 const LOG: &str = "/management-api/v1/administrationLogs";
 
@@ -81,15 +76,14 @@ fn show(name: &str, entries: &[u32], rounds: &[Vec<Called>]) {
     println!("## {name}\n");
     println!("| entries | p50, ms | p99, ms | p50 : first | p99 : first |");
     println!("|---|---|---|---|---|");
-    let figures = |rounds: &Vec<Called>| (waits(rounds, 50), waits(rounds, 99));
-    let figures: Vec<(Figures, Figures)> = rounds.iter().map(figures).collect();
-    for (entries, (p50, p99)) in entries.iter().zip(&figures) {
+    let shown: Vec<Shown> = rounds.iter().map(|rounds| Shown::of(rounds)).collect();
+    for (entries, Shown { p50_ms, p99_ms, .. }) in entries.iter().zip(&shown) {
         println!(
             "| {entries} | {} | {} | {} | {} |",
-            p50.shown(3),
-            p99.shown(3),
-            p50.over(&figures[0].0).shown(2),
-            p99.over(&figures[0].1).shown(2),
+            p50_ms.shown(3),
+            p99_ms.shown(3),
+            p50_ms.over(&shown[0].p50_ms).shown(2),
+            p99_ms.over(&shown[0].p99_ms).shown(2),
         );
     }
     println!();
@@ -118,37 +112,22 @@ impl Log {
 }
 
 async fn ask(api: &Api, query: &str) -> Called {
-    let (told, called) = oneshot::channel();
-    let (api, path) = (api.clone(), format!("{LOG}{query}"));
-    std::thread::spawn(move || {
-        let called = callers::list(&api, &path, ASKED);
-        assert!(told.send(called).is_ok(), "who asked waits");
-    });
-    called.await.expect("every question is answered 200")
+    callers::list(api, &format!("{LOG}{query}"), ASKED).await
 }
 
 /// Writes so many entries, spread over the last days.
 async fn fill(shelf: &Shelf, entries: u32) {
     let now = shelf.clock.now();
-    let mut receipts = JoinSet::new();
-    for first in (0..entries).step_by(BATCH as usize) {
-        if receipts.len() == BATCHES_OPEN {
-            let receipt = receipts.join_next().await.expect("some are open");
-            assert!(matches!(receipt, Ok(Ok(_))), "the entries are kept");
-        }
-        let numbers = first..entries.min(first + BATCH);
-        let append = |number| {
-            let ago_ms = AGE_MS - AGE_MS * i64::from(number) / i64::from(entries);
-            Change::AppendEntry(Box::new(entry(number, now.plus_ms(-ago_ms))))
-        };
-        receipts.spawn(shelf.store.commit(Batch {
-            changes: numbers.map(append).collect(),
-            ..Batch::default()
-        }));
-    }
-    for receipt in receipts.join_all().await {
-        receipt.expect("the entries are kept");
-    }
+    let append = move |number| {
+        let ago_ms = AGE_MS - AGE_MS * i64::from(number) / i64::from(entries);
+        Change::AppendEntry(Box::new(entry(number, now.plus_ms(-ago_ms))))
+    };
+    let batch = move |first: u32| Batch {
+        changes: (first..entries.min(first + BATCH)).map(append).collect(),
+        ..Batch::default()
+    };
+    let batches = (0..entries).step_by(BATCH as usize).map(batch);
+    shelf.commit_all(batches, BATCHES_OPEN).await;
 }
 
 /// An entry as services write them: most tell of failed requests, some of devices that come, few of

@@ -1,15 +1,29 @@
 //! How fast is the spine, end to end and against what it stands on?
 //!
 //! `cargo bench --bench spine -- [creates|deliveries [DEVICES,..]|log [ENTRIES,..]|outage
-//! [EVENTS,..]|requests [EXISTING,..]|sends [DEVICES,..]|updates [DEVICES,..]]` prints tables and
-//! ratios; without a word it makes those of `creates` and of `updates`.
-//! Everything runs in this process, save the service of `deliveries` and of `outage`; each figure
-//! stands beside its yardstick, measured in the same run in turns.
+//! [EVENTS,..]|requests [EXISTING,..]|scale [OPTION VALUE]..|sends [DEVICES,..]|updates
+//! [DEVICES,..]]` prints tables and ratios; without a word it makes those of `creates` and of
+//! `updates`. Everything runs in this process, save the service of `deliveries`, `outage` and
+//! `scale`; each figure but those of `scale` stands beside its yardstick, measured in the same run
+//! in turns.
 
 #[path = "../fleet.rs"]
 mod fleet;
+#[path = "../../tests/support/kernel.rs"]
+mod kernel;
 #[path = "../known.rs"]
 mod known;
+#[allow(dead_code, reason = "tests wait for more")]
+#[path = "../../tests/support/poll.rs"]
+mod poll;
+#[allow(
+    dead_code,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "it is written for tests, which talk with more programs"
+)]
+#[path = "../../tests/support/program.rs"]
+mod program;
 #[path = "../talk.rs"]
 mod talk;
 
@@ -20,19 +34,20 @@ mod crowd;
 mod deliveries;
 mod echo;
 mod endpoint;
-mod figures;
 mod line;
+mod load;
 mod log;
 mod outage;
 mod requests;
 mod said;
-mod senders;
+mod scale;
 mod sends;
-mod served;
+mod service;
 mod shelf;
 mod thread;
 mod unwritten;
 mod updates;
+mod webhook;
 
 use std::process::ExitCode;
 
@@ -50,6 +65,10 @@ fn main() -> ExitCode {
         .filter(|word| *word != "--bench")
         .collect();
     let (figure, numbers) = match wanted.as_slice() {
+        ["scale", options @ ..] => {
+            scale::run(options);
+            return ExitCode::SUCCESS;
+        }
         [] => (None, None),
         [figure] => (Some(*figure), None),
         [figure, text] => match numbers(text) {
@@ -63,7 +82,7 @@ fn main() -> ExitCode {
     match figure {
         None => system.block_on(async {
             creates::run().await;
-            updates::run(&updates::FLEETS).await;
+            drop(updates::run(&updates::FLEETS).await);
         }),
         Some("creates") if numbers.is_none() => system.block_on(creates::run()),
         Some("deliveries") => system.block_on(deliveries::run(&or(&deliveries::FLEETS))),
@@ -71,7 +90,7 @@ fn main() -> ExitCode {
         Some("outage") => system.block_on(outage::run(&or(&outage::EVENTS))),
         Some("requests") => system.block_on(requests::run(&or(&requests::EXISTING))),
         Some("sends") => system.block_on(sends::run(&or(&sends::FLEETS))),
-        Some("updates") => system.block_on(updates::run(&or(&updates::FLEETS))),
+        Some("updates") => drop(system.block_on(updates::run(&or(&updates::FLEETS)))),
         Some(_) => return wrong_usage(),
     }
     ExitCode::SUCCESS
@@ -87,7 +106,8 @@ fn wrong_usage() -> ExitCode {
     eprintln!(
         "usage: cargo bench --bench spine -- \
          [creates|deliveries [DEVICES,..]|log [ENTRIES,..]|outage [EVENTS,..]|\
-         requests [EXISTING,..]|sends [DEVICES,..]|updates [DEVICES,..]]"
+         requests [EXISTING,..]|scale [OPTION VALUE]..|sends [DEVICES,..]|\
+         updates [DEVICES,..]]"
     );
     ExitCode::from(2)
 }

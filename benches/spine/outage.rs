@@ -3,13 +3,19 @@
 //! comes back. Halfway the program is killed and started again, with the least cache there is,
 //! which tells what of its memory is the store's.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::bare;
 use crate::endpoint::Endpoint;
 use crate::said::Said;
-use crate::served::{self, CACHE_MIB, CACHE_MIB_MIN, Served};
+use crate::service::{self, CACHE_MIB, CACHE_MIB_MIN, Service};
 use crate::shelf::Shelf;
+use crate::webhook::destination;
+
+/// Waits between tries: an endpoint that is away for half a minute is in no failure, and one that
+/// comes back is soon found.
+const RETRY_MS: &str = "2000,2000,2000,2000,2000,2000,2000,2000,2000,2000,2000,2000,2000,2000";
 
 /// Events that wait, where nothing else is asked for: what few take in memory, and what many do.
 pub(crate) const EVENTS: [u32; 2] = [10_000, 1_000_000];
@@ -47,35 +53,34 @@ async fn measure(events: u32) {
     let endpoint = Endpoint::start();
     let shelf = Shelf::with_devices(DEVICES).await;
     let said = Said::at(shelf.clock.now());
-    let destination = served::destination(&shelf, endpoint.address);
-    shelf.commit(destination).await;
+    shelf.commit(destination(&shelf, endpoint.address)).await;
     let filling_at = Instant::now();
     fill(&shelf, said, events).await;
     let filled_in = filling_at.elapsed();
     let directory = shelf.close();
 
     endpoint.go_away();
-    let mut served = Served::start(directory.path(), CACHE_MIB);
-    let away = watch(&served, || false, AWAY).await;
+    let mut service = start(directory.path(), CACHE_MIB);
+    let away = watch(&service, || false, AWAY).await;
     assert_eq!(endpoint.posts(), 0, "the endpoint is away");
     endpoint.come_back();
     let begun_at = Instant::now();
     let half = u64::from(events) / 2;
-    let first = watch(&served, || endpoint.events() >= half, PATIENCE).await;
+    let first = watch(&service, || endpoint.events() >= half, PATIENCE).await;
     let first_rate = endpoint.posts() as f64 / first.took.as_secs_f64();
 
-    drop(served);
+    drop(service);
     let (there, started_at) = (endpoint.posts(), Instant::now());
-    served = Served::start(directory.path(), CACHE_MIB_MIN);
-    let next = watch(&served, || endpoint.posts() > there, PATIENCE).await;
+    service = start(directory.path(), CACHE_MIB_MIN);
+    let next = watch(&service, || endpoint.posts() > there, PATIENCE).await;
     let resumed_in = started_at.elapsed();
     let all = u64::from(events);
-    let last = watch(&served, || endpoint.events() >= all, PATIENCE).await;
+    let last = watch(&service, || endpoint.events() >= all, PATIENCE).await;
     let last_rate = (endpoint.posts() - there) as f64 / last.took.as_secs_f64();
     assert_eq!(endpoint.events(), all, "every event comes");
     let posted_twice = endpoint.posts() - all;
     let caught_up_in = begun_at.elapsed();
-    drop(served);
+    drop(service);
     let bare = bare::post(&endpoint, BARE).await.rate;
     let show = |what: &str, figure: String| println!("| {events} | {what} | {figure} |");
     let seconds = |time: Duration| format!("{:.2}", time.as_secs_f64());
@@ -105,6 +110,17 @@ async fn measure(events: u32) {
     show("ratio after it", format!("{:.2}", last_rate / bare));
 }
 
+/// Starts the program on the directory of a shelf, and waits until it listens.
+pub(crate) fn start(data: &Path, cache_mib: u32) -> Service {
+    let settings = [
+        ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true"),
+        ("SIGNALBOX_DELIVERY_RETRY_MS", RETRY_MS),
+    ];
+    let mut service = Service::start(service::PROGRAM.as_ref(), data, cache_mib, &settings);
+    service.coap();
+    service
+}
+
 /// Has each device send in turn, as far as the store sees it: one batch for each Send.
 async fn fill(shelf: &Shelf, said: Said, events: u32) {
     const AT_ONCE: u32 = 20_000;
@@ -123,12 +139,12 @@ struct Watched {
 }
 
 /// Watches the program until something is so, or for so long.
-async fn watch(served: &Served, is_so: impl Fn() -> bool, at_most: Duration) -> Watched {
+async fn watch(service: &Service, is_so: impl Fn() -> bool, at_most: Duration) -> Watched {
     let begun_at = Instant::now();
     let mut resident_mib: f64 = 0.0;
     let mut looks = tokio::time::interval(LOOK);
     while !is_so() && begun_at.elapsed() < at_most {
-        resident_mib = resident_mib.max(served.resident_mib());
+        resident_mib = resident_mib.max(service.resident_mib());
         looks.tick().await;
     }
     Watched {

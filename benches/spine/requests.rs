@@ -9,14 +9,11 @@ use engine::effect::Effects;
 use engine::ids::ActionId;
 use engine::moment::Moment;
 use signalbox::telemetry;
-use store::Commit as _;
-use tokio::sync::oneshot;
-use tokio::task::JoinSet;
 
-use crate::callers::{self, Api, CALLERS, Called};
-use crate::creates::{self, DEVICES, batch, config, credentials, rates, serve, waits};
+use crate::callers::{CALLERS, Called, Shown, create, list};
+use crate::creates::{DEVICES, batch, config, credentials, serve};
 use crate::line::Line;
-use crate::shelf::Shelf;
+use crate::shelf::{BATCHES_OPEN, Shelf};
 
 /// How many requests there are before it begins, where nothing is said.
 pub(crate) const EXISTING: [u32; 1] = [100_000];
@@ -30,9 +27,9 @@ const CREATED: usize = 40_000;
 /// How often a list is asked for in a round.
 const LISTED: usize = 500;
 
-/// Requests made in one batch, and batches that wait for the disk at any time.
-const BATCH: u32 = 100;
-const BATCHES_OPEN: usize = 64;
+/// Requests that are in memory at once while the store is filled, and those of one batch.
+const AT_ONCE: usize = 20_000;
+const BATCH: usize = 100;
 
 /// The time over which the requests that exist were made, in milliseconds.
 const AGE_MS: i64 = 3 * 86_400_000;
@@ -64,13 +61,13 @@ pub(crate) async fn run(existing: &[u32]) {
         fill(&shelf, *existing).await;
         let line = Line::start(&shelf, shelf.store.clone());
         let api = serve(&config, &shelf, shelf.store.clone(), &line);
-        creates::create(&api, DEVICES as usize).await;
+        create(&api, DEVICES as usize, DEVICES).await;
         let mut created = Vec::new();
         let mut listed: Vec<Vec<Called>> = LISTS.iter().map(|_| Vec::new()).collect();
         for _ in 0..ROUNDS {
-            created.push(creates::create(&api, CREATED).await);
+            created.push(create(&api, CREATED, DEVICES).await);
             for (rounds, (_, query)) in listed.iter_mut().zip(LISTS) {
-                rounds.push(list(&api, query).await);
+                rounds.push(list(&api, &format!("{LIST}{query}"), LISTED).await);
             }
         }
         show(*existing, &created, &listed);
@@ -81,51 +78,26 @@ fn show(existing: u32, created: &[Called], listed: &[Vec<Called>]) {
     println!("## With {existing} action requests there before\n");
     println!("| | per second | p50, ms | p99, ms |");
     println!("|---|---|---|---|");
-    row(&format!("created by {CALLERS} callers"), created);
+    Shown::of(created).print(&format!("created by {CALLERS} callers"));
     for (rounds, (name, _)) in listed.iter().zip(LISTS) {
-        row(&format!("{name}, one caller"), rounds);
+        Shown::of(rounds).print(&format!("{name}, one caller"));
     }
     println!();
 }
 
-fn row(name: &str, rounds: &[Called]) {
-    let (rate, p50, p99) = (rates(rounds), waits(rounds, 50), waits(rounds, 99));
-    println!(
-        "| {name} | {} | {} | {} |",
-        rate.shown(0),
-        p50.shown(2),
-        p99.shown(2)
-    );
-}
-
-async fn list(api: &Api, query: &str) -> Called {
-    let (told, called) = oneshot::channel();
-    let (api, path) = (api.clone(), format!("{LIST}{query}"));
-    std::thread::spawn(move || {
-        let called = callers::list(&api, &path, LISTED);
-        assert!(told.send(called).is_ok(), "who asked waits");
-    });
-    called.await.expect("every list is answered 200")
-}
-
 /// Makes so many requests durable, as if devices had answered most of them over the last days.
 async fn fill(shelf: &Shelf, existing: u32) {
-    let mut receipts = JoinSet::new();
     let numbers: Vec<u32> = (0..existing).collect();
-    for numbers in numbers.chunks(BATCH as usize) {
-        if receipts.len() == BATCHES_OPEN {
-            let receipt = receipts.join_next().await.expect("some are open");
-            assert!(matches!(receipt, Ok(Ok(_))), "the requests are kept");
-        }
+    let batch = |numbers: &[u32]| {
         let mut out = Effects::new();
         for number in numbers {
-            let made = past(shelf, *number, existing);
-            out.save_action(None, &made);
+            out.save_action(None, &past(shelf, *number, existing));
         }
-        receipts.spawn(shelf.store.commit(out.settle(Owner::Nobody).0));
-    }
-    for receipt in receipts.join_all().await {
-        receipt.expect("the requests are kept");
+        out.settle(Owner::Nobody).0
+    };
+    for numbers in numbers.chunks(AT_ONCE) {
+        let batches: Vec<Batch> = numbers.chunks(BATCH).map(batch).collect();
+        shelf.commit_all(batches, BATCHES_OPEN).await;
     }
 }
 

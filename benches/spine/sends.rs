@@ -7,11 +7,12 @@
 use std::time::{Duration, Instant};
 
 use engine::change::Batch;
+use harness::load::figures::Figures;
 
-use crate::figures::Figures;
+use crate::callers::percentile_ms;
 use crate::line::Line;
+use crate::load::{Senders, WINDOW};
 use crate::said::Said;
-use crate::senders::{Senders, WINDOW};
 use crate::shelf::Shelf;
 
 /// Registered devices, where nothing else is asked for.
@@ -48,7 +49,7 @@ struct Round {
 async fn measure(devices: u32) -> (Vec<Round>, Vec<Round>) {
     let shelf = Shelf::with_devices(devices).await;
     let line = Line::start(&shelf, shelf.store.clone());
-    let mut senders = Senders::register(devices, line.coap).await;
+    let mut senders = Senders::register(devices, line.coap, ROUND).await;
     let said = Said::at(shelf.clock.now());
     sending(&mut senders).await;
     let (mut service, mut store) = (Vec::new(), Vec::new());
@@ -65,7 +66,7 @@ async fn measure(devices: u32) -> (Vec<Round>, Vec<Round>) {
 }
 
 async fn sending(senders: &mut Senders) -> Round {
-    let tally = senders.send(ROUND).await;
+    let tally = senders.send().await;
     let percentile_ms = |percent| tally.latencies.percentile_ns(percent) as f64 / 1e6;
     Round {
         rate: tally.in_time as f64 / ROUND.as_secs_f64(),
@@ -76,14 +77,12 @@ async fn sending(senders: &mut Senders) -> Round {
 
 async fn writing(shelf: &Shelf, batches: Vec<Batch>) -> Round {
     let begun_at = Instant::now();
-    let mut waits = shelf.commit_all(batches, WINDOW as usize).await;
+    let waits = shelf.commit_all(batches, WINDOW as usize).await;
     let took = begun_at.elapsed();
-    waits.sort_unstable();
-    let percentile_ms = |percent: usize| waits[waits.len() * percent / 100].as_secs_f64() * 1e3;
     Round {
         rate: waits.len() as f64 / took.as_secs_f64(),
-        p50_ms: percentile_ms(50),
-        p99_ms: percentile_ms(99),
+        p50_ms: percentile_ms(&waits, 50),
+        p99_ms: percentile_ms(&waits, 99),
     }
 }
 

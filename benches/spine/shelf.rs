@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use crate::known;
 
 /// Batches that wait for the disk at any time: enough for a full group, and no fleet in memory.
-const BATCHES_OPEN: usize = 64;
+pub(crate) const BATCHES_OPEN: usize = 64;
 
 /// A store in a directory that goes with it.
 pub(crate) struct Shelf {
@@ -39,17 +39,9 @@ impl Shelf {
             clock: Clock::new(),
             directory,
         };
-        let mut receipts = JoinSet::new();
-        for batch in known::batches(devices) {
-            if receipts.len() == BATCHES_OPEN {
-                let receipt = receipts.join_next().await.expect("some are open");
-                assert!(matches!(receipt, Ok(Ok(_))), "the fleet is made known");
-            }
-            receipts.spawn(shelf.store.commit(batch));
-        }
-        for receipt in receipts.join_all().await {
-            receipt.expect("the fleet is made known");
-        }
+        shelf
+            .commit_all(known::batches(devices), BATCHES_OPEN)
+            .await;
         shelf
     }
 

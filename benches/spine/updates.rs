@@ -7,12 +7,12 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use tokio::sync::oneshot;
+use harness::load::figures::Figures;
 
 use crate::crowd::Crowd;
 use crate::echo::Echo;
-use crate::figures::Figures;
 use crate::line::Line;
+use crate::load::aside;
 use crate::shelf::Shelf;
 use crate::thread::Thread;
 
@@ -41,31 +41,69 @@ const CHANGED: u8 = 0x44;
 /// The second byte of what the echo returns: POST.
 const POST: u8 = 0x02;
 
-/// Measures and prints.
-pub(crate) async fn run(fleets: &[u32]) {
-    println!("## Registration updates that change nothing, one core\n");
-    println!("| devices | server | datagrams/s | processor time each, µs | core busy |");
-    println!("|---|---|---|---|---|");
-    for &devices in fleets {
-        let (service, echo) = measure(devices).await;
-        show(devices, "signalbox", &service);
-        show(devices, "bare echo", &echo);
-        let rate = rates(&service).over(&rates(&echo));
-        let cost = costs(&echo).over(&costs(&service));
-        println!(
-            "| {devices} | ratio | {} | {} | |",
-            rate.shown(2),
-            cost.shown(2)
-        );
-    }
-    println!();
+/// What came of the service and of the echo with so many devices.
+pub(crate) struct Compared {
+    /// How many devices.
+    pub(crate) devices: u32,
+    /// The service.
+    pub(crate) service: Rounds,
+    /// The bare echo.
+    pub(crate) echo: Rounds,
 }
+
+/// What the rounds came to.
+pub(crate) struct Rounds(Vec<Round>);
 
 /// What one round came to.
 struct Round {
     answered: u64,
     took: Duration,
     processor: Duration,
+}
+
+/// Measures and prints.
+pub(crate) async fn run(fleets: &[u32]) -> Vec<Compared> {
+    println!("## Registration updates that change nothing, one core\n");
+    println!("| devices | server | datagrams/s | processor time each, µs | core busy |");
+    println!("|---|---|---|---|---|");
+    let mut compared = Vec::new();
+    for &devices in fleets {
+        let (service, echo) = measure(devices).await;
+        service.show(devices, "signalbox");
+        echo.show(devices, "bare echo");
+        let rate = service.rates().over(&echo.rates()).shown(2);
+        let cost = echo.costs().over(&service.costs()).shown(2);
+        println!("| {devices} | ratio | {rate} | {cost} | |");
+        compared.push(Compared {
+            devices,
+            service,
+            echo,
+        });
+    }
+    println!();
+    compared
+}
+
+impl Rounds {
+    /// Datagrams a second.
+    pub(crate) fn rates(&self) -> Figures {
+        let rate = |round: &Round| round.answered as f64 / round.took.as_secs_f64();
+        self.0.iter().map(rate).collect()
+    }
+
+    /// Processor time of each datagram, in microseconds.
+    pub(crate) fn costs(&self) -> Figures {
+        let cost = |round: &Round| round.processor.as_secs_f64() * 1e6 / round.answered as f64;
+        self.0.iter().map(cost).collect()
+    }
+
+    fn show(&self, devices: u32, server: &str) {
+        let busy = |round: &Round| round.processor.as_secs_f64() / round.took.as_secs_f64() * 1e2;
+        let busy: Figures = self.0.iter().map(busy).collect();
+        let (rate, cost) = (self.rates().shown(0), self.costs().shown(2));
+        let busy = busy.median().expect("there are rounds");
+        println!("| {devices} | {server} | {rate} | {cost} | {busy:.0} % |");
+    }
 }
 
 /// One that answers, and the thread that does.
@@ -76,7 +114,7 @@ struct Server {
     code: u8,
 }
 
-async fn measure(devices: u32) -> (Vec<Round>, Vec<Round>) {
+async fn measure(devices: u32) -> (Rounds, Rounds) {
     let shelf = Shelf::with_devices(devices).await;
     let line = Line::start(&shelf, shelf.store.clone());
     let echo = Echo::start();
@@ -90,17 +128,12 @@ async fn measure(devices: u32) -> (Vec<Round>, Vec<Round>) {
         thread: echo.thread,
         code: POST,
     };
-    let (told, measured) = oneshot::channel();
-    std::thread::spawn(move || {
-        let rounds = alternate(devices, service, echo);
-        assert!(told.send(rounds).is_ok(), "who asked waits");
-    });
-    let rounds = measured.await.expect("no datagram was lost");
+    let rounds = aside(move || alternate(devices, service, echo)).await;
     line.stop().await;
     rounds
 }
 
-fn alternate(devices: u32, service: Server, echo: Server) -> (Vec<Round>, Vec<Round>) {
+fn alternate(devices: u32, service: Server, echo: Server) -> (Rounds, Rounds) {
     let mut crowd = Crowd::gather(devices);
     crowd.register(service.address);
     service.thread.keep_to(SERVER_CORE);
@@ -112,7 +145,8 @@ fn alternate(devices: u32, service: Server, echo: Server) -> (Vec<Round>, Vec<Ro
     }
     crowd.update(echo.address, echo.code, WARM_UP);
     let pairs = (0..ROUNDS).map(|_| (round(&mut crowd, service), round(&mut crowd, echo)));
-    pairs.unzip()
+    let (service, echo) = pairs.unzip();
+    (Rounds(service), Rounds(echo))
 }
 
 fn round(crowd: &mut Crowd, server: Server) -> Round {
@@ -124,25 +158,4 @@ fn round(crowd: &mut Crowd, server: Server) -> Round {
         took: begun_at.elapsed(),
         processor: server.thread.processor_time() - processor,
     }
-}
-
-fn rates(rounds: &[Round]) -> Figures {
-    let rate = |round: &Round| round.answered as f64 / round.took.as_secs_f64();
-    rounds.iter().map(rate).collect()
-}
-
-fn costs(rounds: &[Round]) -> Figures {
-    let cost = |round: &Round| round.processor.as_secs_f64() * 1e6 / round.answered as f64;
-    rounds.iter().map(cost).collect()
-}
-
-fn show(devices: u32, server: &str, rounds: &[Round]) {
-    let busy = |round: &Round| round.processor.as_secs_f64() / round.took.as_secs_f64() * 100.0;
-    let busy: Figures = rounds.iter().map(busy).collect();
-    println!(
-        "| {devices} | {server} | {} | {} | {:.0} % |",
-        rates(rounds).shown(0),
-        costs(rounds).shown(2),
-        busy.median(),
-    );
 }

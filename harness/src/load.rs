@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!   DevicePool: Worker, ..
-//!   Worker (thread) --- turn, hear ---> Crowd: ArrivalSchedule, Exchange, Deadlines, Locations, Tally
-//!      |    ^                             |
+//!   Worker (thread) --- turn, hear ---> Crowd: ArrivalSchedule, Exchange, Deadlines, Locations,
+//!      |    ^                             |    Tally
 //!      |    +------- Outbox --------------+
 //!      +--- Line: one socket, every datagram from the address of its device
 //! ```

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::poll::{PATIENCE, until};
 
@@ -49,7 +49,17 @@ impl Program {
 
     /// The next thing it prints of which `pick` makes something; other lines are passed over.
     pub(crate) fn hear<T>(&mut self, awaited: &str, pick: impl Fn(&str) -> Option<T>) -> T {
-        let deadline = Instant::now() + PATIENCE;
+        self.hear_within(PATIENCE, awaited, pick)
+    }
+
+    /// The same, with another patience.
+    pub(crate) fn hear_within<T>(
+        &mut self,
+        patience: Duration,
+        awaited: &str,
+        pick: impl Fn(&str) -> Option<T>,
+    ) -> T {
+        let deadline = Instant::now() + patience;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let Ok(line) = self.lines.recv_timeout(left) else {

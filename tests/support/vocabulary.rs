@@ -11,6 +11,7 @@ pub(crate) mod device;
 pub(crate) mod endpoint;
 pub(crate) mod http;
 pub(crate) mod inspector;
+pub(crate) mod kernel;
 pub(crate) mod lwm2m;
 pub(crate) mod plain;
 pub(crate) mod poll;

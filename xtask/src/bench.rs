@@ -1,34 +1,20 @@
-//! Which measurement was asked for? Those that need more than one program; `cargo bench` has the
-//! others.
+//! Which measurement was asked for? The bench of the spine, which drives the program an operator
+//! runs, makes those that need more than one program.
 
-mod data;
-mod echo;
-mod figures;
-mod fleet;
-mod http;
-mod load;
-mod options;
-mod place;
-mod process;
-mod report;
-mod rounds;
-mod scale;
-mod service;
+use crate::steps::{self, Stop, cargo};
 
-use crate::bench::options::{Options, USAGE};
-use crate::steps::Stop;
+const USAGE: &str = "\
+cargo xtask bench scale [OPTION VALUE]..   fleets up to a million
+cargo xtask bench MEASUREMENT [NUMBERS]    as `cargo bench --bench spine -- MEASUREMENT [NUMBERS]`
+";
 
-/// Measures what the words behind `bench` ask for.
+/// Measures what the words behind `bench` ask for, with everything built for release.
 pub(crate) fn run(words: &[&str]) -> Result<(), Stop> {
-    match words {
-        ["scale", "--help" | "-h"] => {
-            print!("{USAGE}");
-            Ok(())
-        }
-        ["scale", words @ ..] => scale::run(&Options::parse(words)?),
-        _ => Err(Stop::Missing(format!(
-            "no such measurement: {}\n\n{USAGE}",
-            words.join(" ")
-        ))),
+    if let [] | ["help" | "--help" | "-h"] = words {
+        print!("{USAGE}");
+        return Ok(());
     }
+    let mut bench = cargo();
+    bench.args(["bench", "--locked", "--bench", "spine", "--"]);
+    steps::run(bench.args(words))
 }

@@ -1,7 +1,7 @@
 //! Which of the project's own commands was asked for, and what its exit status says.
 //!
 //! `cargo xtask COMMAND`: 0 all is well, 1 a step failed, 2 the machine lacks something or the
-//! command is not one. Next to no dependencies, so that a fresh machine has it in seconds.
+//! command is not one. No dependencies, so that a fresh machine has it in seconds.
 
 mod bench;
 mod fuzz;
@@ -23,7 +23,7 @@ cargo xtask COMMAND
   test      prepares, then runs every test of the project
   fuzz      gives every codec changed inputs for some seconds: `fuzz [--seconds N] [--seed S]`
   ci        formatting, lints, documentation, then every test
-  bench     measures what takes more than one program: `bench scale`, fleets up to a million
+  bench     measures, built for release: `bench scale`, fleets up to a million
 ";
 
 fn main() -> ExitCode {

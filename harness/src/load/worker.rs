@@ -43,7 +43,7 @@ pub struct Field {
 }
 
 /// Some of the devices of a load.
-pub struct Worker {
+pub(super) struct Worker {
     crowd: Crowd,
     line: Line,
     share: Share,
@@ -164,7 +164,7 @@ impl Devices {
 
 impl Worker {
     /// Gathers its share of the devices of a load.
-    pub fn new(field: &Field, share: Share, clock: Stopwatch) -> io::Result<Self> {
+    pub(super) fn new(field: &Field, share: Share, clock: Stopwatch) -> io::Result<Self> {
         let Devices { first, count } = Devices::of_share(field.devices, share);
         let seed = field.seed.wrapping_add(u64::from(share.index));
         Ok(Self {
@@ -177,12 +177,12 @@ impl Worker {
     }
 
     /// How many of its devices are registered.
-    pub fn registered(&self) -> u32 {
+    pub(super) fn registered(&self) -> u32 {
         self.crowd.registered()
     }
 
     /// Does a job on the calling thread, to its end or until it is stopped.
-    pub fn perform(&mut self, job: Job<'_>, watch: &Watch) -> io::Result<Tally> {
+    pub(super) fn perform(&mut self, job: Job<'_>, watch: &Watch) -> io::Result<Tally> {
         let now_ns = self.clock.now_ns();
         let (task, until_ns, orders) = match job {
             Job::Register(pace) => {

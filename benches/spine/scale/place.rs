@@ -4,8 +4,6 @@ use std::fs;
 use std::process::Command;
 use std::thread::available_parallelism;
 
-use crate::steps::root;
-
 /// The machine, the system, the compiler and the commit.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
@@ -73,7 +71,11 @@ fn value_of(path: &str, name: &str) -> Option<String> {
 
 fn said(program: &str, words: &[&str]) -> String {
     let mut command = Command::new(program);
-    match command.args(words).current_dir(root()).output() {
+    match command
+        .args(words)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+    {
         Ok(output) => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
         Err(error) => format!("{program}: {error}"),
     }

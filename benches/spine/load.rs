@@ -1,0 +1,67 @@
+//! Which load is applied? That of `signalbox load`, in this process.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use harness::load::tally::Tally;
+use signalbox::load::Load;
+use signalbox::load::options::Options;
+use tokio::task::spawn_blocking;
+
+/// Sends under way: enough that every group of commits is full, and few enough that no buffer on
+/// the way overflows.
+pub(crate) const WINDOW: u32 = 256;
+
+/// Does on a thread of its own what blocks.
+pub(crate) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    spawn_blocking(work)
+        .await
+        .expect("nothing fails that is measured")
+}
+
+/// Registers so many devices with a server, for a scenario of `signalbox load`.
+pub(crate) fn begin(server: SocketAddr, devices: u32, scenario: &str, words: &[&str]) -> Load {
+    let (target, count) = (format!("coap://{server}"), devices.to_string());
+    let fleet = ["load", "--target", &target, "--devices", &count];
+    let all = [&fleet[..], &["--scenario", scenario], words].concat();
+    let options = Options::parse(all.iter().map(OsString::from));
+    let options = options.expect("the command line makes sense");
+    let load = Load::begin(&options).expect("the load can be applied");
+    assert_eq!(load.registered(), devices, "every device is registered");
+    load
+}
+
+/// The fleet's devices, which send one after the other.
+pub(crate) struct Senders {
+    load: Option<Load>,
+}
+
+impl Senders {
+    /// The first so many devices of the fleet, registered; they will send for so long each time.
+    pub(crate) async fn register(devices: u32, server: SocketAddr, each: Duration) -> Self {
+        let load = aside(move || {
+            let time = format!("{}ms", each.as_millis());
+            let window = WINDOW.to_string();
+            let fleet = ["--endpoint-pattern", "urn:dev:{:09}", "--seed", "1"];
+            let pace = ["--duration", &time, "--window", &window];
+            begin(server, devices, "send", &[fleet, pace].concat())
+        });
+        Self {
+            load: Some(load.await),
+        }
+    }
+
+    /// Sends for that long; says what came of it.
+    pub(crate) async fn send(&mut self) -> Tally {
+        let mut load = self.load.take().expect("one thing is done at a time");
+        let (load, tally) = aside(move || {
+            let report = load.measure().expect("the socket works");
+            (load, report.measurement.tally)
+        })
+        .await;
+        self.load = Some(load);
+        assert_eq!(tally.failed(), 0, "every Send is answered: {tally:?}");
+        tally
+    }
+}

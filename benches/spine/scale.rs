@@ -1,0 +1,136 @@
+//! What does a fleet of a million cost? Puts the program an operator runs through the rounds of
+//! each fleet, and writes the table down.
+
+mod place;
+pub(crate) mod report;
+mod rounds;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use actix_rt::System;
+use clap::builder::BoolishValueParser;
+use clap::{ArgAction, Parser, value_parser};
+use serde_json::{Value, json};
+
+use self::place::Place;
+use self::report::{Fleet, Report};
+use self::rounds::Rounds;
+use crate::service::PROGRAM;
+use crate::updates::{self, Compared};
+
+/// Measures fleets up to a million
+#[derive(Parser)]
+#[command(name = "cargo xtask bench scale")]
+pub(crate) struct Options {
+    /// Devices of each fleet
+    #[arg(long, value_delimiter = ',', default_values_t = updates::FLEETS)]
+    #[arg(value_parser = value_parser!(u32).range(1..))]
+    devices: Vec<u32>,
+    /// Rounds of what is cheap to repeat
+    #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Rounds of import and registration, each on a new store [default: as of the rest]
+    #[arg(long, value_parser = value_parser!(u32).range(1..))]
+    setup_rounds: Option<u32>,
+    /// How long updates, and how long actions, are measured
+    #[arg(long, default_value_t = 10, value_parser = value_parser!(u64).range(1..))]
+    seconds: u64,
+    /// How long an idle fleet is watched
+    #[arg(long, default_value_t = 20, value_parser = value_parser!(u64).range(1..))]
+    idle_seconds: u64,
+    /// Where the report goes
+    #[arg(long, default_value = "target/scale.json")]
+    out: PathBuf,
+    /// Whether updates are set against a bare echo
+    #[arg(long, value_name = "yes|no", default_value = "yes", action = ArgAction::Set)]
+    #[arg(value_parser = BoolishValueParser::new())]
+    echo: bool,
+    /// The program that is measured, instead of the one of this tree
+    #[arg(long, default_value = PROGRAM)]
+    program: PathBuf,
+}
+
+impl Options {
+    fn setup_rounds(&self) -> u32 {
+        self.setup_rounds.unwrap_or(self.rounds)
+    }
+
+    fn measured_for(&self) -> Duration {
+        Duration::from_secs(self.seconds)
+    }
+
+    fn idle_for(&self) -> Duration {
+        Duration::from_secs(self.idle_seconds)
+    }
+}
+
+/// Measures every fleet, prints the table and writes the report.
+pub(crate) fn run(words: &[&str]) {
+    let name = "cargo xtask bench scale";
+    let options = Options::parse_from([&[name], words].concat());
+    let mut place = Place::here();
+    if options.program.as_os_str() != PROGRAM {
+        place.words.push_str(", a program built elsewhere");
+    }
+    let begun_at = Instant::now();
+    let fleets = options.devices.iter();
+    let fleets: Vec<Fleet> = fleets
+        .map(|devices| Rounds::of(*devices, &options, begun_at))
+        .collect();
+    let report = Report {
+        date: place.date,
+        place: place.words,
+        command: [&[name], words].concat().join(" "),
+        fleets,
+    };
+    println!("\n{}", report.markdown());
+    let compared = options
+        .echo
+        .then(|| System::new().block_on(updates::run(&options.devices)));
+    let mut json = report.json();
+    json["echo"] = compared.map_or(Value::Null, |compared| echo(&compared));
+    fs::write(&options.out, format!("{json:#}\n")).expect("the report can be written");
+    println!("the same for programs: {}", options.out.display());
+    let errors: f64 = report.fleets.iter().map(Fleet::errors).sum();
+    assert_eq!(errors, 0.0, "requests came to nothing");
+}
+
+/// Tells how the cost grows with the fleet; returns the comparison for programs.
+fn echo(compared: &[Compared]) -> Value {
+    let growth = |of: fn(&Compared) -> Option<f64>| {
+        let (first, last) = (compared.first()?, compared.last()?);
+        Some(of(last)? / of(first)?)
+    };
+    let service = growth(|it| it.service.costs().median());
+    let echo = growth(|it| it.echo.costs().median());
+    println!(
+        "Processor time, largest fleet over smallest: {:.2} of an update, {:.2} of an echo\n",
+        service.unwrap_or(f64::NAN),
+        echo.unwrap_or(f64::NAN),
+    );
+    let mut rows = Vec::new();
+    for Compared {
+        devices,
+        service,
+        echo,
+    } in compared
+    {
+        let mut row = |server, rate: Option<f64>, processor_us: Option<f64>| {
+            rows.push(json!({
+                "devices": devices,
+                "server": server,
+                "datagramsPerS": rate,
+                "processorUs": processor_us,
+            }));
+        };
+        for (name, server) in [("signalbox", service), ("bare echo", echo)] {
+            row(name, server.rates().median(), server.costs().median());
+        }
+        let rate = service.rates().over(&echo.rates());
+        let cost = echo.costs().over(&service.costs());
+        row("ratio", rate.median(), cost.median());
+    }
+    json!({ "rows": rows, "growth": service })
+}

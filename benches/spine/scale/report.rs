@@ -1,0 +1,162 @@
+//! Which figures are there, and how do they stand in BENCHMARKS.md and in a file for programs?
+
+use std::collections::BTreeMap;
+
+use harness::load::figures::{Figures, number};
+use serde_json::{Map, Value, json};
+
+/// How a figure is shown.
+struct Row {
+    key: &'static str,
+    label: &'static str,
+    decimals: usize,
+    goal: &'static str,
+}
+
+const fn row(key: &'static str, label: &'static str, decimals: usize) -> Row {
+    Row {
+        key,
+        label,
+        decimals,
+        goal: "",
+    }
+}
+
+const fn aim(row: Row, goal: &'static str) -> Row {
+    Row { goal, ..row }
+}
+
+/// Requests that came to nothing, of all rounds together: a median would hide them.
+pub(crate) const ERRORS: &str = "errors";
+
+/// What is measured of a fleet, in the order of the table.
+const ROWS: [Row; 20] = [
+    row("importS", "import of all, s", 1),
+    row("registerS", "registration of all, s", 1),
+    row("registrationsPerS", "registrations/s", 0),
+    row("registeredMib", "memory after registration, MiB", 0),
+    row("updatesPerS", "updates/s", 0),
+    row(
+        "updateProcessorUs",
+        "processor time of the service per update, µs",
+        2,
+    ),
+    row("updateP50Ms", "update p50, ms", 2),
+    row("updateP99Ms", "update p99, ms", 2),
+    row("actionsPerS", "actions end to end/s", 0),
+    row("actionP50Ms", "action p50, ms", 1),
+    row("actionP99Ms", "action p99, ms", 1),
+    row("actionP999Ms", "action p99.9, ms", 1),
+    aim(row("idlePercent", "idle, % of a core", 2), "< 2"),
+    row("stopS", "stop, s", 2),
+    row("readyS", "start to ready, s", 2),
+    aim(row("restoredS", "start to all restored, s", 1), "≤ 15"),
+    row("restoredMib", "memory after a restart, MiB", 0),
+    aim(row("deviceBytes", "memory per device, bytes", 0), "≤ 2,048"),
+    row("deviceDiskBytes", "disk per device, bytes", 0),
+    aim(row(ERRORS, "requests that came to nothing", 0), "0"),
+];
+
+/// What was measured of one fleet.
+#[derive(Clone, Debug)]
+pub(crate) struct Fleet {
+    /// How many devices it has.
+    pub(crate) devices: u32,
+    figures: BTreeMap<&'static str, Figures>,
+}
+
+/// Everything that was measured.
+pub(crate) struct Report {
+    /// The day.
+    pub(crate) date: String,
+    /// The machine and the commit.
+    pub(crate) place: String,
+    /// The command as it was typed.
+    pub(crate) command: String,
+    /// The fleets.
+    pub(crate) fleets: Vec<Fleet>,
+}
+
+impl Fleet {
+    /// A fleet of which nothing was measured.
+    pub(crate) fn of(devices: u32) -> Self {
+        Self {
+            devices,
+            figures: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a figure of one more round.
+    pub(crate) fn note(&mut self, key: &'static str, value: f64) {
+        assert!(ROWS.iter().any(|row| row.key == key), "{key} has no row");
+        self.figures.entry(key).or_default().push(value);
+    }
+
+    /// How many requests came to nothing in all rounds.
+    pub(crate) fn errors(&self) -> f64 {
+        let errors = self.figures.get(ERRORS).into_iter();
+        errors
+            .flat_map(Figures::rounds)
+            .fold(0.0, |sum, more| sum + more)
+    }
+
+    fn shown(&self, row: &Row) -> String {
+        match self.figures.get(row.key) {
+            _ if row.key == ERRORS => number(self.errors(), 0),
+            Some(figures) => figures.shown(row.decimals).to_string(),
+            None => Figures::default().shown(row.decimals).to_string(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let figures = self.figures.iter().map(|(key, figures)| {
+            let value = json!({
+                "median": figures.median(),
+                "least": figures.least(),
+                "most": figures.most(),
+                "rounds": figures.rounds(),
+            });
+            ((*key).to_owned(), value)
+        });
+        let figures: Map<String, Value> = figures.collect();
+        json!({ "devices": self.devices, "figures": figures })
+    }
+}
+
+impl Report {
+    /// The section of BENCHMARKS.md.
+    pub(crate) fn markdown(&self) -> String {
+        let Self {
+            date,
+            place,
+            command,
+            fleets,
+        } = self;
+        let mut text = format!("## Scale, {date}\n\n{place}.\n\n`{command}`\n\n| devices |");
+        for fleet in fleets {
+            text.push_str(&format!(" {} |", number(fleet.devices.into(), 0)));
+        }
+        text.push_str(" goal |\n|---|");
+        text.push_str(&"---|".repeat(fleets.len() + 1));
+        for row in &ROWS {
+            text.push_str(&format!("\n| {} |", row.label));
+            for fleet in fleets {
+                text.push_str(&format!(" {} |", fleet.shown(row)));
+            }
+            text.push_str(&format!(" {} |", row.goal));
+        }
+        text.push('\n');
+        text
+    }
+
+    /// The report for programs.
+    pub(crate) fn json(&self) -> Value {
+        let fleets: Vec<Value> = self.fleets.iter().map(Fleet::json).collect();
+        json!({
+            "date": self.date,
+            "place": self.place,
+            "command": self.command,
+            "fleets": fleets,
+        })
+    }
+}

@@ -1,0 +1,282 @@
+//! What is done to one fleet, how often, and which figures come of it?
+//!
+//! ```text
+//!  on a new store, each time:  import, registration
+//!  on the last of these:       updates, actions, idleness, restarts with either cache
+//!  on an empty store:          starts with the least cache
+//! ```
+
+use std::fs;
+use std::future::pending;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use signalbox::api_client::{ApiClient, ApiKey, Credentials};
+use signalbox::load::import_lines;
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+
+use super::Options;
+use super::report::{ERRORS, Fleet};
+use crate::load;
+use crate::service::{CACHE_MIB, CACHE_MIB_MIN, OPERATOR, Service};
+
+/// How long a service is left alone before its memory or idleness is looked at.
+const SETTLED_AFTER: Duration = Duration::from_secs(3);
+
+/// How long an import may take.
+const IMPORT_TIMEOUT: Duration = Duration::from_secs(1_800);
+
+/// A figure, and where it stands in the report of a load.
+type Figure = (&'static str, &'static str);
+
+/// The rounds of one fleet.
+pub(crate) struct Rounds<'a> {
+    options: &'a Options,
+    begun_at: Instant,
+    runtime: Runtime,
+    fleet: Fleet,
+}
+
+/// A service that has the whole fleet.
+struct Stand {
+    // Declared before the directory, so that it ends before that is removed.
+    service: Service,
+    api: ApiClient,
+    key: ApiKey,
+    data: TempDir,
+}
+
+impl<'a> Rounds<'a> {
+    /// Measures everything of a fleet of so many devices.
+    pub(crate) fn of(devices: u32, options: &'a Options, begun_at: Instant) -> Fleet {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let mut rounds = Self {
+            options,
+            begun_at,
+            runtime: runtime.expect("a runtime can be had"),
+            fleet: Fleet::of(devices),
+        };
+        let mut stand = rounds.set_up(1);
+        for round in 2..=options.setup_rounds() {
+            stand.service.stop();
+            drop(stand.data);
+            stand = rounds.set_up(round);
+        }
+        rounds.updates(&mut stand);
+        rounds.actions(&mut stand);
+        rounds.repeat("idleness", |rounds| rounds.idleness(&stand.service));
+        let Stand { service, data, .. } = stand;
+        service.stop();
+        let bytes = bytes_of(data.path()) as f64;
+        rounds.note("deviceDiskBytes", bytes / f64::from(devices));
+        rounds.repeat("restart", |rounds| rounds.restart(data.path()));
+        rounds.repeat("memory", |rounds| rounds.memory(data.path()));
+        rounds.fleet
+    }
+
+    fn set_up(&mut self, round: u32) -> Stand {
+        let of = self.options.setup_rounds();
+        self.tell("import and registration", round, of);
+        let data = directory();
+        let (service, _) = self.start(data.path(), CACHE_MIB);
+        let api = service.api(Credentials::Bearer(OPERATOR.to_owned()));
+        let key = self.runtime.block_on(async {
+            let made = api.ensure_customer("scale", "Scale").await;
+            made.expect("the operator may make a customer");
+            let key = api.create_key("scale", "bench").await;
+            key.expect("the operator may make an API client")
+        });
+        let mut stand = Stand {
+            service,
+            api,
+            key,
+            data,
+        };
+        self.import(&mut stand);
+        let figures = [
+            ("registerS", "/measurement/seconds"),
+            ("registrationsPerS", "/measurement/ratePerSecond"),
+            (ERRORS, "/errorCount"),
+        ];
+        let server = stand.service.coap();
+        let mut load = load::begin(server, self.fleet.devices, "register", &[]);
+        let report = load.measure().expect("a registration is measured");
+        drop(load);
+        self.note_each(&report.json(), &figures);
+        self.leave_alone(SETTLED_AFTER);
+        self.note("registeredMib", stand.service.resident_mib());
+        stand
+    }
+
+    /// Makes every device known in one call, by the name and the address it will register with.
+    fn import(&mut self, stand: &mut Stand) {
+        let devices = self.fleet.devices;
+        let pattern = "{:019}".parse().expect("a pattern");
+        let network = "127.64.0.0/10".parse().expect("a network");
+        let lines = import_lines(&pattern, network, 0..devices);
+        self.authorize(stand);
+        let begun_at = Instant::now();
+        let told = self
+            .runtime
+            .block_on(stand.api.import(lines, IMPORT_TIMEOUT));
+        let took_s = begun_at.elapsed().as_secs_f64();
+        let created = told.and_then(|told| told.number("/created"));
+        assert_eq!(created.expect("all are imported"), u64::from(devices));
+        self.note("importS", took_s);
+    }
+
+    fn updates(&mut self, stand: &mut Stand) {
+        let figures = [
+            ("updatesPerS", "/measurement/ratePerSecond"),
+            ("updateP50Ms", "/measurement/latencyMs/p50"),
+            ("updateP99Ms", "/measurement/latencyMs/p99"),
+            (ERRORS, "/errorCount"),
+        ];
+        for (report, processor_s) in self.apply("update", stand, &[]) {
+            let answered = report.pointer("/measurement/answered");
+            let answered = answered.and_then(Value::as_f64).expect("a number");
+            self.note("updateProcessorUs", processor_s * 1e6 / answered);
+            self.note_each(&report, &figures);
+        }
+    }
+
+    fn actions(&mut self, stand: &mut Stand) {
+        let figures = [
+            ("actionsPerS", "/measurement/ratePerSecond"),
+            ("actionP50Ms", "/measurement/latencyMs/p50"),
+            ("actionP99Ms", "/measurement/latencyMs/p99"),
+            ("actionP999Ms", "/measurement/latencyMs/p999"),
+            (ERRORS, "/errorCount"),
+        ];
+        let token = self.authorize(stand);
+        let api = format!("http://{}", stand.service.http);
+        for (report, _) in self.apply("actions", stand, &["--api", &api, "--token", &token]) {
+            self.note_each(&report, &figures);
+        }
+    }
+
+    /// Applies a load for some rounds; gives the report of each, and the processor time of the
+    /// service meanwhile, in seconds.
+    fn apply(&mut self, scenario: &str, stand: &mut Stand, words: &[&str]) -> Vec<(Value, f64)> {
+        let of = self.options.rounds;
+        self.tell(&format!("{scenario}, the fleet registers"), 0, of);
+        let time = format!("{}ms", self.options.measured_for().as_millis());
+        let words = [&["--duration", &time], words].concat();
+        let server = stand.service.coap();
+        let mut load = load::begin(server, self.fleet.devices, scenario, &words);
+        let round = |round| {
+            let before_s = stand.service.processor_s();
+            let report = load.measure().expect("the load can be applied");
+            let spent_s = stand.service.processor_s() - before_s;
+            self.tell(&format!("{scenario}, ended"), round, of);
+            (report.json(), spent_s)
+        };
+        (1..=of).map(round).collect()
+    }
+
+    fn idleness(&mut self, service: &Service) {
+        self.leave_alone(SETTLED_AFTER);
+        let (begun_at, before_s) = (Instant::now(), service.processor_s());
+        self.leave_alone(self.options.idle_for());
+        let spent_s = service.processor_s() - before_s;
+        let percent = spent_s / begun_at.elapsed().as_secs_f64() * 100.0;
+        self.note("idlePercent", percent);
+    }
+
+    fn restart(&mut self, data: &Path) {
+        let (mut service, ready_s) = self.start(data, CACHE_MIB);
+        let restored_s = service.restored(self.fleet.devices);
+        self.leave_alone(SETTLED_AFTER);
+        self.note("readyS", ready_s);
+        self.note("restoredS", restored_s);
+        self.note("restoredMib", service.resident_mib());
+        self.note("stopS", service.stop());
+    }
+
+    /// What a restored fleet holds beyond what the same service holds on an empty store, both with
+    /// the least cache.
+    fn memory(&mut self, data: &Path) {
+        let devices = self.fleet.devices;
+        let settled_mib = |data: &Path, devices| {
+            let (mut service, _) = self.start(data, CACHE_MIB_MIN);
+            service.restored(devices);
+            self.leave_alone(SETTLED_AFTER);
+            let mib = service.resident_mib();
+            service.stop();
+            mib
+        };
+        let full_mib = settled_mib(data, devices);
+        let empty_mib = settled_mib(directory().path(), 0);
+        let bytes = (full_mib - empty_mib) * 1_048_576.0;
+        self.note("deviceBytes", bytes / f64::from(devices));
+    }
+
+    /// Starts the service and waits until it is ready; returns after how many seconds.
+    fn start(&self, data: &Path, cache_mib: u32) -> (Service, f64) {
+        let mut service = Service::start(&self.options.program, data, cache_mib, &[]);
+        let ready_s = self.runtime.block_on(service.ready());
+        service.coap();
+        (service, ready_s)
+    }
+
+    /// Leaves the service alone for so long.
+    fn leave_alone(&self, time: Duration) {
+        let nobody = async { timeout(time, pending::<()>()).await };
+        self.runtime.block_on(nobody).expect_err("nobody comes");
+    }
+
+    /// Has a new access token issued, good for longer than any round.
+    fn authorize(&self, stand: &mut Stand) -> String {
+        let issued = self.runtime.block_on(stand.api.authorize(&stand.key));
+        issued.expect("the key is valid").token
+    }
+
+    fn repeat(&mut self, what: &str, mut act: impl FnMut(&mut Self)) {
+        let of = self.options.rounds;
+        for round in 1..=of {
+            self.tell(what, round, of);
+            act(self);
+        }
+    }
+
+    fn note_each(&mut self, report: &Value, figures: &[Figure]) {
+        for (key, pointer) in figures {
+            let number = report.pointer(pointer).and_then(Value::as_f64);
+            self.note(key, number.expect("the report has every figure"));
+        }
+    }
+
+    fn note(&mut self, key: &'static str, value: f64) {
+        println!("           {key} {value:.3}");
+        self.fleet.note(key, value);
+    }
+
+    fn tell(&self, what: &str, round: u32, of: u32) {
+        let devices = self.fleet.devices;
+        let since_s = self.begun_at.elapsed().as_secs_f64();
+        println!("{since_s:>7.1} s  {devices} devices: {what}, round {round} of {of}");
+    }
+}
+
+/// A directory of the build's: the system's own place for such things may be in memory, where
+/// nothing is durable.
+fn directory() -> TempDir {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"));
+    directory.expect("the build's directory takes another")
+}
+
+fn bytes_of(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).expect("a store is a directory");
+    let bytes = entries.map(|entry| {
+        let entry = entry.expect("nobody changes the store");
+        let about = entry.metadata().expect("nobody changes the store");
+        match about.is_dir() {
+            true => bytes_of(&entry.path()),
+            false => about.len(),
+        }
+    });
+    bytes.sum()
+}

@@ -1,0 +1,148 @@
+//! How is the service measured that an operator runs? Started in a process of its own on a
+//! directory, watched, and stopped.
+
+use std::cell::Cell;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use signalbox::api_client::{ApiClient, Credentials};
+use tokio::time::interval;
+
+use crate::kernel;
+use crate::program::Program;
+
+/// The program of this tree.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_signalbox");
+
+/// The operator's token of every service started here; it listens on loopback alone.
+pub(crate) const OPERATOR: &str = "bench-operator-token-of-this-bench";
+
+/// What of the store is kept in memory unless an operator says otherwise.
+pub(crate) const CACHE_MIB: u32 = 256;
+
+/// The least of it an operator may ask for.
+pub(crate) const CACHE_MIB_MIN: u32 = 16;
+
+/// How long a start and bringing a fleet back may take, however large the fleet.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Between two looks at whether the API answers.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// A running service, which is killed with its value.
+pub(crate) struct Service {
+    program: Program,
+    started_at: Instant,
+    restored: u64,
+    coap: Option<SocketAddr>,
+    /// Where its API listens.
+    pub(crate) http: SocketAddr,
+}
+
+impl Service {
+    /// Starts a program on a directory with so much cache and these settings.
+    pub(crate) fn start(
+        program: &Path,
+        data: &Path,
+        cache_mib: u32,
+        settings: &[(&str, &str)],
+    ) -> Self {
+        // A start is timed by answers of the API, so its port must be known before.
+        let http = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+        let http = http.expect("a port is free");
+        let mut command = Command::new(program);
+        let names = std::env::vars_os().map(|(name, _)| name);
+        for name in names.filter(|name| name.to_string_lossy().starts_with("SIGNALBOX_")) {
+            command.env_remove(name);
+        }
+        command.arg("serve").arg("--data-dir").arg(data);
+        command.args(["--http", &http.to_string()]);
+        command.args(["--coap", "127.0.0.1:0", "--coaps", "127.0.0.1:0"]);
+        command.args(["--udp", "127.0.0.1:0", "--log-format", "json"]);
+        command.args(["--store-cache-mib", &cache_mib.to_string()]);
+        command.env("SIGNALBOX_OPERATOR_TOKEN", OPERATOR);
+        command.envs(settings.iter().copied());
+        let started_at = Instant::now();
+        Self {
+            program: Program::start(&mut command),
+            started_at,
+            restored: 0,
+            coap: None,
+            http,
+        }
+    }
+
+    /// A client of its API.
+    pub(crate) fn api(&self, credentials: Credentials) -> ApiClient {
+        let base = format!("http://{}", self.http);
+        ApiClient::new(&base, credentials).expect("HTTP can be set up")
+    }
+
+    /// Waits until its API is ready; returns how many seconds that took from its start.
+    pub(crate) async fn ready(&self) -> f64 {
+        let api = self.api(Credentials::None);
+        let mut looks = interval(PAUSE);
+        while api.read("/readyz").await.is_err() {
+            assert!(self.started_at.elapsed() < PATIENCE, "it is never ready");
+            looks.tick().await;
+        }
+        self.started_at.elapsed().as_secs_f64()
+    }
+
+    /// Where devices reach it; waits until it says so.
+    pub(crate) fn coap(&mut self) -> SocketAddr {
+        if let Some(coap) = self.coap {
+            return coap;
+        }
+        let restored = Cell::new(self.restored);
+        let listening = |line: &str| -> Option<SocketAddr> {
+            restored.set(restored.get() + restored_by_one(line));
+            line.strip_prefix("listening coap=")?.trim().parse().ok()
+        };
+        let awaited = "where devices reach it";
+        let coap = self.program.hear_within(PATIENCE, awaited, listening);
+        self.restored = restored.get();
+        *self.coap.insert(coap)
+    }
+
+    /// Waits until it has brought so many devices back; returns how many seconds that took from
+    /// its start.
+    pub(crate) fn restored(&mut self, devices: u32) -> f64 {
+        let devices = u64::from(devices);
+        while self.restored < devices {
+            let more = |line: &str| Some(restored_by_one(line)).filter(|more| *more > 0);
+            let awaited = "all devices are restored";
+            self.restored += self.program.hear_within(PATIENCE, awaited, more);
+        }
+        assert_eq!(self.restored, devices, "each is restored once");
+        self.started_at.elapsed().as_secs_f64()
+    }
+
+    /// The memory it holds.
+    pub(crate) fn resident_mib(&self) -> f64 {
+        kernel::resident_bytes(self.program.pid()) as f64 / 1_048_576.0
+    }
+
+    /// How long its threads have run, in seconds.
+    pub(crate) fn processor_s(&self) -> f64 {
+        kernel::processor_s(self.program.pid())
+    }
+
+    /// Asks it to end and waits until it has; returns how many seconds that took.
+    pub(crate) fn stop(self) -> f64 {
+        let asked_at = Instant::now();
+        self.program.terminate();
+        self.program.finish();
+        asked_at.elapsed().as_secs_f64()
+    }
+}
+
+/// How many devices an arbiter says it has brought back, once it has all of its own.
+fn restored_by_one(line: &str) -> u64 {
+    let event: Option<Value> = serde_json::from_str(line).ok();
+    let whole = event.filter(|event| event["message"] == "all devices are restored");
+    whole.map_or(0, |event| event["restored"].as_u64().unwrap_or_default())
+}

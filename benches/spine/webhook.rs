@@ -1,0 +1,38 @@
+//! Where are events delivered? To the one destination of the fleet's customer, a webhook.
+
+use std::net::SocketAddr;
+
+use engine::change::{Batch, Change};
+use engine::delivery::destination::{
+    Destination, DestinationState, EventTypes, JsonPayload, Replay, Target, Webhook,
+};
+use engine::ids::DestinationId;
+
+use crate::fleet;
+use crate::shelf::Shelf;
+
+/// Makes the customer of the fleet, with a destination at this address.
+pub(crate) fn destination(shelf: &Shelf, at: SocketAddr) -> Batch {
+    let now = shelf.clock.now();
+    let destination = Destination {
+        id: DestinationId::from_bytes([7; 16]),
+        customer: fleet::customer(),
+        name: "bench".into(),
+        target: Target::Webhook(Webhook {
+            url: format!("http://{at}/hook").into(),
+            headers: Box::default(),
+            secret: None,
+            json: JsonPayload::AsText,
+        }),
+        wants: EventTypes::usual(),
+        state: DestinationState::RolledOut,
+        replay: Replay::None,
+        created_at: now,
+        updated_at: now,
+    };
+    let mut batch = crate::creates::credentials(shelf);
+    batch
+        .changes
+        .push(Change::PutDestination(Box::new(destination)));
+    batch
+}
