@@ -23,6 +23,10 @@ const CUSTOMERS: &str = "/operator-api/v1/customers";
 /// Longer than any answer of a service that is alive takes.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How long a connection is kept for the next call: less than the service keeps it, so that no call
+/// leaves on a connection that is being closed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(3);
+
 /// Calls the API at one address, with one set of credentials.
 #[derive(Clone)]
 pub struct ApiClient {
@@ -107,6 +111,7 @@ impl ApiClient {
             // It speaks plain HTTP: a machine without certificate authorities will do.
             .tls_certs_only([])
             .tcp_nodelay(true)
+            .pool_idle_timeout(IDLE_TIMEOUT)
             .timeout(CALL_TIMEOUT)
             .build();
         let no_client = |source| CallError::NoAnswer {
