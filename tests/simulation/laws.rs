@@ -173,6 +173,8 @@ struct OpenExchange {
     attempt: AttemptKey,
     begun_at_ms: i64,
     is_answered: bool,
+    /// Whether the answer goes on in further blocks, which are not asked for yet.
+    goes_on: bool,
     over: Protocol,
     /// Whether it goes on with what another began.
     is_part: bool,

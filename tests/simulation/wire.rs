@@ -5,6 +5,7 @@ use engine::action::{Action, Status};
 use engine::change::Change;
 use engine::effect::Speech;
 use engine::ids::ActionId;
+use engine::occurrence::{self, Occurrence};
 use protocol::coap::block::Block;
 use protocol::coap::code::Code;
 use protocol::coap::message::{Kind, Message};
@@ -122,6 +123,11 @@ impl<'a> Head<'a> {
         self.kind == ACKNOWLEDGEMENT && self.code == 2 << 5 | 4
     }
 
+    /// Whether it answers that something was done.
+    fn is_success(&self) -> bool {
+        self.code >> 5 == 2
+    }
+
     /// Whether it refuses something.
     pub(crate) fn is_refusal(&self) -> bool {
         self.code >> 5 >= 4
@@ -143,7 +149,7 @@ impl<'a> Head<'a> {
 }
 
 /// What a request to a device is for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Purpose {
     /// A request of a caller.
     Action(ActionId),
@@ -151,6 +157,8 @@ pub(crate) enum Purpose {
     Unsaved(Option<Path>),
     /// Nobody: what is there is to be told, at this path if it is one.
     Report(Option<Path>),
+    /// Nobody: the device told a part of what is observed at the path, and this is the rest.
+    Rest(Option<Path>),
 }
 
 /// A request that a step sends.
@@ -158,8 +166,23 @@ pub(crate) enum Purpose {
 pub(crate) struct Sent {
     pub(crate) attempt: AttemptKey,
     pub(crate) purpose: Purpose,
+    /// What an exchange is for that begins with it.
+    begins: Option<occurrence::Purpose>,
     /// Whether it goes on with what was begun in another message.
     pub(crate) goes_on: GoesOn,
+}
+
+impl Sent {
+    /// Whether it asks, in an exchange of its own, for the same as one before did.
+    pub(crate) fn asks_again(&self, before: Purpose) -> bool {
+        match (self.begins, before) {
+            (Some(occurrence::Purpose::Action), Purpose::Action(_)) => true,
+            (Some(occurrence::Purpose::Action) | None, _) => false,
+            (Some(occurrence::Purpose::Observation | occurrence::Purpose::Report), _) => {
+                before == self.purpose
+            }
+        }
+    }
 }
 
 /// Whether a request goes on with what another began.
@@ -176,8 +199,10 @@ pub(crate) enum GoesOn {
 pub(crate) fn requests_sent(
     saved: &[Change],
     speeches: &[Speech],
+    occurred: &[Occurrence],
 ) -> (Vec<Sent>, Option<ActionId>) {
     let mut saved = saved.iter().rev().find_map(begun);
+    let begins = occurred.iter().find_map(begins);
     let mut sent = Vec::new();
     let mut thrown = None;
     for speech in speeches {
@@ -185,7 +210,7 @@ pub(crate) fn requests_sent(
             Speech::Send { datagram, .. } => {
                 let head = Head::of(datagram).filter(Head::is_request);
                 if let Some(head) = head {
-                    sent.push(request_sent(head.key(), saved.take(), datagram));
+                    sent.push(request_sent(head.key(), saved.take(), begins, datagram));
                 }
             }
             Speech::SendBare { .. } => thrown = saved.take(),
@@ -203,13 +228,36 @@ fn begun(change: &Change) -> Option<ActionId> {
     None
 }
 
-fn request_sent(attempt: AttemptKey, saved: Option<ActionId>, datagram: &[u8]) -> Sent {
+/// Whether a step answers somebody that it did what he asked.
+pub(crate) fn is_accepted(speeches: &[Speech]) -> bool {
+    let is_success = |speech: &Speech| match speech {
+        Speech::Send { datagram, .. } => Head::of(datagram).is_some_and(|head| head.is_success()),
+        Speech::Rebind { .. } | Speech::SendBare { .. } => false,
+    };
+    speeches.iter().any(is_success)
+}
+
+/// What an exchange is for that began.
+fn begins(occurrence: &Occurrence) -> Option<occurrence::Purpose> {
+    if let occurrence::What::Begun(purpose) = occurrence.what {
+        return Some(purpose);
+    }
+    None
+}
+
+fn request_sent(
+    attempt: AttemptKey,
+    saved: Option<ActionId>,
+    begins: Option<occurrence::Purpose>,
+    datagram: &[u8],
+) -> Sent {
     let message = Message::decode(datagram).expect("the service speaks well");
     let is_further = |block: Block| block.number() > 0 || message.code != Code::FETCH;
     let is_block = message.block1().is_some_and(is_further) || message.block2().is_some();
     Sent {
         attempt,
-        purpose: saved.map_or_else(|| unsaved(&message), Purpose::Action),
+        purpose: saved.map_or_else(|| unsaved(&message, begins), Purpose::Action),
+        begins,
         goes_on: match is_block && saved.is_none() {
             true => GoesOn::InBlocks,
             false => GoesOn::No,
@@ -218,14 +266,16 @@ fn request_sent(attempt: AttemptKey, saved: Option<ActionId>, datagram: &[u8]) -
 }
 
 /// What a request is for that is saved with nothing.
-fn unsaved(message: &Message) -> Purpose {
+fn unsaved(message: &Message, begins: Option<occurrence::Purpose>) -> Purpose {
     let segments = message.uri_path();
     let text: String = segments.map(|segment| format!("/{segment}")).collect();
     let path = text.parse().ok();
     let is_read = message.code == Code::GET && message.observe().is_none();
-    match message.code == Code::FETCH || is_read {
-        true => Purpose::Report(path),
-        false => Purpose::Unsaved(path),
+    match begins {
+        // What is observed again is observed from then on.
+        Some(occurrence::Purpose::Observation) if is_read => Purpose::Rest(path),
+        _ if message.code == Code::FETCH || is_read => Purpose::Report(path),
+        _ => Purpose::Unsaved(path),
     }
 }
 

@@ -261,6 +261,14 @@ impl<R> DeviceCell<R> {
         }
     }
 
+    /// What is reported of the step that waits for its receipt.
+    pub fn report_to_come(&self) -> Option<&StepReport> {
+        match self.open.as_deref() {
+            Some(Open::Receipt { report, .. }) => Some(report),
+            Some(Open::Profile(_) | Open::Departure) | None => None,
+        }
+    }
+
     /// The machine.
     pub fn device(&self) -> &Device {
         &self.device

@@ -7,7 +7,7 @@ use super::{
     Again, Begun, Decision, Judge, Verdict, leaving, observing, passive, presence, reaching,
 };
 use crate::disk::Durable;
-use crate::service::{Occasion, Saves, Took};
+use crate::service::{Occasion, Saves};
 use crate::wire::{AttemptKey, FormatFound, GoesOn, Met, Purpose, Sent};
 
 impl Judge {
@@ -17,11 +17,7 @@ impl Judge {
         if decision.saves == Saves::Something {
             self.undurable.insert(decision.step);
         }
-        let is_fetched = self.is_fetched(who, &decision.took, durable);
-        let on = match is_fetched {
-            true => Occasion::Uplink,
-            false => decision.took.on,
-        };
+        let on = decision.took.on;
         let ear = &mut self.ears[who];
         match on {
             Occasion::Uplink => {
@@ -37,7 +33,9 @@ impl Judge {
             told.heard_since += 1;
         }
         if let (Some(open), Some(meets)) = (&mut self.open[who], &decision.took.meets) {
-            open.is_answered |= open.attempt.is_met_by(meets);
+            let is_met = open.attempt.is_met_by(meets);
+            open.is_answered |= is_met;
+            open.goes_on |= is_met && decision.took.heard == Some(Heard::Part);
         }
         if on != Occasion::Other {
             self.sendings.heard(who);
@@ -59,18 +57,6 @@ impl Judge {
         self.ears[who].may_be_silent || open.is_some_and(|open| !open.is_answered)
     }
 
-    /// Whether the rest of a notification came: then it counts as heard.
-    fn is_fetched(&self, who: usize, took: &Took, durable: &Durable) -> bool {
-        let open = self.open[who].as_ref();
-        let begun = open.and_then(|open| self.attempts.get(&open.attempt));
-        let observations = &durable.record(who).observations;
-        let is_about_a_part = begun.is_some_and(|begun| match begun.purpose {
-            Purpose::Report(Some(path)) => self.tellings.is_partly_told(who, path, observations),
-            Purpose::Report(None) | Purpose::Unsaved(_) | Purpose::Action(_) => false,
-        });
-        took.heard == Some(Heard::Answer) && is_about_a_part
-    }
-
     /// Takes note of what a step asks of a device.
     fn begun(&mut self, decision: &Decision, durable: &Durable) -> Verdict {
         let Decision { at_ms, who, .. } = *decision;
@@ -82,12 +68,9 @@ impl Judge {
             let (purpose, again) = self.purpose_of(who, sent, decision.took.meets.as_ref());
             match purpose {
                 _ if again != Again::No => {}
-                Purpose::Report(Some(path))
-                    if self.tellings.is_partly_told(
-                        who,
-                        path,
-                        &durable.record(who).observations,
-                    ) => {}
+                Purpose::Rest(path) => {
+                    observing::what_is_fetched_was_told_in_part(self, who, path, durable)?;
+                }
                 Purpose::Report(_) => {
                     let reporting = decision.reporting;
                     passive::nothing_is_read_unasked_unless_it_is_wanted(who, reporting)?;
@@ -130,8 +113,8 @@ impl Judge {
             (GoesOn::InBlocks, None) | (GoesOn::No, _) => {}
         }
         match self.refused_format(who, meets) {
-            Some(before) => (before, Again::InAnotherFormat),
-            None => (sent.purpose, Again::No),
+            Some(before) if sent.asks_again(before) => (before, Again::InAnotherFormat),
+            Some(_) | None => (sent.purpose, Again::No),
         }
     }
 

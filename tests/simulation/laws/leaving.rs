@@ -5,7 +5,6 @@ use engine::action::{Action, Protocol, Status};
 use engine::effect::Departure as Thrown;
 use engine::peer::Peer;
 use protocol::coap::message::Message;
-use protocol::lwm2m::path::Path;
 
 use super::{
     Again, Departure, Judge, OpenExchange, Verdict, attempts, hold, observing, passive, plain,
@@ -93,7 +92,7 @@ impl Judge {
             Purpose::Unsaved(path) => {
                 observing::what_is_asked_again_is_owed(who, &attempt, path, durable)?;
             }
-            Purpose::Report(Some(path)) if self.is_partly_told(who, path, durable) => {}
+            Purpose::Rest(_) => {}
             Purpose::Report(_) => {
                 passive::what_is_private_is_not_read_unasked(who, departure.datagram)?;
             }
@@ -101,9 +100,7 @@ impl Judge {
         if self.is_open(who, attempt) {
             return Ok(());
         }
-        if let (Purpose::Report(path), Again::No) = (begun.purpose, begun.again)
-            && !path.is_some_and(|path| self.is_partly_told(who, path, durable))
-        {
+        if let (Purpose::Report(_), Again::No) = (begun.purpose, begun.again) {
             passive::callers_go_before_what_nobody_asked_for(self, at_ms, who, durable)?;
         }
         let over = over(begun.purpose, who, durable);
@@ -114,6 +111,7 @@ impl Judge {
             attempt,
             begun_at_ms: begun.at_ms,
             is_answered: false,
+            goes_on: false,
             over,
             is_part: begun.again == Again::InBlocks,
         });
@@ -130,12 +128,6 @@ impl Judge {
             attempts::attempts_never_exceed_what_was_permitted(known, action, durable)?;
         }
         Ok(())
-    }
-
-    /// Whether the rest of what is observed at a path has to be asked for.
-    fn is_partly_told(&self, who: usize, path: Path, durable: &Durable) -> bool {
-        let observations = &durable.record(who).observations;
-        self.tellings.is_partly_told(who, path, observations)
     }
 
     /// Bare bytes leave the service, or were to.
@@ -191,7 +183,7 @@ fn is_thrown(action: &Action) -> bool {
 pub(super) fn over(purpose: Purpose, who: usize, durable: &Durable) -> Protocol {
     let action = match purpose {
         Purpose::Action(action) => durable.action(who, action),
-        Purpose::Unsaved(_) | Purpose::Report(_) => None,
+        Purpose::Unsaved(_) | Purpose::Report(_) | Purpose::Rest(_) => None,
     };
     action.map_or(Protocol::Lwm2m, Action::protocol)
 }

@@ -98,19 +98,6 @@ impl Tellings {
         said.is_some_and(|said| said.iter().any(is_it))
     }
 
-    /// Whether the rest of what is observed at a path may have to be asked for: the device told
-    /// some of what is observed in part. Nobody else asks for less than an object.
-    pub(super) fn is_partly_told(
-        &self,
-        who: usize,
-        path: Path,
-        observations: &[Observation],
-    ) -> bool {
-        let is_observed = || observations.iter().any(|observed| observed.path == path);
-        let is_object = path == Path::object(path.object_id());
-        self.partly.contains(&who) && (!is_object || is_observed())
-    }
-
     /// Whether the device was heard since it was last asked again for this; it is asked now.
     fn may_ask_again(&mut self, who: usize, path: Path, uplinks: u64) -> bool {
         let before = self.asked_again.insert((who, path), uplinks);
@@ -177,6 +164,21 @@ pub(super) fn what_is_asked_again_is_owed(
         observations.iter().any(is_owed) && observed_as(attempt.token(), observations).is_none();
     hold("what_is_asked_again_is_owed", is_right, || {
         format!("device {who} is asked for {path:?} by {attempt:?}, and observed: {observations:?}")
+    })
+}
+
+/// The rest of something is asked for only if it is observed and the device told it in part.
+pub(super) fn what_is_fetched_was_told_in_part(
+    judge: &Judge,
+    who: usize,
+    path: Option<Path>,
+    durable: &Durable,
+) -> Verdict {
+    let mut observed = durable.record(who).observations.iter();
+    let is_observed = observed.any(|observed| Some(observed.path) == path);
+    let is_right = is_observed && judge.tellings.partly.contains(&who);
+    hold("what_is_fetched_was_told_in_part", is_right, || {
+        format!("device {who} is asked for the rest of {path:?}")
     })
 }
 

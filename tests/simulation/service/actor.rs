@@ -10,7 +10,7 @@ use engine::datagram::Arrival;
 use engine::device::Device;
 use engine::effect::{Departure, Speech};
 use engine::ids::DeviceKey;
-use engine::occurrence::Heard;
+use engine::occurrence::{Heard, Occurrence};
 use engine::supervision::Generation;
 
 use super::{Act, Occasion, Saves, Took, Turn};
@@ -117,13 +117,23 @@ impl Actor {
             return;
         }
         let saved = out.iter().find_map(committed);
-        let (sends, throws) = match saved {
-            Some(batch) => wire::requests_sent(&batch.changes, self.cell.speeches_to_come()),
-            None => wire::requests_sent(&[], &speeches(out)),
+        let (speeches, occurred) = match self.cell.report_to_come() {
+            Some(report) => (self.cell.speeches_to_come().to_vec(), &*report.occurred),
+            None => (
+                speeches(out),
+                out.iter().find_map(reported).unwrap_or_default(),
+            ),
         };
+        let changes = saved.map_or(&[][..], |batch| &batch.changes);
+        let (sends, throws) = wire::requests_sent(changes, &speeches, occurred);
+        let mut took = match (self.took.datagram.take(), out.iter().find_map(heard_as)) {
+            (Some(arrival), Some(heard)) => took(&arrival, heard),
+            (_, _) => Took::NOTHING,
+        };
+        took.on = Occasion::of(&took, &speeches, occurred);
         turn.acts.push(Act::Decided {
             who: self.who,
-            took: self.took(out),
+            took,
             step: self.step,
             saves: match saved {
                 Some(_) => Saves::Something,
@@ -132,14 +142,6 @@ impl Actor {
             sends,
             throws,
         });
-    }
-
-    fn took(&mut self, out: &[CellEffect<u64>]) -> Took {
-        let heard = out.iter().find_map(heard_as);
-        match (self.took.datagram.take(), heard) {
-            (Some(arrival), Some(heard)) => took(&arrival, heard),
-            (_, _) => Took::NOTHING,
-        }
     }
 
     /// Does one thing of a step.
@@ -199,7 +201,6 @@ fn took(arrival: &Arrival, heard: Heard) -> Took {
     };
     match arrival {
         Arrival::Message(datagram) => Took {
-            on: Occasion::of(Some(datagram), heard),
             meets: Met::by(&datagram.message),
             ..took
         },
@@ -208,12 +209,10 @@ fn took(arrival: &Arrival, heard: Heard) -> Took {
             ..took
         },
         Arrival::Bare(bare) => Took {
-            on: Occasion::of(None, heard),
             bare: vec![bare.bytes.clone()],
             ..took
         },
         Arrival::Burst(first, more) => Took {
-            on: Occasion::of(None, heard),
             bare: std::iter::once(first)
                 .chain(more)
                 .map(|bare| bare.bytes.clone())
@@ -241,6 +240,13 @@ fn speeches(out: &[CellEffect<u64>]) -> Vec<Speech> {
 fn committed(effect: &CellEffect<u64>) -> Option<&Batch> {
     if let CellEffect::Commit(batch, _) = effect {
         return Some(batch);
+    }
+    None
+}
+
+fn reported(effect: &CellEffect<u64>) -> Option<&[Occurrence]> {
+    if let CellEffect::Report(report) = effect {
+        return Some(&report.occurred);
     }
     None
 }

@@ -3,21 +3,18 @@
 use engine::arbiter::effect::LookUp;
 use engine::arbiter::input::Ending;
 use engine::change::Batch;
-use engine::datagram::Datagram;
 use engine::device::record::Restored;
-use engine::effect::Departure;
+use engine::effect::{Departure, Speech};
 use engine::ids::ActionId;
 use engine::moment::Timestamp;
-use engine::occurrence::Heard;
+use engine::occurrence::{self, Heard, News, Occurrence, What};
 use engine::peer::Peer;
 use engine::registry::Fate;
 use engine::registry::homes::ArbiterId;
 use engine::supervision::Generation;
-use protocol::coap::code::Code;
-use protocol::coap::message::Message;
 
 use super::{Post, Reply};
-use crate::wire::{Met, Sent};
+use crate::wire::{self, Met, Sent};
 
 /// What an arbiter does.
 #[derive(Debug)]
@@ -150,7 +147,7 @@ pub(crate) enum Loss {
 /// What a step is the answer to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Occasion {
-    /// The device registered, updated, notified or sent.
+    /// The device registered, updated, notified or sent, or the rest of a notification came.
     Uplink,
     /// It, or somebody in its name, said something else.
     Heard,
@@ -159,29 +156,37 @@ pub(crate) enum Occasion {
 }
 
 impl Occasion {
-    /// What a datagram was that a machine took for this.
-    pub(super) fn of(datagram: Option<&Datagram>, heard: Heard) -> Self {
-        let message = datagram.map(|datagram| &datagram.message);
-        let is_register = |message: &Message| {
-            let is_about_registration = message.uri_path().next() == Some("rd");
-            message.code == Code::POST && is_about_registration
+    /// What a step is the answer to that a machine took for this, in which this happened.
+    ///
+    /// Who is refused, or repeats itself, is not heard anew. An answer that brings the rest of a
+    /// notification counts as if that had come whole.
+    pub(super) fn of(took: &Took, speeches: &[Speech], occurred: &[Occurrence]) -> Self {
+        let Some(heard) = took.heard.filter(|_| !took.is_ambiguous) else {
+            return Self::Other;
         };
-        match heard {
-            Heard::Notification | Heard::Send | Heard::CoapData | Heard::UdpData => Self::Uplink,
-            Heard::Part => Self::Heard,
-            Heard::Register
-            | Heard::Update
+        let is_uplink = match heard {
+            Heard::Notification | Heard::Send | Heard::CoapData | Heard::UdpData => true,
+            Heard::Register | Heard::Update => wire::is_accepted(speeches),
+            Heard::Answer => is_fetched(occurred),
+            Heard::Part
             | Heard::Deregister
-            | Heard::Answer
             | Heard::Unasked
             | Heard::Ping
             | Heard::Unsupported
-            | Heard::Repeated => match message.is_some_and(is_register) {
-                true => Self::Uplink,
-                false => Self::Heard,
-            },
+            | Heard::Repeated => false,
+        };
+        match is_uplink {
+            true => Self::Uplink,
+            false => Self::Heard,
         }
     }
+}
+
+/// Whether the rest of a notification came.
+fn is_fetched(occurred: &[Occurrence]) -> bool {
+    let did = |is_it: fn(&What) -> bool| occurred.iter().any(|it| is_it(&it.what));
+    did(|what| matches!(what, What::Ended(occurrence::Ending::Success)))
+        && did(|what| matches!(what, What::Notified(news) if *news != News::Excessive))
 }
 
 /// What a machine took before a step.

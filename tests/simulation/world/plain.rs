@@ -264,7 +264,9 @@ impl World {
         };
         let begun = sends.iter().filter_map(|sent| match sent.purpose {
             crate::wire::Purpose::Action(action) => Some(action),
-            crate::wire::Purpose::Unsaved(_) | crate::wire::Purpose::Report(_) => None,
+            crate::wire::Purpose::Unsaved(_)
+            | crate::wire::Purpose::Report(_)
+            | crate::wire::Purpose::Rest(_) => None,
         });
         let over = |action| {
             self.disk
