@@ -19,7 +19,7 @@ use actors::post::{Post, PostParts};
 use actors::socket::{self, Open};
 use actors::terms::Book;
 use actors::web::{self, Drain, Listening, Web};
-use engine::device::{NameTrust, Patience, Rules};
+use engine::rules::{NameTrust, Patience, Rules};
 use store::sealed::{KeyError, MasterKey};
 use store::{OpenError, Options, SledStore, Store, Unavailable};
 use tokio::signal::unix::{Signal, SignalKind, signal};

@@ -51,6 +51,9 @@ pub(crate) type Machine = Arbiter<Addr<DeviceActor>, ReplyTo>;
 
 type Out = ArbiterEffects<Addr<DeviceActor>, ReplyTo>;
 
+/// What the store answers.
+type Found<T> = Result<T, StoreUnavailable>;
+
 /// The registry of an arbiter.
 pub struct Registry {
     home: Rc<Home>,
@@ -294,7 +297,7 @@ impl Registry {
         &self,
         answer: Answer<T>,
         ctx: &mut Context<Self>,
-        input: impl FnOnce(&mut Machine, &Conditions, Result<T, StoreUnavailable>, &mut Out) + 'static,
+        input: impl FnOnce(&mut Machine, &Conditions, Found<T>, &mut Out) + 'static,
     ) {
         ctx.spawn(answer.into_actor(self).map(move |answer, registry, ctx| {
             let answer = answer.map_err(|Unavailable| StoreUnavailable);

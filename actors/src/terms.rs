@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use actix::{Context, Handler, Message};
 use engine::definition::DefinitionId;
-use engine::device::Rules;
 use engine::ids::CustomerId;
+use engine::rules::Rules;
 use engine::terms::{Chosen, Terms};
 use tracing::warn;
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use engine::action::Protocol;
 use engine::device::record::{DeviceRecord, HeardOver, Registration, Restored};
-use engine::device::{NameTrust, Patience, Rules};
 use engine::limits::Limits;
 use engine::moment::Timestamp;
 use engine::peer::Peer;
+use engine::rules::{NameTrust, Patience, Rules};
 use protocol::lwm2m::links::ObjectLinks;
 
 use crate::{fleet, talk};

@@ -11,8 +11,8 @@ use actors::home::HomeParts;
 use actors::logging::{KeptFor, Logging};
 use actors::socket::{self, Open};
 use actors::terms::Book;
-use engine::device::{NameTrust, Patience, Rules};
 use engine::limits::{ACTION_RETENTION_MS, LOG_RETENTION_MS, Limits};
+use engine::rules::{NameTrust, Patience, Rules};
 use store::Commit;
 
 use crate::shelf::Shelf;

@@ -8,7 +8,7 @@
 //!
 //! ```text
 //!                     restore                spawn
-//!  (not in memory) -----------> Restoring -----------> Running --- idle, removed --> (not in memory)
+//!  (not in memory) -----------> Restoring -----------> Running -- idle, removed -> (not in memory)
 //!        ^                          | ^                   |
 //!        |     the store fails      | |     panicked      |
 //!        +--------------------------+ +-------------------+---> panicked too often: Parked
@@ -34,7 +34,7 @@ use crate::device::identity::Identity;
 use crate::device::record::Restored;
 use crate::event::Event;
 use crate::ids::DeviceKey;
-use crate::limits::{INPUTS_MAX, LOOKUPS_MAX};
+use crate::limits::{INPUTS_MAX, LOOKUPS_MAX, STORE_RETRY_MS};
 use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
 use crate::profile::Profile;
@@ -59,9 +59,6 @@ const WAKES_PER_TURN: usize = 256;
 
 /// How soon a device whose mailbox was full when it was due is tried again.
 const CROWDED_RETRY_MS: i64 = 100;
-
-/// How soon a failing store is asked again.
-const STORE_RETRY_MS: i64 = 1_000;
 
 /// How long what came behind a question about an address waits for the next one, so that it is
 /// handed over together: about as long as a commit takes.
@@ -266,7 +263,7 @@ impl<H, R> Arbiter<H, R> {
         found: Result<Option<Restored>, StoreUnavailable>,
         out: &mut ArbiterEffects<H, R>,
     ) {
-        let Some(Child::Restoring(waiting)) = self.devices.get_mut(key) else {
+        let Some(Child::Restoring(waiting)) = self.devices.slot(key) else {
             return;
         };
         match found {
@@ -336,7 +333,7 @@ impl<H, R> Arbiter<H, R> {
         input: Input<R>,
         out: &mut ArbiterEffects<H, R>,
     ) {
-        if let Some(Child::Running { handle, .. }) = self.devices.get_mut(key) {
+        if let Some(Child::Running { handle, .. }) = self.devices.slot(key) {
             handle.delivered -= 1;
         }
         self.refuse(now, key, input, out);
@@ -601,7 +598,7 @@ impl<H, R> Arbiter<H, R> {
         if self.devices.get(key).is_none() {
             self.restore(key, out);
         }
-        match self.devices.get_mut(key) {
+        match self.devices.slot(key) {
             Some(Child::Restoring(waiting)) if waiting.len() < self.bounds.inputs_max => {
                 waiting.push(input);
             }
@@ -612,7 +609,7 @@ impl<H, R> Arbiter<H, R> {
 
     /// Gives an input to a device that is there; a device that is not has no deadlines.
     fn deliver(&mut self, key: DeviceKey, input: Input<R>, out: &mut ArbiterEffects<H, R>) {
-        if let Some(Child::Running { handle, .. }) = self.devices.get_mut(key) {
+        if let Some(Child::Running { handle, .. }) = self.devices.slot(key) {
             handle.delivered += 1;
             out.push_back(ArbiterEffect::Deliver(key, input));
         }
@@ -735,11 +732,15 @@ fn release<H, R>(
 }
 
 fn refuse_all<H, R>(inputs: Vec<Input<R>>, why: Unserved, out: &mut ArbiterEffects<H, R>) {
+    let fate = match why {
+        Unserved::Unknown => Fate::UnknownLocation,
+        Unserved::Busy | Unserved::Failed => Fate::NoPlace,
+    };
     for input in inputs {
         match input {
             Input::Asked(asked) => out.push_back(ArbiterEffect::Reply(asked.reply, Err(why))),
             Input::Datagram(arrival) => {
-                let dropped = |number| ArbiterEffect::Drop(number, Fate::NoPlace);
+                let dropped = |number| ArbiterEffect::Drop(number, fate);
                 out.extend(arrival.numbers().map(dropped));
             }
             Input::Timeout => {}

@@ -27,6 +27,7 @@ pub mod promise;
 pub mod query;
 pub mod registry;
 pub mod route;
+pub mod rules;
 pub mod sealed;
 pub mod setting;
 pub mod supervision;

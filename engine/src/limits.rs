@@ -68,12 +68,12 @@ pub const COAP_PATH_BYTES_MAX: usize = 255;
 /// longer one does not arrive.
 pub const TOPIC_BYTES_MAX: usize = 253;
 
-/// Datagrams whose device is being looked up in the store, for each arbiter; more are answered 5.03.
+/// Datagrams of an arbiter whose device is being looked up in the store; more are answered 5.03.
 pub const LOOKUPS_MAX: usize = 4_096;
 
 /// Inputs that may wait for a device, also while it is restored: as many callers as a customer's
-/// programs are likely to have ask for one device at once. More are refused as too busy; the network
-/// repeats a datagram.
+/// programs are likely to have ask for one device at once. More are refused as too busy; the
+/// network repeats a datagram.
 pub const INPUTS_MAX: usize = 64;
 
 /// Data from one address that waits to be told whose it is: a device throws its readings of a day

@@ -6,10 +6,10 @@ use protocol::lwm2m::model::catalog::Catalog;
 
 use crate::definition::{Definition, DefinitionId, catalog_of};
 use crate::delivery::destination::Destination;
-use crate::device::Rules;
 use crate::directory::setting::state_of;
 use crate::event::EventType;
 use crate::ids::CustomerId;
+use crate::rules::Rules;
 use crate::setting::{Setting, SettingName, SettingState};
 
 /// What holds for the devices of a customer.
@@ -82,9 +82,9 @@ mod tests {
     use protocol::lwm2m::version::Version;
 
     use super::*;
-    use crate::device::{NameTrust, Patience};
     use crate::limits::Limits;
     use crate::moment::Timestamp;
+    use crate::rules::{NameTrust, Patience};
 
     #[test]
     fn a_definition_that_cannot_be_read_any_more_is_left_out_and_named() {

@@ -154,6 +154,7 @@ impl Census {
             End::Turned(Fate::Crowded) => &mut self.crowded,
             End::Turned(Fate::UnknownAddress) => &mut self.strangers,
             End::Turned(Fate::NoPlace) => &mut self.no_place,
+            End::Turned(Fate::UnknownLocation) => &mut self.removed,
             End::Turned(_) => &mut self.turned,
             End::Lost { how, .. } => match how {
                 Loss::Abandoned => &mut self.abandoned,

@@ -27,10 +27,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use engine::action::{Protocol, Status};
 use engine::arbiter::input::{Answer, Question};
 use engine::change::{Batch, Change};
-use engine::device::Rules;
 use engine::device::record::Restored;
 use engine::ids::ActionId;
 use engine::peer::Peer;
+use engine::rules::Rules;
 use engine::setting::SettingState;
 use engine::supervision::Unserved;
 

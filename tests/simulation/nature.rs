@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use engine::delivery::forwarding::DeliveryRules;
-use engine::device::{NameTrust, Rules};
 use engine::limits::{ACTION_RETENTION_MS, Limits};
+use engine::rules::{NameTrust, Rules};
 use harness::chance::Chance;
 use protocol::coap::block::BlockSize;
 use protocol::coap::exchange::Transmission;

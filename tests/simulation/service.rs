@@ -14,7 +14,7 @@ use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use engine::arbiter::input::{Answer, Conditions, Input};
-use engine::device::{Device, Rules};
+use engine::device::Device;
 use engine::effect::Departure;
 use engine::ids::{DeviceKey, Endpoint};
 use engine::moment::{Moment, Timestamp};
@@ -22,6 +22,7 @@ use engine::peer::Peer;
 use engine::profile::Profile;
 use engine::registry::homes::{ArbiterId, Homes};
 use engine::registry::{Return, Sorted};
+use engine::rules::Rules;
 use engine::supervision::Unserved;
 use engine::terms::Terms;
 use harness::chance::Chance;

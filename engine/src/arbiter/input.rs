@@ -1,4 +1,4 @@
-//! What is an arbiter given, and what reaches a device through it? What is answered to whoever asked?
+//! What is an arbiter given, what reaches a device through it, and what is answered to callers?
 
 use crate::action::NewAction;
 use crate::datagram::{Arrival, Datagram};

@@ -36,7 +36,7 @@ impl<H, R> DeviceTable<H, R> {
     }
 
     /// The same, to be changed.
-    pub(super) fn get_mut(&mut self, key: DeviceKey) -> Option<&mut Loaded<H, R>> {
+    pub(super) fn slot(&mut self, key: DeviceKey) -> Option<&mut Loaded<H, R>> {
         let (found, loaded) = self.device_by_prefix.get_mut(&key.prefix())?;
         (*found == key).then_some(loaded)
     }

@@ -6,7 +6,6 @@ use protocol::coap::message::{Message, MessageId};
 use crate::action::Protocol;
 use crate::admin_log::entry::{Entry, Seen};
 use crate::change::Change;
-use crate::device::Rules;
 use crate::device::codec::Codec;
 use crate::device::reach::Reach;
 use crate::device::registration::RegistrationState;
@@ -17,6 +16,7 @@ use crate::ids::EventId;
 use crate::moment::{Moment, Timestamp};
 use crate::occurrence::What;
 use crate::peer::Peer;
+use crate::rules::Rules;
 use crate::terms::Terms;
 
 /// What a step is given.

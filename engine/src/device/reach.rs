@@ -14,10 +14,10 @@ use crate::action::Request;
 use crate::device::registration::RegistrationState;
 use crate::device::snapshot::Presence;
 use crate::device::standing::Listens;
-use crate::device::{NameTrust, Rules};
 use crate::location::Location;
 use crate::moment::Timestamp;
 use crate::peer::Peer;
+use crate::rules::{NameTrust, Rules};
 
 /// The whereabouts of a device, by the rules of the service.
 #[derive(Clone, Copy)]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use engine::change::Change;
 use engine::datagram::{Arrival, Bare};
+use engine::device::Device;
 use engine::device::record::{DeviceRecord, Restored};
 use engine::device::standing::InFlight;
-use engine::device::{Device, NameTrust, Rules};
 use engine::effect::{Effect, Effects, Speech};
 use engine::event::{Cause, Event, Happening};
 use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid};
@@ -18,6 +18,7 @@ use engine::peer::{Peer, Via};
 use engine::profile::Profile;
 use engine::registry::peers::{Peers, Said};
 use engine::registry::{self, Sorted};
+use engine::rules::{NameTrust, Rules};
 use engine::setting::SettingState;
 use engine::terms::Terms;
 use protocol::coap::block::BlockSize;

@@ -1,8 +1,8 @@
 //! Who may speak for a device, and how it is called, once its customer said anew who it is.
 
 use super::vocabulary::{Bench, HOME, OBJECTS, S, profile, read, sent, updated};
-use crate::device::NameTrust;
 use crate::ids::Iccid;
+use crate::rules::NameTrust;
 
 const NEW: &str = "10.0.0.9:1024";
 

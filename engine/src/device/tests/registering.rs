@@ -7,7 +7,7 @@ use protocol::lwm2m::version::EnablerVersion;
 use super::vocabulary::{
     Bench, HOME, HOUR, Lines, OBJECTS, S, all, logged, peer, profile, recorded, sent, told, updated,
 };
-use crate::device::NameTrust;
+use crate::rules::NameTrust;
 
 const FIRST: &str = "Lifecycle[DeviceFirstTimeRegistered] Info: \
                      The device registered for the first time as meter.";

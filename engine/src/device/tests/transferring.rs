@@ -346,7 +346,7 @@ fn the_end_of_the_registration_ends_a_transfer_once() {
 fn a_transfer_follows_a_device_that_moves() {
     let mut bench = Bench::of(
         super::vocabulary::profile(),
-        crate::device::NameTrust::NameSuffices,
+        crate::rules::NameTrust::NameSuffices,
     );
     bench.register();
     bench.ask(read(MAKER));
