@@ -10,8 +10,8 @@ use engine::registry::homes::Homes;
 use tracing::warn;
 
 use crate::devices::Devices;
-use crate::home::{HomeParts, Muster, Place};
 use crate::logging::Logging;
+use crate::registry::home::{HomeParts, Muster, Place};
 use crate::registry::{Deafen, Finish, Leave, Meet, Registry};
 use crate::socket::Open;
 

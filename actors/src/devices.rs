@@ -18,8 +18,8 @@ use store::{Commit, DeviceReads, Pressure, Unavailable};
 use tokio::sync::{Mutex, oneshot};
 use tracing::{Span, error};
 
-use crate::home::HomeParts;
 use crate::meters::waiting::{Waiting, questions_for};
+use crate::registry::home::HomeParts;
 use crate::registry::{Ask, Registry};
 use crate::reply::ReplyTo;
 use crate::terms::{NewTerms, terms_of};

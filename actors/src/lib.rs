@@ -4,16 +4,12 @@
 //! a UDP socket; the logging actor keeps what no device's step carries; the web actor starts,
 //! drains and stops the API.
 
-mod alarm;
 pub mod arbiters;
 pub mod clock;
-mod device;
 pub mod devices;
-pub mod home;
 pub mod http;
 pub mod logging;
 mod meters;
-mod neighbours;
 pub mod post;
 pub mod registry;
 mod reply;

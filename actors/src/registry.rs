@@ -1,6 +1,11 @@
 //! The shell of an arbiter: performs what its machine decides. It hears the sockets, asks the store
 //! and starts the actors of devices.
 
+mod alarm;
+mod device;
+pub mod home;
+mod neighbours;
+
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,17 +30,18 @@ use engine::supervision::{Failure, Generation, Verdict};
 use store::{Answer, Pressure, RestoredPage, Unavailable};
 use tracing::{Span, debug, error, info, trace, warn};
 
-use crate::alarm::{Alarm, Rang};
-use crate::device::{DeviceActor, Handle};
-use crate::home::{Home, HomeParts, Place};
 use crate::logging::{Logging, Record};
 use crate::meters::waiting::Waiting;
 use crate::meters::{PUBLISH_EVERY, Reading};
-use crate::neighbours::{Neighbours, Post};
 use crate::reply::ReplyTo;
 use crate::socket::{Arrived, Inbox, Open, Sockets};
 use crate::tally::Tally;
-use crate::terms::Contracts;
+use crate::terms::NewTerms;
+
+use alarm::{Alarm, Rang};
+use device::{DeviceActor, Handle};
+use home::{Home, HomeParts, Place};
+use neighbours::{Neighbours, Post};
 
 /// Questions that may wait for the registry; more are refused as too busy.
 const QUESTIONS_MAX: usize = 4_096;
@@ -97,11 +103,6 @@ impl Registry {
                 told_at: Timestamp::default(),
             }
         })
-    }
-
-    /// The terms of the customers of its devices.
-    pub(crate) fn contracts(&self) -> &Contracts {
-        &self.home.contracts
     }
 
     /// Takes the batch heard last: first all of it is decoded and its devices are looked for, then
@@ -442,6 +443,14 @@ impl Handler<Ask> for Registry {
         self.decide(ctx, |arbiter, at, out| {
             arbiter.ask(at.now, key, asked, out);
         });
+    }
+}
+
+impl Handler<NewTerms> for Registry {
+    type Result = ();
+
+    fn handle(&mut self, new: NewTerms, _: &mut Context<Self>) {
+        self.home.contracts.of(new.customer).replace(new.terms);
     }
 }
 

@@ -8,14 +8,12 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use actix::{Context, Handler, Message};
+use actix::Message;
 use engine::definition::DefinitionId;
 use engine::ids::CustomerId;
 use engine::rules::Rules;
 use engine::terms::{Chosen, Terms};
 use tracing::warn;
-
-use crate::registry::Registry;
 
 /// The terms of all customers, as a start finds them.
 #[derive(Clone)]
@@ -93,6 +91,11 @@ impl Contract {
         Arc::clone(&self.0.borrow())
     }
 
+    /// Has its devices go by other terms, each from its next input on.
+    pub(crate) fn replace(&self, terms: Arc<Terms>) {
+        self.0.replace(terms);
+    }
+
     /// The same, to be looked at.
     pub(crate) fn current(&self) -> Ref<'_, Arc<Terms>> {
         self.0.borrow()
@@ -105,13 +108,4 @@ impl Contract {
 pub(crate) struct NewTerms {
     pub(crate) customer: CustomerId,
     pub(crate) terms: Arc<Terms>,
-}
-
-impl Handler<NewTerms> for Registry {
-    type Result = ();
-
-    fn handle(&mut self, new: NewTerms, _: &mut Context<Self>) {
-        let contract = self.contracts().of(new.customer);
-        *contract.0.borrow_mut() = new.terms;
-    }
 }

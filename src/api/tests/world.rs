@@ -13,9 +13,9 @@ use tempfile::TempDir;
 
 use actors::clock::Clock;
 use actors::devices::Devices;
-use actors::home::HomeParts;
 use actors::logging::Logging;
 use actors::post::{Post, PostParts};
+use actors::registry::home::HomeParts;
 use actors::terms::Book;
 use engine::customer::SecretDigest;
 use engine::registry::homes::Homes;

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Waker;
 
 use actix::Addr;
 use engine::arbiter::Bounds;
@@ -18,7 +19,6 @@ use engine::registry::homes::{ArbiterId, Homes};
 use store::{Commit, DeviceReads};
 use tracing::Span;
 
-use crate::alarm::AlarmBell;
 use crate::clock::Clock;
 use crate::meters::Meters;
 use crate::registry::{Machine, Registry};
@@ -111,6 +111,34 @@ impl Home {
     pub(crate) fn arm(&self, at: Timestamp, device: DeviceKey) {
         self.arbiter.borrow_mut().arm(at, device);
         self.bell.note(at);
+    }
+}
+
+/// Wakes the alarm of an arbiter when a deadline comes before the one it sleeps for.
+#[derive(Default)]
+pub(crate) struct AlarmBell {
+    set_for: Cell<Option<Timestamp>>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl AlarmBell {
+    /// Is rung for this time, if it is any.
+    pub(crate) fn set_for(&self, at: Option<Timestamp>) {
+        self.set_for.set(at);
+    }
+
+    /// Wakes this task when it rings.
+    pub(crate) fn wake_by(&self, waker: &Waker) {
+        self.waker.replace(Some(waker.clone()));
+    }
+
+    /// Notes that something is due at a time.
+    pub(crate) fn note(&self, at: Timestamp) {
+        if self.set_for.get().is_none_or(|set_for| at < set_for)
+            && let Some(waker) = self.waker.take()
+        {
+            waker.wake();
+        }
     }
 }
 

@@ -20,9 +20,9 @@ use engine::supervision::{Failure, Generation};
 use store::{CommitError, Unavailable};
 use tracing::{Span, debug, warn};
 
-use crate::home::Home;
 use crate::meters::census::Counted;
 use crate::registry::Ended;
+use crate::registry::home::Home;
 use crate::reply::ReplyTo;
 use crate::terms::Contract;
 use crate::told;

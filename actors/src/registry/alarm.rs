@@ -1,38 +1,19 @@
 //! When does an arbiter have something due? Says so once its machine's next deadline has come.
 
-use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use engine::moment::Timestamp;
 use futures_core::Stream;
 use tokio::time::{Sleep, sleep};
 
-use crate::home::Home;
+use crate::registry::home::Home;
 
 /// The longest sleep: a clock set forward is noticed at least this soon.
 const SLEEP_MS_MAX: i64 = 60_000;
-
-/// Wakes the alarm of an arbiter when a deadline comes before the one it sleeps for.
-#[derive(Default)]
-pub(crate) struct AlarmBell {
-    set_for: Cell<Option<Timestamp>>,
-    waker: RefCell<Option<Waker>>,
-}
-
-impl AlarmBell {
-    /// Notes that something is due at a time.
-    pub(crate) fn note(&self, at: Timestamp) {
-        if self.set_for.get().is_none_or(|set_for| at < set_for)
-            && let Some(waker) = self.waker.take()
-        {
-            waker.wake();
-        }
-    }
-}
 
 /// Something is due.
 pub(crate) struct Rang;
@@ -71,10 +52,10 @@ impl Stream for Alarm {
     type Item = Rang;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Rang>> {
-        self.home.bell.waker.replace(Some(cx.waker().clone()));
+        self.home.bell.wake_by(cx.waker());
         loop {
             let next = self.home.arbiter.borrow().next_timeout();
-            self.home.bell.set_for.set(next);
+            self.home.bell.set_for(next);
             let Some(at) = next else {
                 return Poll::Pending;
             };
