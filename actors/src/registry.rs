@@ -124,9 +124,10 @@ impl Registry {
             }
         }
         self.bring_near(&batch);
+        let at = self.conditions();
         for received in batch.drain(..) {
-            self.decide(ctx, |arbiter, at, out| {
-                arbiter.handle_datagram(at, received, out);
+            self.decide_at(&at, ctx, |arbiter, out| {
+                arbiter.handle_datagram(&at, received, out);
             });
         }
         self.batch = batch;
@@ -157,19 +158,30 @@ impl Registry {
         ctx: &mut Context<Self>,
         input: impl FnOnce(&mut Machine, &Conditions, &mut Out),
     ) {
-        let at = Conditions {
-            now: self.home.clock.now(),
-            is_store_full: self.home.commits.pressure() == Pressure::Full,
-            restoration: self.home.muster.of_devices(),
-        };
+        let at = self.conditions();
+        self.decide_at(&at, ctx, |arbiter, out| input(arbiter, &at, out));
+    }
+
+    /// The same for one of several inputs of a turn.
+    fn decide_at(
+        &mut self,
+        at: &Conditions,
+        ctx: &mut Context<Self>,
+        input: impl FnOnce(&mut Machine, &mut Out),
+    ) {
         let mut out = std::mem::take(&mut self.out);
-        input(&mut self.home.arbiter.borrow_mut(), &at, &mut out);
+        input(&mut self.home.arbiter.borrow_mut(), &mut out);
         while let Some(effect) = out.pop_front() {
             self.perform(effect, at.now, &mut out, ctx);
         }
         self.out = out;
-        if let Some(next) = self.home.arbiter.borrow().next_timeout() {
-            self.home.bell.note(next);
+    }
+
+    fn conditions(&self) -> Conditions {
+        Conditions {
+            now: self.home.clock.now(),
+            is_store_full: self.home.commits.pressure() == Pressure::Full,
+            restoration: self.home.muster.of_devices(),
         }
     }
 
@@ -307,8 +319,11 @@ impl Registry {
         }));
     }
 
-    /// Ends a turn: what was heard for neighbours leaves.
+    /// Ends a turn: what was heard for neighbours leaves, and the alarm is set.
     fn end_turn(&mut self) {
+        if let Some(next) = self.home.arbiter.borrow().next_timeout() {
+            self.home.bell.note(next);
+        }
         for _ in 0..self.neighbours.flush() {
             self.tally.note(Fate::Crowded);
         }
@@ -379,6 +394,7 @@ impl Handler<Meet> for Registry {
         ctx.run_interval(PUBLISH_EVERY, |registry, _| registry.publish());
         self.told_at = self.home.clock.now();
         self.decide(ctx, |arbiter, at, out| arbiter.start(at.now, out));
+        self.end_turn();
     }
 }
 
@@ -443,6 +459,7 @@ impl Handler<Ask> for Registry {
         self.decide(ctx, |arbiter, at, out| {
             arbiter.ask(at.now, key, asked, out);
         });
+        self.end_turn();
     }
 }
 
@@ -480,6 +497,7 @@ impl Handler<Ended> for Registry {
                 arbiter.handle_ended(at.now, key, (generation, ending), out);
             });
         });
+        self.end_turn();
     }
 }
 
