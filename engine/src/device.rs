@@ -58,7 +58,6 @@ use crate::change::{Add, Change, Counter, Expect, Name};
 use crate::datagram::{Bare, Datagram};
 use crate::effect::{Departure, Effect, Effects};
 use crate::ids::{ActionId, DeviceKey, TraceId};
-
 use crate::moment::{Moment, Timestamp};
 use crate::occurrence::{Asked, Ending, Heard, What};
 use crate::peer::Peer;
