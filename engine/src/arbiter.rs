@@ -747,3 +747,6 @@ fn refuse_all<H, R>(inputs: Vec<Input<R>>, why: Unserved, out: &mut ArbiterEffec
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -457,3 +457,6 @@ fn refuse<R>(input: Input<R>, out: &mut Vec<CellEffect<R>>) {
         Input::Datagram(_) | Input::Timeout => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+//! What an arbiter wants done about what it is given, effect by effect.
+
+mod vocabulary;
+
+use super::input::{Ending, Input, Question, StoreUnavailable};
+use super::{CROWDED_RETRY_MS, STORE_RETRY_MS};
+use crate::limits::PANICS_MAX;
+use crate::moment::Moment;
+use crate::registry::Behind;
+use crate::supervision::Failure;
+
+use vocabulary::{BOUNDS, METER, NAMES, NOTHING, Scene};
+use vocabulary::{answer, data, key, profile, register, update};
+
+#[test]
+fn a_registration_waits_until_its_device_is_found_and_restored() {
+    let mut scene = Scene::new();
+    assert_eq!(scene.hears(&register()), ["look up the name meter"]);
+    assert_eq!(scene.finds(Ok(Some(key(METER)))), ["look up meter-0"]);
+    assert_eq!(scene.hears(&update()), NOTHING, "it waits as well");
+    assert_eq!(scene.arbiter.datagrams_held(), 2);
+    assert_eq!(scene.restored(), ["spawn meter-0"]);
+    let delivered = [
+        "deliver datagram 1 to meter-0",
+        "deliver datagram 2 to meter-0",
+    ];
+    assert_eq!(scene.spawned(METER), delivered);
+    assert_eq!(scene.hears(&update()), ["deliver datagram 3 to meter-0"]);
+}
+
+#[test]
+fn a_registration_whose_name_nobody_bears_is_forbidden() {
+    let mut scene = Scene::new();
+    scene.hears(&register());
+    let forbidden = ["drop 1: UnknownEndpoint", "send 4.03"];
+    assert_eq!(scene.finds(Ok(None)), forbidden);
+}
+
+#[test]
+fn a_registration_is_put_off_if_the_store_does_not_say_whose_it_is() {
+    let mut scene = Scene::new();
+    scene.hears(&register());
+    let put_off = ["drop 1: Overloaded", "send 5.03"];
+    assert_eq!(scene.finds(Err(StoreUnavailable)), put_off);
+}
+
+#[test]
+fn look_ups_under_way_are_bounded_and_what_comes_beyond_is_put_off() {
+    let mut scene = Scene::new();
+    for _ in 0..BOUNDS.look_ups_max {
+        assert_eq!(scene.hears(&register()), ["look up the name meter"]);
+    }
+    let put_off = ["drop 3: Overloaded", "send 5.03"];
+    assert_eq!(scene.hears(&register()), put_off);
+    scene.finds(Ok(None));
+    assert_eq!(scene.hears(&register()), ["look up the name meter"]);
+}
+
+#[test]
+fn while_the_store_is_full_a_request_is_put_off_and_an_answer_is_not() {
+    let mut scene = Scene::new();
+    scene.runs(METER);
+    scene.is_there(METER);
+    scene.at.is_store_full = true;
+    assert_eq!(scene.hears(&update()), ["drop 1: Overloaded", "send 5.03"]);
+    assert_eq!(scene.hears(&answer()), ["deliver datagram 2 to meter-0"]);
+}
+
+#[test]
+fn data_goes_to_the_device_that_has_the_address_alone() {
+    let mut scene = Scene::new();
+    assert_eq!(scene.hears(&data()), ["look up 10.0.0.1"]);
+    assert_eq!(
+        scene.finds_behind(Behind::One(key(METER))),
+        ["look up meter-0"]
+    );
+    assert_eq!(scene.hears(&data()), ["look up 10.0.0.1"]);
+    assert_eq!(scene.finds_behind(Behind::Several(key(METER))), NOTHING);
+    scene.restored();
+    let delivered = [
+        "deliver datagram 1 to meter-0",
+        "deliver ambiguous datagram 2 to meter-0",
+    ];
+    assert_eq!(scene.spawned(METER), delivered);
+    scene.hears(&data());
+    let nobody = ["drop 3: UnknownAddress", "send 4.01"];
+    assert_eq!(scene.finds_behind(Behind::Nobody), nobody);
+}
+
+#[test]
+fn what_waits_for_a_device_is_bounded_and_refused_beyond() {
+    let mut scene = Scene::new();
+    assert_eq!(scene.asks("first", Question::Inspect), ["look up meter-0"]);
+    assert_eq!(scene.asks("second", Question::Inspect), NOTHING);
+    let busy = ["reply to first: Err(Busy)"];
+    assert_eq!(scene.asks("first", Question::Inspect), busy);
+    assert_eq!(scene.hears(&update()), ["drop 1: NoPlace"]);
+}
+
+#[test]
+fn what_waits_for_a_device_is_refused_if_there_is_none_or_the_store_fails() {
+    let mut scene = Scene::new();
+    scene.asks("first", Question::Inspect);
+    let unknown = ["reply to first: Err(Unknown)"];
+    assert_eq!(scene.finds_device(Ok(None)), unknown);
+    assert_eq!(scene.asks("second", Question::Inspect), ["look up meter-0"]);
+    let failed = ["reply to second: Err(Failed)"];
+    assert_eq!(scene.finds_device(Err(StoreUnavailable)), failed);
+    assert_eq!(scene.passes(STORE_RETRY_MS), ["look up meter-0"]);
+}
+
+#[test]
+fn a_page_of_the_start_leaves_a_device_alone_that_is_in_memory() {
+    let mut scene = Scene::new();
+    scene.runs(METER);
+    assert_eq!(scene.starts(), ["read 256 devices"]);
+    let read = ["spawn meter-1", "restored all 2"];
+    assert_eq!(scene.reads_page(&[METER, "meter-1"]), read);
+    assert_eq!(scene.hears(&update()), ["deliver datagram 1 to meter-0"]);
+}
+
+#[test]
+fn a_device_that_left_while_a_page_was_read_does_not_come_back_with_it() {
+    let mut scene = Scene::new();
+    let generation = scene.runs(METER);
+    scene.starts();
+    assert_eq!(scene.ends(generation, Ending::Retired), ["release meter-0"]);
+    assert_eq!(scene.reads_page(&[METER]), ["restored all 1"]);
+    assert!(!scene.arbiter.looks_after(key(METER)));
+}
+
+#[test]
+fn a_page_that_was_not_read_is_asked_for_again() {
+    let mut scene = Scene::new();
+    scene.starts();
+    assert_eq!(scene.gets_page(Err(StoreUnavailable)), NOTHING);
+    assert_eq!(scene.passes(STORE_RETRY_MS), ["read 256 devices"]);
+}
+
+#[test]
+fn the_arbiter_that_searched_is_told_where_the_device_is_and_goes_there_at_once() {
+    let [mut here, mut there] = Scene::two();
+    let is_at_home = |name: &&str| there.homes.of(key(name).shard()) == there.here;
+    let name = NAMES.into_iter().find(is_at_home);
+    let name = name.expect("one of them is at home there");
+    there.runs(name);
+    there.is_there(name);
+
+    assert_eq!(here.hears(&answer()), ["forward [1] to 1"]);
+    let taught = "teach 0 that 10.0.0.1:5683 is at 1".to_owned();
+    let delivered = format!("deliver datagram 1 to {name}");
+    assert_eq!(there.takes_in(&mut here), [delivered, taught]);
+
+    here.arbiter.learn(there.hint.expect("it was taught"));
+    assert_eq!(here.hears(&answer()), ["forward [2] to 1"]);
+    let delivered = format!("deliver datagram 2 to {name}");
+    assert_eq!(there.takes_in(&mut here), [delivered], "no search");
+}
+
+#[test]
+fn an_actor_is_idle_only_if_it_handled_all_that_was_delivered() {
+    let mut scene = Scene::new();
+    let generation = scene.runs(METER);
+    scene.hears(&update());
+    let early = Ending::Idle { handled: 0 };
+    assert_eq!(scene.ends(generation, early), NOTHING);
+    let idle = Ending::Idle { handled: 1 };
+    assert_eq!(scene.ends(generation, idle), ["release meter-0"]);
+    assert_eq!(scene.hears(&register()), ["look up the name meter"]);
+    assert_eq!(scene.finds(Ok(Some(key(METER)))), ["look up meter-0"]);
+}
+
+#[test]
+fn the_report_of_an_earlier_actor_does_not_end_the_present_one() {
+    let mut scene = Scene::new();
+    let early = scene.runs(METER);
+    scene.ends(early, Ending::Failed(Failure::Panicked));
+    scene.restored();
+    scene.spawned(METER);
+    assert_eq!(scene.ends(early, Ending::Retired), NOTHING);
+    assert_eq!(scene.hears(&update()), ["deliver datagram 1 to meter-0"]);
+}
+
+#[test]
+fn a_device_whose_step_was_not_saved_is_restored_after_a_pause() {
+    let mut scene = Scene::new();
+    let generation = scene.runs(METER);
+    let failed = ["meter-0 failed: Unsaved, Restore", "release meter-0"];
+    let unsaved = Ending::Failed(Failure::Unsaved);
+    assert_eq!(scene.ends(generation, unsaved), failed);
+    assert!(scene.arbiter.looks_after(key(METER)));
+    assert_eq!(scene.passes(STORE_RETRY_MS - 1), NOTHING);
+    assert_eq!(scene.passes(1), ["look up meter-0"]);
+}
+
+#[test]
+fn a_device_whose_actor_panicked_is_restored_at_once_and_parked_if_it_goes_on() {
+    let mut scene = Scene::new();
+    let mut generation = scene.runs(METER);
+    let panicked = Ending::Failed(Failure::Panicked);
+    for _ in 0..PANICS_MAX {
+        let failed = "meter-0 failed: Panicked, Restore";
+        let restored = [failed, "release meter-0", "look up meter-0"];
+        assert_eq!(scene.ends(generation, panicked), restored);
+        scene.restored();
+        scene.spawned(METER);
+        generation = scene.generation.expect("its actor was spawned");
+    }
+    let failed = "meter-0 failed: Panicked, Park";
+    let parked = [failed, "release meter-0", "look up parked meter-0"];
+    assert_eq!(scene.ends(generation, panicked), parked);
+    let told = scene.take(|arbiter, at, out| {
+        arbiter.handle_parked(&mut Moment::new(at.now, 1), &profile(METER), out);
+    });
+    assert_eq!(told, ["log DeviceController[DeviceParked]"]);
+    let busy = ["reply to first: Err(Busy)"];
+    assert_eq!(scene.asks("first", Question::Inspect), busy);
+    let read = ["reply to second: Ok(ProfileRead)"];
+    assert_eq!(scene.asks("second", Question::ReadProfile), read);
+}
+
+#[test]
+fn a_deadline_that_met_a_full_mailbox_is_tried_again() {
+    let mut scene = Scene::new();
+    scene.runs(METER);
+    scene.arbiter.arm(scene.at.now.plus_ms(10), key(METER));
+    let woken = ["deliver a timeout to meter-0"];
+    assert_eq!(scene.passes(10), woken);
+    let refused = scene.take(|arbiter, at, out| {
+        arbiter.handle_undelivered(at.now, key(METER), Input::Timeout, out);
+    });
+    assert_eq!(refused, NOTHING);
+    assert_eq!(scene.passes(CROWDED_RETRY_MS), woken);
+}
+
+#[test]
+fn once_a_stop_began_no_device_is_woken_or_restored_unasked() {
+    let mut scene = Scene::new();
+    scene.runs(METER);
+    scene.starts();
+    scene.arbiter.arm(scene.at.now.plus_ms(10), key(METER));
+    scene.arbiter.quiesce();
+    scene.arbiter.arm(scene.at.now.plus_ms(20), key(METER));
+    assert_eq!(scene.arbiter.next_timeout(), None);
+    assert_eq!(scene.reads_page(&["meter-1"]), NOTHING);
+    let delivered = ["deliver the first question to meter-0"];
+    assert_eq!(scene.asks("first", Question::Inspect), delivered);
+}

@@ -1,0 +1,321 @@
+//! What a test of an arbiter says: what the arbiter is given, and what it wants done, line by line.
+
+use protocol::coap::code::Code;
+use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::token::Token;
+
+use crate::arbiter::effect::{ArbiterEffect, LookUp, LookUpId, Progress};
+use crate::arbiter::input::{
+    Asked, Conditions, Ending, Input, Page, Question, Received, StoreUnavailable,
+};
+use crate::arbiter::{Arbiter, ArbiterEffects, Bounds, SETTLED_AFTER_MS};
+use crate::datagram::Arrival;
+use crate::device::record::{DeviceRecord, Restored};
+use crate::ids::{CustomerId, DeviceId, DeviceKey, Endpoint, Iccid};
+use crate::location::Location;
+use crate::moment::Timestamp;
+use crate::peer::Peer;
+use crate::profile::Profile;
+use crate::registry::homes::{ArbiterId, Homes};
+use crate::registry::lanes;
+use crate::registry::peers::Said;
+use crate::registry::router::{Hint, Parcel};
+use crate::registry::{Behind, Return};
+use crate::supervision::Generation;
+
+const START: Timestamp = Timestamp::from_ms(1_700_000_000_000);
+
+/// Little may wait, so that a test is short.
+pub(super) const BOUNDS: Bounds = Bounds {
+    look_ups_max: 2,
+    inputs_max: 2,
+    lanes: lanes::Bounds {
+        lane_max: 2,
+        bytes_max: 4_096,
+    },
+};
+
+pub(super) const METER: &str = "meter-0";
+
+pub(super) const NAMES: [&str; 6] = [METER, "meter-1", "meter-2", "meter-3", "meter-4", "meter-5"];
+
+pub(super) const NOTHING: [&str; 0] = [];
+
+type Machine = Arbiter<(), &'static str>;
+
+type Out = ArbiterEffects<(), &'static str>;
+
+/// An arbiter whose callers are known by a name.
+pub(super) struct Scene {
+    pub(super) here: ArbiterId,
+    pub(super) homes: Homes,
+    pub(super) arbiter: Machine,
+    pub(super) at: Conditions,
+    heard: u64,
+    /// What the store was asked last of whoever has a name.
+    look_up: Option<LookUpId>,
+    /// The actor that was to be spawned last.
+    pub(super) generation: Option<Generation>,
+    /// What another arbiter was to be handed last.
+    parcel: Option<Parcel>,
+    pub(super) hint: Option<Hint>,
+}
+
+impl Scene {
+    pub(super) fn new() -> Self {
+        let homes = Homes::among(1);
+        Self::of(homes.arbiters().next().unwrap(), homes)
+    }
+
+    pub(super) fn two() -> [Self; 2] {
+        let homes = Homes::among(2);
+        let mut arbiters = homes.arbiters();
+        [(); 2].map(|()| Self::of(arbiters.next().unwrap(), homes))
+    }
+
+    fn of(here: ArbiterId, homes: Homes) -> Self {
+        Self {
+            here,
+            homes,
+            arbiter: Arbiter::new(here, homes, BOUNDS),
+            at: Conditions {
+                now: START,
+                is_store_full: false,
+                restoration: Return::Complete,
+            },
+            heard: 0,
+            look_up: None,
+            generation: None,
+            parcel: None,
+            hint: None,
+        }
+    }
+
+    /// A device is restored by a start, and its actor runs.
+    pub(super) fn runs(&mut self, name: &str) -> Generation {
+        self.starts();
+        self.reads_page(&[name]);
+        self.spawned(name);
+        self.passes(SETTLED_AFTER_MS);
+        self.generation.expect("its actor was spawned")
+    }
+
+    /// A device says that it is behind the peer.
+    pub(super) fn is_there(&mut self, name: &str) {
+        let (place, mut said) = ((Some(peer()), Some(peer())), Said::default());
+        self.arbiter.rebind(key(name), place, &mut said);
+    }
+
+    pub(super) fn hears(&mut self, message: &Message) -> Vec<String> {
+        self.heard += 1;
+        let received = Received::decode(self.heard, peer(), &message.encode());
+        self.take(|arbiter, at, out| arbiter.handle_datagram(at, received, out))
+    }
+
+    /// Takes what another arbiter forwarded.
+    pub(super) fn takes_in(&mut self, other: &mut Self) -> Vec<String> {
+        let parcel = other.parcel.take().expect("it was forwarded");
+        self.take(|arbiter, at, out| arbiter.handle_forwarded(at, parcel, out))
+    }
+
+    /// The store says who has the name it was asked about last.
+    pub(super) fn finds(
+        &mut self,
+        found: Result<Option<DeviceKey>, StoreUnavailable>,
+    ) -> Vec<String> {
+        let look_up = self.look_up.expect("the store was asked");
+        self.take(|arbiter, at, out| arbiter.handle_found(at, look_up, found, out))
+    }
+
+    pub(super) fn finds_behind(&mut self, behind: Behind) -> Vec<String> {
+        self.take(|arbiter, at, out| arbiter.handle_address(at, peer().ip(), Ok(behind), out))
+    }
+
+    pub(super) fn finds_device(
+        &mut self,
+        found: Result<Option<Restored>, StoreUnavailable>,
+    ) -> Vec<String> {
+        self.take(|arbiter, at, out| arbiter.handle_restored(at.now, key(METER), found, out))
+    }
+
+    pub(super) fn restored(&mut self) -> Vec<String> {
+        self.finds_device(Ok(Some(restored(METER))))
+    }
+
+    pub(super) fn spawned(&mut self, name: &str) -> Vec<String> {
+        let generation = self.generation.expect("its actor is to be spawned");
+        self.take(|arbiter, _, out| arbiter.handle_spawned(key(name), generation, (), out))
+    }
+
+    pub(super) fn ends(&mut self, generation: Generation, ending: Ending) -> Vec<String> {
+        let report = (generation, ending);
+        self.take(|arbiter, at, out| arbiter.handle_ended(at.now, key(METER), report, out))
+    }
+
+    pub(super) fn asks(&mut self, reply: &'static str, question: Question) -> Vec<String> {
+        let asked = Box::new(Asked { question, reply });
+        self.take(|arbiter, at, out| arbiter.ask(at.now, key(METER), asked, out))
+    }
+
+    pub(super) fn starts(&mut self) -> Vec<String> {
+        self.take(|arbiter, at, out| arbiter.start(at.now, out))
+    }
+
+    /// The store reads the last page of a start.
+    pub(super) fn reads_page(&mut self, names: &[&str]) -> Vec<String> {
+        let devices = names.iter().map(|name| (key(name), restored(name)));
+        let (devices, next) = (devices.collect(), None);
+        self.gets_page(Ok(Page { devices, next }))
+    }
+
+    pub(super) fn gets_page(&mut self, page: Result<Page, StoreUnavailable>) -> Vec<String> {
+        let first = *self.homes.keys(self.here).start();
+        self.take(|arbiter, at, out| arbiter.handle_page(at.now, first, page, out))
+    }
+
+    /// Time passes, and what is due then is done.
+    pub(super) fn passes(&mut self, ms: i64) -> Vec<String> {
+        self.at.now = self.at.now.plus_ms(ms);
+        self.take(|arbiter, at, out| arbiter.handle_timeout(at.now, out))
+    }
+
+    pub(super) fn take(
+        &mut self,
+        input: impl FnOnce(&mut Machine, &Conditions, &mut Out),
+    ) -> Vec<String> {
+        let mut out = Out::new();
+        input(&mut self.arbiter, &self.at, &mut out);
+        out.into_iter().map(|effect| self.line(effect)).collect()
+    }
+
+    fn line(&mut self, effect: ArbiterEffect<(), &'static str>) -> String {
+        match effect {
+            ArbiterEffect::LookUp(look_up) => self.question(look_up),
+            ArbiterEffect::Spawn {
+                key, generation, ..
+            } => {
+                self.generation = Some(generation);
+                format!("spawn {}", name_of(key))
+            }
+            ArbiterEffect::Deliver(key, input) => {
+                format!("deliver {} to {}", head(&input), name_of(key))
+            }
+            ArbiterEffect::Release(key, ()) => format!("release {}", name_of(key)),
+            ArbiterEffect::Forward(to, parcel) => {
+                let numbers = parcel.numbers();
+                self.parcel = Some(parcel);
+                format!("forward {numbers:?} to {}", to.index())
+            }
+            ArbiterEffect::Teach(hint) => {
+                self.hint = Some(hint);
+                let (to, home) = (hint.to.index(), hint.home.index());
+                format!("teach {to} that {} is at {home}", hint.peer)
+            }
+            ArbiterEffect::Send(to, datagram) => {
+                assert_eq!(to, peer());
+                format!("send {}", Message::decode(&datagram).unwrap().code)
+            }
+            ArbiterEffect::Drop(number, fate) => format!("drop {number}: {fate:?}"),
+            ArbiterEffect::Reply(reply, answer) => format!("reply to {reply}: {answer:?}"),
+            ArbiterEffect::Failed(key, failure, verdict) => {
+                format!("{} failed: {failure:?}, {verdict:?}", name_of(key))
+            }
+            ArbiterEffect::Log(entry, _) => format!("log {}", entry.message),
+            ArbiterEffect::Progress(Progress::Underway { restored, .. }) => {
+                format!("restored {restored}")
+            }
+            ArbiterEffect::Progress(Progress::Restored { restored, .. }) => {
+                format!("restored all {restored}")
+            }
+            ArbiterEffect::Progress(Progress::Settled) => "settled".to_owned(),
+        }
+    }
+
+    fn question(&mut self, look_up: LookUp) -> String {
+        match look_up {
+            LookUp::Endpoint(id, endpoint) => {
+                self.look_up = Some(id);
+                format!("look up the name {endpoint}")
+            }
+            LookUp::Location(id, _) => {
+                self.look_up = Some(id);
+                "look up a location".to_owned()
+            }
+            LookUp::Address(address) => format!("look up {address}"),
+            LookUp::Device(key) => format!("look up {}", name_of(key)),
+            LookUp::Page(_, max) => format!("read {max} devices"),
+            LookUp::Parked(key) => format!("look up parked {}", name_of(key)),
+        }
+    }
+}
+
+fn head(input: &Input<&'static str>) -> String {
+    match input {
+        Input::Datagram(arrival) => match &**arrival {
+            Arrival::Message(datagram) => format!("datagram {}", datagram.number),
+            Arrival::Ambiguous(datagram) => format!("ambiguous datagram {}", datagram.number),
+            Arrival::Bare(_) | Arrival::Burst(..) => "bare bytes".to_owned(),
+        },
+        Input::Timeout => "a timeout".to_owned(),
+        Input::Asked(asked) => format!("the {} question", asked.reply),
+    }
+}
+
+pub(super) fn key(name: &str) -> DeviceKey {
+    profile(name).key()
+}
+
+fn name_of(device: DeviceKey) -> &'static str {
+    let name = NAMES.into_iter().find(|name| key(name) == device);
+    name.unwrap()
+}
+
+fn restored(name: &str) -> Restored {
+    Restored {
+        profile: profile(name),
+        record: DeviceRecord::default(),
+        pending: Vec::new(),
+    }
+}
+
+pub(super) fn profile(name: &str) -> Profile {
+    Profile {
+        customer: CustomerId::parse("acme").unwrap(),
+        device: DeviceId::parse(name).unwrap(),
+        number: 1,
+        iccid: Iccid::parse("8931").unwrap(),
+        imsi: None,
+        msisdn: None,
+        ip: None,
+        endpoint: Endpoint::parse("meter").unwrap(),
+        name: None,
+        psk: None,
+        created_at: START,
+    }
+}
+
+fn peer() -> Peer {
+    Peer::plain("10.0.0.1:5683".parse().unwrap())
+}
+
+pub(super) fn register() -> Message {
+    request(&["rd"]).with_uri_query(["ep=meter", "lwm2m=1.1"])
+}
+
+pub(super) fn update() -> Message {
+    request(&["rd", &Location::new(key(METER), 17).to_string()])
+}
+
+pub(super) fn data() -> Message {
+    request(&[]).with_payload("on")
+}
+
+fn request(path: &[&str]) -> Message {
+    let (id, token) = (MessageId(7), Token::EMPTY);
+    Message::request(Kind::Confirmable, Code::POST, id, token).with_uri_path(path)
+}
+
+/// What a device answers belongs to the device behind its peer.
+pub(super) fn answer() -> Message {
+    Message::acknowledgement(MessageId(7))
+}
