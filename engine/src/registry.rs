@@ -1,7 +1,7 @@
-//! Whose datagram is it, and what becomes of a device whose actor fell over?
+//! Whose datagram is it?
 //!
-//! Sorting looks at one message alone; who bears an endpoint name, is at a location or behind a
-//! peer is asked of the store and of the arbiter's own table by the shell.
+//! Sorting looks at one message alone; which device has an endpoint name, is at a location or behind
+//! a peer the arbiter asks of the store and of its own table.
 
 pub mod form;
 mod hints;
@@ -19,9 +19,8 @@ use protocol::coap::option;
 
 use crate::datagram::{Arrival, Bare, Datagram};
 use crate::ids::{DeviceKey, Endpoint};
-use crate::limits::{OVERLOAD_MAX_AGE_S, PANIC_WINDOW_MS, PANICS_MAX};
+use crate::limits::OVERLOAD_MAX_AGE_S;
 use crate::location::Location;
-use crate::moment::Timestamp;
 use crate::peer::{Peer, Via};
 use crate::route::{Resource, Route};
 
@@ -312,40 +311,6 @@ fn answered(answer: Option<Message>, fate: Fate) -> Sorted {
             fate,
         },
         None => Sorted::Ignored(fate),
-    }
-}
-
-/// The panics of one device's actor.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Panics {
-    count: u8,
-    first_at: Timestamp,
-}
-
-/// What becomes of a device whose actor panicked.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum AfterPanic {
-    /// It is brought back from the store.
-    Restore,
-    /// It is left alone, because it would fall over again.
-    Park,
-}
-
-impl Panics {
-    /// Counts a panic and decides.
-    pub fn note(&mut self, now: Timestamp) -> AfterPanic {
-        if self.count == 0 || now.since_ms(self.first_at) > PANIC_WINDOW_MS {
-            *self = Self {
-                count: 0,
-                first_at: now,
-            };
-        }
-        self.count = self.count.saturating_add(1);
-        if self.count > PANICS_MAX {
-            AfterPanic::Park
-        } else {
-            AfterPanic::Restore
-        }
     }
 }
 

@@ -6,14 +6,12 @@ use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::option;
 use protocol::coap::token::Token;
 
-use super::{AfterPanic, Fate, Panics, Return, Sorted};
+use super::{Fate, Return, Sorted};
 use super::{ambiguous, overloaded, sort};
 use super::{unknown_address, unknown_endpoint, unknown_location, unknown_peer};
 use crate::datagram::{Arrival, Bare, Datagram};
 use crate::ids::{CustomerId, DeviceId, DeviceKey};
-use crate::limits::{PANIC_WINDOW_MS, PANICS_MAX};
 use crate::location::Location;
-use crate::moment::Timestamp;
 use crate::peer::Peer;
 
 #[test]
@@ -323,31 +321,6 @@ fn an_overloaded_service_says_when_to_come_back() {
     );
     assert_eq!((answer.message_id, answer.max_age()), (ID, Some(10)));
     assert_eq!(fate, Fate::Overloaded);
-}
-
-#[test]
-fn an_actor_that_panics_now_and_then_is_restored_and_one_that_goes_on_is_parked() {
-    let at = |ms| Timestamp::from_ms(1_700_000_000_000 + ms);
-    let mut panics = Panics::default();
-    for ms in 0..i64::from(PANICS_MAX) {
-        assert_eq!(panics.note(at(ms)), AfterPanic::Restore);
-    }
-    assert_eq!(
-        panics.note(at(PANIC_WINDOW_MS)),
-        AfterPanic::Park,
-        "within the window"
-    );
-
-    let mut panics = Panics::default();
-    for ms in 0..i64::from(PANICS_MAX) {
-        assert_eq!(panics.note(at(ms)), AfterPanic::Restore);
-    }
-    assert_eq!(
-        panics.note(at(PANIC_WINDOW_MS + 1)),
-        AfterPanic::Restore,
-        "a new window"
-    );
-    assert_eq!(panics.note(at(PANIC_WINDOW_MS + 2)), AfterPanic::Restore);
 }
 
 // The vocabulary of these tests.

@@ -12,14 +12,15 @@ use crate::action::{Content, ContentForm, Lwm2mRequest, Mode, NewAction, Operati
 use crate::action::{Request, UdpRequest};
 use crate::arbiter::input::{Answer, Asked, Input, Question};
 use crate::datagram::{Arrival, Datagram};
+use crate::device::Device;
 use crate::device::record::{DeviceRecord, Restored};
-use crate::device::{Device, NameTrust, Patience, Rules};
 use crate::effect::Departure;
 use crate::ids::{CustomerId, DeviceId, Endpoint, Iccid, TraceId};
 use crate::limits::Limits;
 use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
 use crate::profile::Profile;
+use crate::rules::{NameTrust, Patience, Rules};
 use crate::supervision::{Supervisor, Unserved};
 use crate::terms::Terms;
 
