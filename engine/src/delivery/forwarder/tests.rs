@@ -133,6 +133,22 @@ fn the_operator_is_told_of_a_state_once_and_when_it_is_durable() {
     assert_eq!(scene.take(Input::Due), []);
 }
 
+#[test]
+fn the_next_event_of_a_device_is_delivered_once_it_is_durable_that_the_one_before_was() {
+    let mut scene = Scene::started();
+    let first = waiting();
+    let next = Waiting {
+        sequence: Sequence(4),
+        ..first
+    };
+    scene.take(Input::News(vec![first.shard()]));
+    scene.take(Input::Rows(first.shard(), vec![first, next]));
+    let saved = scene.take(Input::Delivered(first.sequence, Delivered::Taken));
+    assert!(matches!(&*saved, [ForwarderEffect::Commit(_)]));
+    let delivers = ForwarderEffect::Begin(Errand::Deliver(next));
+    assert!(scene.receipt(Ok(())).contains(&delivers));
+}
+
 // The vocabulary of these tests.
 
 type Effect = ForwarderEffect<&'static str>;
