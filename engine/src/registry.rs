@@ -1,7 +1,7 @@
 //! Whose datagram is it?
 //!
-//! Sorting looks at one message alone; which device has an endpoint name, is at a location or behind
-//! a peer the arbiter asks of the store and of its own table.
+//! Sorting looks at one message alone; which device has an endpoint name, is at a location or
+//! behind a peer the arbiter asks of the store and of its own table.
 
 pub mod form;
 mod hints;
