@@ -1,6 +1,6 @@
 //! What an arbiter wants done about what it is given, effect by effect.
 
-mod vocabulary;
+pub(super) mod vocabulary;
 
 use super::input::{Ending, Input, Question, StoreUnavailable};
 use super::{CROWDED_RETRY_MS, STORE_RETRY_MS};

@@ -11,11 +11,12 @@ use super::{CellEffect, DeviceCell, NotSaved, StepContext};
 use crate::action::{Content, ContentForm, Lwm2mRequest, Mode, NewAction, Operation};
 use crate::action::{Request, UdpRequest};
 use crate::arbiter::input::{Answer, Asked, Input, Question};
+use crate::arbiter::tests::vocabulary::{peer, profile};
 use crate::datagram::{Arrival, Datagram};
 use crate::device::Device;
 use crate::device::record::{DeviceRecord, Restored};
 use crate::effect::Departure;
-use crate::ids::{CustomerId, DeviceId, Endpoint, Iccid, TraceId};
+use crate::ids::TraceId;
 use crate::limits::Limits;
 use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
@@ -119,7 +120,7 @@ fn a_device_goes_by_what_its_customer_made_of_it() {
     assert!(scene.cell.is_waiting());
     let moved = Profile {
         ip: Some("10.0.0.2".parse().unwrap()),
-        ..profile()
+        ..profile("8931")
     };
     let said = ["rebind 10.0.0.1:5683 to nowhere", "reply ProfileRead"];
     assert_eq!(scene.reads(Ok(Some(&moved))), said);
@@ -202,14 +203,14 @@ type Out = Vec<CellEffect<()>>;
 impl Scene {
     /// A device that was never heard.
     fn new() -> Self {
-        Self::of(profile())
+        Self::of(profile("8931"))
     }
 
     /// The same with an address of its own.
     fn addressed() -> Self {
         Self::of(Profile {
             ip: Some(peer().ip()),
-            ..profile()
+            ..profile("8931")
         })
     }
 
@@ -329,26 +330,6 @@ fn told(answer: Result<Answer, Unserved>) -> String {
         Ok(Answer::ProfileRead) => "ProfileRead",
     };
     answered.to_owned()
-}
-
-fn profile() -> Profile {
-    Profile {
-        customer: CustomerId::parse("acme").unwrap(),
-        device: DeviceId::parse("8931").unwrap(),
-        number: 1,
-        iccid: Iccid::parse("8931").unwrap(),
-        imsi: None,
-        msisdn: None,
-        ip: None,
-        endpoint: Endpoint::parse("meter").unwrap(),
-        name: None,
-        psk: None,
-        created_at: START,
-    }
-}
-
-fn peer() -> Peer {
-    Peer::plain("10.0.0.1:5683".parse().unwrap())
 }
 
 fn register() -> Message {

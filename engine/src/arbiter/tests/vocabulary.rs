@@ -278,7 +278,7 @@ fn restored(name: &str) -> Restored {
     }
 }
 
-pub(super) fn profile(name: &str) -> Profile {
+pub(in crate::arbiter) fn profile(name: &str) -> Profile {
     Profile {
         customer: CustomerId::parse("acme").unwrap(),
         device: DeviceId::parse(name).unwrap(),
@@ -294,7 +294,7 @@ pub(super) fn profile(name: &str) -> Profile {
     }
 }
 
-fn peer() -> Peer {
+pub(in crate::arbiter) fn peer() -> Peer {
     Peer::plain("10.0.0.1:5683".parse().unwrap())
 }
 
