@@ -111,7 +111,12 @@ impl<R> Forwarder<R> {
                 while self.unread.front().is_some_and(is_due)
                     && let Some((_, errand)) = self.unread.pop_front()
                 {
-                    rest.push(ForwarderEffect::Begin(errand));
+                    match errand {
+                        Errand::Deliver(waiting) => it.put_back(waiting.sequence),
+                        Errand::Read { .. } | Errand::ReadDead { .. } => {
+                            rest.push(ForwarderEffect::Begin(errand));
+                        }
+                    }
                 }
                 it.handle_timeout(m, &mut errands);
             }

@@ -216,6 +216,12 @@ impl Forwarding {
         self.go_on(m, out);
     }
 
+    /// Lines up again an event that could not be read for its delivery: an older one of its device
+    /// may have become open meanwhile.
+    pub(super) fn put_back(&mut self, sequence: Sequence) {
+        self.lanes.put_back(sequence);
+    }
+
     /// Does what time asks for.
     pub(super) fn handle_timeout(&mut self, m: &mut Moment, out: &mut Errands) {
         self.go_on(m, out);

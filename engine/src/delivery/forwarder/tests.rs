@@ -10,7 +10,7 @@ use crate::delivery::destination::{
 };
 use crate::delivery::forwarders::ForwarderEnd;
 use crate::delivery::forwarding::{Delivered, DeliveryRules, Errand, Forwarding};
-use crate::delivery::letter::{Sequence, Standing, Waiting};
+use crate::delivery::letter::{DeadLetter, Sequence, Standing, Waiting};
 use crate::delivery::question::{Answer, Question};
 use crate::event::EventType;
 use crate::ids::{CustomerId, DestinationId, DeviceId, DeviceKey, EventId};
@@ -115,6 +115,33 @@ fn what_the_store_did_not_answer_is_asked_again_later_and_nothing_beside_it() {
     let saved = scene.pass_to(2 * STORE_RETRY_MS);
     assert!(matches!(&*saved, [ForwarderEffect::Commit(_)]));
     assert_eq!(scene.receipt(Ok(())), [deliver]);
+}
+
+#[test]
+fn an_event_that_was_not_read_waits_behind_an_older_one_that_is_delivered_again() {
+    let mut scene = Scene::started();
+    let (older, newer) = (
+        Waiting {
+            sequence: Sequence(2),
+            ..waiting()
+        },
+        waiting(),
+    );
+    scene.take(Input::News(vec![newer.shard()]));
+    scene.take(Input::Rows(newer.shard(), vec![newer]));
+    scene.take(Input::Unread(Errand::Deliver(newer)));
+    scene.ask(Question::Replay);
+    scene.receipt(Ok(()));
+    let letter = DeadLetter {
+        waiting: older,
+        tries: 5,
+        at: at(0),
+        why: "answered 500".into(),
+    };
+    scene.take(Input::Dead(vec![letter]));
+    assert_eq!(scene.receipt(Ok(())), [], "one of a device is under way");
+    let first = ForwarderEffect::Begin(Errand::Deliver(older));
+    assert_eq!(scene.pass_to(STORE_RETRY_MS), [first]);
 }
 
 #[test]

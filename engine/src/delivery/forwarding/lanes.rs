@@ -203,6 +203,13 @@ impl Lanes {
         Some(waiting)
     }
 
+    /// A delivery did not begin: its event waits for its turn again.
+    pub(super) fn put_back(&mut self, sequence: Sequence) {
+        if let Some(waiting) = self.land(sequence) {
+            self.line_up(waiting.device);
+        }
+    }
+
     /// Counts a try in vain; says how many there were.
     pub(super) fn count_try(&mut self, sequence: Sequence) -> u8 {
         let Some(open) = self.open.get_mut(&sequence) else {
