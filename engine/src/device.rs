@@ -166,10 +166,16 @@ impl Device {
         Heard::Unsupported
     }
 
-    /// Takes note of what became of the bare datagram that was to leave.
-    pub fn handle_departure(&mut self, m: &mut Moment, departure: Departure, out: &mut Effects) {
+    /// Takes note of what became of the bare datagram of a request; other inputs may have come
+    /// since it was to leave.
+    pub fn handle_departure(
+        &mut self,
+        m: &mut Moment,
+        (action, departure): (ActionId, Departure),
+        out: &mut Effects,
+    ) {
         self.step(m, out, |step| {
-            step.take_departure(departure);
+            step.take_departure(action, departure);
             step.begin_next();
         });
     }

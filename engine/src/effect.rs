@@ -51,12 +51,14 @@ pub enum Speech {
         /// The bytes on the wire.
         datagram: Vec<u8>,
     },
-    /// Send bare bytes to the device and tell it whether the socket took them.
+    /// Send bare bytes to the device and, at any time later, tell it whether the socket took them.
     SendBare {
         /// To where.
         to: Peer,
         /// The bytes.
         bytes: Vec<u8>,
+        /// The request that they are.
+        action: ActionId,
     },
 }
 

@@ -8,7 +8,8 @@ use engine::arbiter::effect::LookUp;
 use engine::arbiter::input::Ending;
 use engine::delivery::forwarding::{Delivered, Errand};
 use engine::delivery::letter::Waiting;
-use engine::ids::{DestinationId, DeviceKey};
+use engine::effect::Departure;
+use engine::ids::{ActionId, DestinationId, DeviceKey};
 use engine::peer::Peer;
 use engine::registry::homes::ArbiterId;
 use engine::supervision::Generation;
@@ -55,6 +56,13 @@ pub(crate) enum Event {
         at: ArbiterId,
         who: usize,
         report: (Generation, Ending),
+        run: u64,
+    },
+    /// A device hears what became of its bare datagram.
+    Departed {
+        at: ArbiterId,
+        who: usize,
+        departed: (ActionId, Departure),
         run: u64,
     },
     /// The disk says who a device is.

@@ -71,6 +71,8 @@ pub(crate) struct Faults {
     pub(crate) unread_percent: u8,
     /// Bare datagrams that the socket does not take.
     pub(crate) refused_percent: u8,
+    /// Bare datagrams of which the device hears later what became of them.
+    pub(crate) told_late_percent: u8,
     /// Arbiters that are busy for seconds when another sends them something.
     pub(crate) busy_percent: u8,
     /// Mailboxes between arbiters that are full.
@@ -87,6 +89,7 @@ impl Faults {
         slow_read_percent: 0,
         unread_percent: 0,
         refused_percent: 0,
+        told_late_percent: 0,
         busy_percent: 0,
         crowded_percent: 0,
     };
@@ -121,6 +124,7 @@ impl Nature {
                 slow_read_percent: pick(chance, [0, 1, 5, 20]),
                 unread_percent: pick(chance, [0, 0, 1, 5]),
                 refused_percent: pick(chance, [0, 5, 20]),
+                told_late_percent: pick(chance, [0, 10, 50]),
                 busy_percent: pick(chance, [0, 1, 5, 20]),
                 crowded_percent: pick(chance, [0, 0, 1, 5]),
             },

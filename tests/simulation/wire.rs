@@ -213,7 +213,7 @@ pub(crate) fn requests_sent(
                     sent.push(request_sent(head.key(), saved.take(), begins, datagram));
                 }
             }
-            Speech::SendBare { .. } => thrown = saved.take(),
+            Speech::SendBare { action, .. } => thrown = saved.take().filter(|it| it == action),
             Speech::Rebind { .. } => {}
         }
     }

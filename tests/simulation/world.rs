@@ -280,6 +280,12 @@ impl World {
                 report,
                 run,
             } => self.idle(at, who, report, run),
+            Event::Departed {
+                at,
+                who,
+                departed,
+                run,
+            } => self.departed(at, who, departed, run),
             Event::NamesRead { at, who, step, run } => self.names_read(at, who, step, run),
             Event::NamesUntold { who, run } => self.names_untold(who, run),
             Event::PageRead { at, keys, run } => self.page_read(at, keys, run),

@@ -15,7 +15,7 @@ use engine::arbiter::input::Input;
 use engine::change::Batch;
 use engine::device::Device;
 use engine::effect::Departure;
-use engine::ids::DeviceKey;
+use engine::ids::{ActionId, DeviceKey};
 use engine::supervision::{Failure, Generation};
 use store::{CommitError, Unavailable};
 use tracing::{Span, debug, warn};
@@ -92,30 +92,32 @@ impl DeviceActor {
         self.settle(out, span, ctx);
     }
 
-    /// Performs what the cell decided. What became of a bare datagram is its next input.
+    /// Performs what the cell decided. What became of a bare datagram is its next input: a socket
+    /// without a record layer knows it at once.
     fn settle(&mut self, mut out: Out, span: &Span, ctx: &mut Context<Self>) {
         let mut objects = self.home.object_lists.borrow_mut();
         self.cell.device_mut().share_objects(&mut objects);
         drop(objects);
-        let departure = span.in_scope(|| self.perform_all(&mut out, span, ctx));
+        let departed = span.in_scope(|| self.perform_all(&mut out, span, ctx));
         self.home.spare.replace(out);
-        match departure {
-            Some(departure) => self.decide(span, ctx, |cell, context, out| {
-                cell.handle_departure(context, departure, out);
+        match departed {
+            Some(departed) => self.decide(span, ctx, |cell, context, out| {
+                cell.handle_departure(context, departed, out);
             }),
             None if self.cell.is_waiting() => {}
             None => self.recount(),
         }
     }
 
-    /// Does everything in order; says what became of a bare datagram among it.
+    /// Does everything in order; says what became of a bare datagram among it, of which a step has
+    /// one at most: that is an attempt.
     fn perform_all(
         &mut self,
         out: &mut Out,
         span: &Span,
         ctx: &mut Context<Self>,
-    ) -> Option<Departure> {
-        let mut departure = None;
+    ) -> Option<(ActionId, Departure)> {
+        let mut departed = None;
         for effect in out.drain(..) {
             match effect {
                 CellEffect::Heard(heard, datagrams) => {
@@ -136,8 +138,8 @@ impl DeviceActor {
                     self.home.arbiter.borrow_mut().rebind(key, (from, to), said);
                 }
                 CellEffect::Send(to, datagram) => self.home.send(to, datagram),
-                CellEffect::SendBare(to, bytes) => {
-                    departure = Some(self.home.send_bare(to, &bytes));
+                CellEffect::SendBare(to, bytes, action) => {
+                    departed = Some((action, self.home.send_bare(to, &bytes)));
                 }
                 CellEffect::Report(report) => {
                     told::tell(&report, self.key(), &self.home.meters);
@@ -150,7 +152,7 @@ impl DeviceActor {
                 CellEffect::End(ending) => self.end(ending, ctx),
             }
         }
-        departure
+        departed
     }
 
     fn commit(&mut self, batch: Batch, span: Span, ctx: &mut Context<Self>) {

@@ -1,18 +1,18 @@
 //! How does a device take one input after the other? The law of order, for one device.
 //!
 //! [`DeviceCell`] holds the machine of a device and conducts its steps: what a step saves is
-//! committed first, then it is said, then whoever asked is answered. While it waits for a receipt,
-//! for the store or for what became of a datagram, its next input waits with it
-//! ([`DeviceCell::is_waiting`]); other devices do not. A step that was not saved is not said: the
-//! cell reports that it failed, and is restored from the store.
+//! committed first, then it is said, then whoever asked is answered. While it waits for a receipt
+//! or for the store, its next input waits with it ([`DeviceCell::is_waiting`]); other devices do
+//! not. A step that was not saved is not said: the cell reports that it failed, and is restored
+//! from the store.
 //!
 //! ```text
 //!              input                      receipt ok, or nothing to save
 //!   at rest ---------> deciding -> saving -----------------------------> saying --> at rest
-//!                                    |                                     |
-//!                                    | not saved                           | a bare datagram left
-//!                                    v                                     v
-//!                                  failed                     what became of it is a step as well
+//!                                    |
+//!                                    | not saved
+//!                                    v
+//!                                  failed
 //! ```
 
 use std::iter;
@@ -23,7 +23,7 @@ use crate::change::{Batch, Owner};
 use crate::datagram::Arrival;
 use crate::device::Device;
 use crate::effect::{Departure, Effect, Effects, Speech};
-use crate::ids::TraceId;
+use crate::ids::{ActionId, TraceId};
 use crate::moment::{Moment, Timestamp};
 use crate::occurrence::{Heard, Occurrence};
 use crate::peer::Peer;
@@ -46,8 +46,9 @@ pub enum CellEffect<R> {
     Rebind(Option<Peer>, Option<Peer>),
     /// Send a datagram.
     Send(Peer, Vec<u8>),
-    /// Send a bare datagram, then call `handle_departure`.
-    SendBare(Peer, Vec<u8>),
+    /// Send the bare datagram of a request; call `handle_departure` when it is known what became of
+    /// it.
+    SendBare(Peer, Vec<u8>, ActionId),
     /// Tell the operator what the step was about.
     Report(StepReport),
     /// Answer a question.
@@ -122,8 +123,6 @@ enum Open<R> {
     },
     /// Who its device is.
     Profile(R),
-    /// What became of its bare datagram.
-    Departure,
 }
 
 impl<R> DeviceCell<R> {
@@ -227,19 +226,21 @@ impl<R> DeviceCell<R> {
         out.push(CellEffect::Reply(reply, answer));
     }
 
-    /// Takes what became of a bare datagram: a step of its own, of which no other input of the
-    /// device comes in between.
+    /// Takes what became of the bare datagram of a request, at once or later; not while the cell is
+    /// waiting.
     pub fn handle_departure(
         &mut self,
         context: &mut StepContext<'_>,
-        departure: Departure,
+        departed: (ActionId, Departure),
         out: &mut Vec<CellEffect<R>>,
     ) {
-        self.open = None;
+        if self.is_retired() {
+            return;
+        }
         self.take_terms(context.terms);
         let mut effects = Effects::new();
         self.device
-            .handle_departure(&mut context.moment, departure, &mut effects);
+            .handle_departure(&mut context.moment, departed, &mut effects);
         self.settle(context.epoch, effects, None, out);
     }
 
@@ -257,7 +258,7 @@ impl<R> DeviceCell<R> {
     pub fn speeches_to_come(&self) -> &[Speech] {
         match self.open.as_deref() {
             Some(Open::Receipt { speeches, .. }) => speeches,
-            Some(Open::Profile(_) | Open::Departure) | None => &[],
+            Some(Open::Profile(_)) | None => &[],
         }
     }
 
@@ -265,7 +266,7 @@ impl<R> DeviceCell<R> {
     pub fn report_to_come(&self) -> Option<&StepReport> {
         match self.open.as_deref() {
             Some(Open::Receipt { report, .. }) => Some(report),
-            Some(Open::Profile(_) | Open::Departure) | None => None,
+            Some(Open::Profile(_)) | None => None,
         }
     }
 
@@ -346,8 +347,7 @@ impl<R> DeviceCell<R> {
         out.push(CellEffect::Commit(batch, trace));
     }
 
-    /// Says in order what is left of a step that is durable. A step has at most one bare datagram,
-    /// because that is an attempt.
+    /// Says in order what is left of a step that is durable.
     fn say(
         &mut self,
         speeches: Vec<Speech>,
@@ -359,17 +359,11 @@ impl<R> DeviceCell<R> {
             out.push(match speech {
                 Speech::Rebind { from, to } => CellEffect::Rebind(from, to),
                 Speech::Send { to, datagram } => CellEffect::Send(to, datagram),
-                Speech::SendBare { to, bytes } => {
-                    self.open = Some(Box::new(Open::Departure));
-                    CellEffect::SendBare(to, bytes)
-                }
+                Speech::SendBare { to, bytes, action } => CellEffect::SendBare(to, bytes, action),
             });
         }
         out.push(CellEffect::Report(report));
-        // Whoever asked for a bare datagram was promised an attempt, and not that it succeeds.
-        if !self.is_waiting() {
-            self.rest(out);
-        }
+        self.rest(out);
         let reply = answer.map(|(reply, answer)| CellEffect::Reply(reply, Ok(answer)));
         out.extend(reply);
     }

@@ -110,8 +110,9 @@ impl Exchange {
 
     /// Has bare bytes leave.
     pub(super) fn depart(&mut self, cx: &mut Context<'_>, outgoing: Outgoing, bytes: Vec<u8>) {
-        if let Some(to) = outgoing.to {
-            cx.out.push(Effect::Say(Speech::SendBare { to, bytes }));
+        if let (Some(to), Target::Action(action)) = (outgoing.to, outgoing.target) {
+            cx.out
+                .push(Effect::Say(Speech::SendBare { to, bytes, action }));
         }
         self.attempt = Some(Box::new(Attempt {
             transfer: None,
@@ -235,6 +236,11 @@ impl Exchange {
     /// Whether it is a bare datagram that leaves.
     pub(super) fn is_departing(&self) -> bool {
         self.attempt.as_ref().is_some_and(|it| it.is_departing())
+    }
+
+    /// Whether the bare datagram of a request leaves.
+    pub(super) fn is_departure_of(&self, action: ActionId) -> bool {
+        self.is_departing() && self.action() == Some(action)
     }
 
     /// Whether a device is awaited to answer.

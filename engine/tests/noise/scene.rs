@@ -10,7 +10,7 @@ use engine::device::record::{DeviceRecord, Restored};
 use engine::device::standing::InFlight;
 use engine::effect::{Effect, Effects, Speech};
 use engine::event::{Cause, Event, Happening};
-use engine::ids::{CustomerId, DeviceId, Endpoint, Iccid};
+use engine::ids::{ActionId, CustomerId, DeviceId, Endpoint, Iccid};
 use engine::limits::{Limits, OBSERVATIONS_MAX};
 use engine::moment::{Moment, Timestamp};
 use engine::occurrence::{Occurrence, What};
@@ -53,6 +53,7 @@ pub(crate) struct Scene {
     pub(super) asked: Message,
     /// Where the device was asked last.
     asked_at: Peer,
+    departing: Option<ActionId>,
     /// Who is let through to the device.
     peers: Peers,
     said: Said,
@@ -94,6 +95,7 @@ impl Scene {
             location: vec!["rd".to_owned()],
             asked: Message::request(Kind::Confirmable, Code::GET, MessageId(0), Token::EMPTY),
             asked_at: peer(HOME),
+            departing: None,
             peers: Peers::default(),
             said: Said::default(),
             met: BTreeSet::new(),
@@ -137,7 +139,10 @@ impl Scene {
             Input::SaidInBlocks(saying) => self.hear_in_blocks(saying),
             Input::Bare(burst, from) => self.hear_bare(burst, from),
             Input::Departed(departure) => {
-                self.step(|device, m, out| device.handle_departure(m, departure, out));
+                let Some(action) = self.departing else {
+                    return;
+                };
+                self.step(|device, m, out| device.handle_departure(m, (action, departure), out));
             }
             Input::Submit(asking, mode) => {
                 // What a full queue refuses is refused well, too.
@@ -257,7 +262,8 @@ impl Scene {
                     spoken = Spoken::Something;
                     self.take_note_to(*to, datagram);
                 }
-                Effect::Say(Speech::SendBare { to, .. }) => {
+                Effect::Say(Speech::SendBare { to, action, .. }) => {
+                    self.departing = Some(*action);
                     assert_eq!(to.via, Via::Bare);
                     spoken = Spoken::Something;
                 }

@@ -173,7 +173,7 @@ impl Judge {
 }
 
 /// Whether a request is the one whose datagram leaves.
-fn is_thrown(action: &Action) -> bool {
+pub(super) fn is_thrown(action: &Action) -> bool {
     let happened = action.timeline.as_slice().last().map(|last| last.what);
     let begins = matches!(happened, Some(Stage::AttemptBegun(_)));
     begins && action.protocol() == Protocol::Udp && action.status == Status::InProgress

@@ -4,7 +4,7 @@ use engine::action::{Action, Protocol, Status};
 use engine::occurrence::Heard;
 use engine::peer::{Peer, Via};
 
-use super::{Decision, Departure, Judge, OpenExchange, Verdict, hold};
+use super::{Decision, Departure, Judge, OpenExchange, Verdict, hold, leaving};
 use crate::disk::Durable;
 
 /// What is for a device goes to its address: to the one its customer gave it, or to where it is
@@ -58,7 +58,8 @@ pub(super) fn any_uplink_releases_what_waits(
         .from
         .is_some_and(|from| own == Some(from.ip()));
     let is_over = |open: &OpenExchange| open.is_answered && !open.goes_on;
-    let is_free = judge.open[who].as_ref().is_none_or(is_over);
+    let is_free = judge.open[who].as_ref().is_none_or(is_over)
+        && !durable.pending(who).any(leaving::is_thrown);
     let asks = !decision.sends.is_empty() || decision.throws.is_some();
     if !is_data || !is_own || !is_free || asks {
         return Ok(());

@@ -9,7 +9,7 @@ use engine::change::Batch;
 use engine::datagram::Arrival;
 use engine::device::Device;
 use engine::effect::{Departure, Speech};
-use engine::ids::DeviceKey;
+use engine::ids::{ActionId, DeviceKey};
 use engine::occurrence::{Heard, Occurrence};
 use engine::supervision::Generation;
 
@@ -32,6 +32,8 @@ pub(super) struct Actor {
     pub(super) took: Decided,
     /// Who waits for an answer of the step.
     call: Option<u64>,
+    /// What became of a bare datagram, while the cell waits for something else.
+    departed: Option<(ActionId, Departure)>,
 }
 
 /// What an actor handles.
@@ -52,8 +54,6 @@ impl Decided {
 /// What came of an effect.
 pub(super) enum Performed {
     Done,
-    /// A bare datagram left, or did not.
-    Left(Departure),
     /// The actor ends, or could.
     Ended(Ending),
 }
@@ -67,6 +67,7 @@ impl Actor {
             step: 0,
             took: Decided::default(),
             call: None,
+            departed: None,
         }
     }
 
@@ -84,6 +85,19 @@ impl Actor {
         match self.cell.is_waiting() {
             true => None,
             false => self.mailbox.pop_front(),
+        }
+    }
+
+    /// Takes what became of a bare datagram, for the cell's next step.
+    pub(super) fn take_departed(&mut self, departed: (ActionId, Departure)) {
+        self.departed = Some(departed);
+    }
+
+    /// What became of a bare datagram, if it is its turn.
+    pub(super) fn next_departed(&mut self) -> Option<(ActionId, Departure)> {
+        match self.cell.is_waiting() {
+            true => None,
+            false => self.departed.take(),
         }
     }
 
@@ -166,16 +180,16 @@ impl Actor {
                 to,
                 datagram,
             }),
-            CellEffect::SendBare(to, bytes) => {
+            CellEffect::SendBare(to, bytes, action) => {
                 let departure = turn.departure();
                 turn.acts.push(Act::Throw {
                     step,
                     who,
                     to,
                     bytes,
+                    action,
                     departure,
                 });
-                return Performed::Left(departure);
             }
             CellEffect::Reply(call, reply) => {
                 self.call = None;
@@ -229,9 +243,9 @@ fn speeches(out: &[CellEffect<u64>]) -> Vec<Speech> {
         if let CellEffect::Send(to, datagram) = effect {
             let (to, datagram) = (*to, datagram.clone());
             speeches.push(Speech::Send { to, datagram });
-        } else if let CellEffect::SendBare(to, bytes) = effect {
-            let (to, bytes) = (*to, bytes.clone());
-            speeches.push(Speech::SendBare { to, bytes });
+        } else if let CellEffect::SendBare(to, bytes, action) = effect {
+            let (to, bytes, action) = (*to, bytes.clone(), *action);
+            speeches.push(Speech::SendBare { to, bytes, action });
         }
     }
     speeches

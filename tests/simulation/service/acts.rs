@@ -73,6 +73,7 @@ pub(crate) enum Act {
         who: usize,
         to: Peer,
         bytes: Vec<u8>,
+        action: ActionId,
         departure: Departure,
     },
     Reply {

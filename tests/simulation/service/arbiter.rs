@@ -13,7 +13,7 @@ use engine::arbiter::{ArbiterEffects, Bounds};
 use engine::device::Device;
 use engine::device::record::Restored;
 use engine::effect::Departure;
-use engine::ids::DeviceKey;
+use engine::ids::{ActionId, DeviceKey};
 use engine::moment::Timestamp;
 use engine::peer::Peer;
 use engine::profile::Profile;
@@ -225,6 +225,19 @@ impl Arbiter {
         });
     }
 
+    /// Takes what became of a bare datagram; the actor may be another by now, or busy.
+    pub(crate) fn departed(
+        &mut self,
+        who: usize,
+        departed: (ActionId, Departure),
+        turn: &mut Turn<'_>,
+    ) {
+        if let Some(actor) = &mut self.actors[who] {
+            actor.take_departed(departed);
+            self.go_on(who, turn);
+        }
+    }
+
     /// Takes what the disk says of who a device is, if its actor still waits for it.
     pub(crate) fn take_names(
         &mut self,
@@ -363,6 +376,14 @@ impl Arbiter {
 
     /// Lets an actor handle what waits for it, up to the next step that has to be saved.
     fn go_on(&mut self, who: usize, turn: &mut Turn<'_>) {
+        if let Some(actor) = &mut self.actors[who]
+            && let Some(departed) = actor.next_departed()
+        {
+            return self.conduct(who, turn, |actor, context, out| {
+                actor.took = Decided::NOTHING;
+                actor.cell.handle_departure(context, departed, out);
+            });
+        }
         while let Some(actor) = &mut self.actors[who]
             && let Some(input) = actor.next()
         {
@@ -407,13 +428,11 @@ impl Arbiter {
         }
         let actor = self.actors[who].as_mut().expect("it was put back");
         let key = self.directory.keys[who];
-        let mut departure = None;
         let mut reports = Vec::new();
         actor.see(&out, turn);
         for effect in out {
             match actor.perform(effect, (key, &mut self.machine), turn) {
                 Performed::Done => {}
-                Performed::Left(how) => departure = Some(how),
                 Performed::Ended(report) => reports.push(report),
             }
         }
@@ -421,18 +440,7 @@ impl Arbiter {
         for ending in reports {
             self.report(who, ending, turn);
         }
-        if let Some(departure) = departure {
-            return self.depart(who, departure, turn);
-        }
         self.go_on(who, turn);
-    }
-
-    /// Tells the device what became of its bare datagram.
-    fn depart(&mut self, who: usize, departure: Departure, turn: &mut Turn<'_>) {
-        self.conduct(who, turn, |actor, context, out| {
-            actor.took = Decided::NOTHING;
-            actor.cell.handle_departure(context, departure, out);
-        });
     }
 
     /// An actor says that it ends, or could. That it is idle it says in passing.

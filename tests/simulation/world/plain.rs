@@ -5,8 +5,10 @@ use engine::arbiter::input::Question;
 use engine::device::snapshot::Presence;
 use engine::effect::Departure as Thrown;
 use engine::ids::ActionId;
+use engine::limits::DEPARTURE_MS;
 use engine::moment::Timestamp;
 use engine::peer::Peer;
+use engine::registry::homes::ArbiterId;
 use harness::chance::Chance;
 use harness::device::performed::Obeyed;
 use harness::device::resource::Answer;
@@ -128,6 +130,38 @@ impl World {
                 datagram: bytes.to_vec(),
             }),
             Thrown::Refused => self.census.departures_refused += 1,
+        }
+    }
+
+    /// A device hears what became of its bare datagram: mostly at once, sometimes after other
+    /// inputs, and sometimes so late that it gave up.
+    pub(super) fn say_later(&mut self, at: ArbiterId, who: usize, departed: (ActionId, Thrown)) {
+        let after_ms = match self.chance.hits(self.faults.told_late_percent) {
+            true => {
+                let at_most_ms = pick(&mut self.chance, [20, 200, 2 * DEPARTURE_MS as u32]);
+                i64::from(self.chance.below(at_most_ms))
+            }
+            false => 0,
+        };
+        let run = self.service.run();
+        let event = Event::Departed {
+            at,
+            who,
+            departed,
+            run,
+        };
+        self.queue.push(self.now_ms + after_ms, event);
+    }
+
+    pub(super) fn departed(
+        &mut self,
+        at: ArbiterId,
+        who: usize,
+        departed: (ActionId, Thrown),
+        run: u64,
+    ) {
+        if self.service.is_up_since(run) {
+            self.serve(at, |arbiter, turn| arbiter.departed(who, departed, turn));
         }
     }
 

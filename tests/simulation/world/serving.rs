@@ -207,8 +207,12 @@ impl World {
                 who,
                 to,
                 bytes,
+                action,
                 departure,
-            } => self.throw(step, (who, to), &bytes, departure),
+            } => {
+                self.throw(step, (who, to), &bytes, departure);
+                self.say_later(at, who, (action, departure));
+            }
             Act::Reply { call, step, reply } => self.reply(call, step, &reply),
             Act::ReadNames { who, step } => self.read_names(at, who, step),
             Act::Started => self.note(What::Started { at }),

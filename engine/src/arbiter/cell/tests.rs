@@ -16,7 +16,7 @@ use crate::datagram::{Arrival, Datagram};
 use crate::device::Device;
 use crate::device::record::{DeviceRecord, Restored};
 use crate::effect::Departure;
-use crate::ids::TraceId;
+use crate::ids::{ActionId, TraceId};
 use crate::limits::Limits;
 use crate::moment::{Moment, Timestamp};
 use crate::peer::Peer;
@@ -157,12 +157,17 @@ fn a_device_that_was_due_says_anew_when_it_is() {
 }
 
 #[test]
-fn what_became_of_a_bare_datagram_is_a_step_before_any_other_input() {
+fn what_became_of_a_bare_datagram_is_a_step_of_its_own_after_which_the_device_is_idle() {
     let mut scene = Scene::addressed();
     assert_eq!(scene.asks(Question::Submit(bare())), ["commit"]);
-    let said = ["send bytes to 10.0.0.1:4445", "report", "reply Submitted"];
+    let said = [
+        "send bytes to 10.0.0.1:4445",
+        "report",
+        "arm 10 s",
+        "reply Submitted",
+    ];
     assert_eq!(scene.saves(Ok(())), said);
-    assert!(scene.cell.is_waiting());
+    assert!(!scene.cell.is_waiting(), "other inputs may come before it");
     assert_eq!(scene.departs(Departure::Taken), ["commit"]);
     let said = ["report", "end Idle { handled: 1 }"];
     assert_eq!(scene.saves(Ok(())), said);
@@ -196,6 +201,8 @@ const NOTHING: [&str; 0] = [];
 struct Scene {
     cell: DeviceCell<()>,
     terms: Arc<Terms>,
+    /// The request whose bare datagram was to leave last.
+    departing: Option<ActionId>,
 }
 
 type Out = Vec<CellEffect<()>>;
@@ -240,6 +247,7 @@ impl Scene {
         Self {
             cell: DeviceCell::new(device, generation),
             terms,
+            departing: None,
         }
     }
 
@@ -268,7 +276,8 @@ impl Scene {
     }
 
     fn departs(&mut self, departure: Departure) -> Vec<String> {
-        self.step(|cell, context, out| cell.handle_departure(context, departure, out))
+        let action = self.departing.expect("something was to leave");
+        self.step(|cell, context, out| cell.handle_departure(context, (action, departure), out))
     }
 
     fn saves(&mut self, receipt: Result<(), NotSaved>) -> Vec<String> {
@@ -290,6 +299,11 @@ impl Scene {
             epoch: 1,
         };
         input(&mut self.cell, &mut context, &mut out);
+        for effect in &out {
+            if let CellEffect::SendBare(_, _, action) = effect {
+                self.departing = Some(*action);
+            }
+        }
         lines(out)
     }
 }
@@ -310,7 +324,7 @@ fn line(effect: CellEffect<()>) -> String {
             let message = Message::decode(&datagram).unwrap();
             format!("send {} to {to}", message.code)
         }
-        CellEffect::SendBare(to, _) => format!("send bytes to {to}"),
+        CellEffect::SendBare(to, ..) => format!("send bytes to {to}"),
         CellEffect::Report(_) => "report".to_owned(),
         CellEffect::Reply((), answer) => format!("reply {}", told(answer)),
         CellEffect::Arm(at) => format!("arm {} s", after_s(at)),

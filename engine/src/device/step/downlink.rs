@@ -104,19 +104,19 @@ impl Step<'_> {
         }
     }
 
-    /// Takes note of what became of the bare datagram that was to leave.
-    pub(in crate::device) fn take_departure(&mut self, departure: Departure) {
-        self.end_departure(match departure {
-            Departure::Taken => Ok(()),
-            Departure::Refused => Err("the datagram could not be sent"),
-        });
+    /// Takes note of what became of a bare datagram, unless the attempt is over by now.
+    pub(in crate::device) fn take_departure(&mut self, action: ActionId, departure: Departure) {
+        if self.exchange.is_departure_of(action) {
+            self.end_departure(match departure {
+                Departure::Taken => Ok(()),
+                Departure::Refused => Err("the datagram could not be sent"),
+            });
+        }
     }
 
     fn end_departure(&mut self, departed: Result<(), &str>) {
         let id = self.exchange.action();
-        if !self.exchange.is_departing() || self.end_exchange().is_none() {
-            return;
-        }
+        self.end_exchange();
         let Some(mut action) = id.and_then(|id| self.queue.take(id)) else {
             return;
         };

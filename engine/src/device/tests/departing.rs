@@ -55,6 +55,21 @@ fn a_datagram_of_which_nothing_is_said_has_failed_after_a_while() {
 }
 
 #[test]
+fn what_became_of_an_earlier_datagram_says_nothing_of_the_next() {
+    let mut bench = Bench::new();
+    let (first, _) = bench.submit(datagram("1"));
+    bench.ask(datagram("2"));
+    let first = first.unwrap().id;
+    bench.at(DEPARTURE_MS).timeout();
+    let late = bench.departed_of(first, Departure::Taken);
+    assert_eq!(late, Lines::new(), "the second is in flight");
+    assert_eq!(
+        bench.departed(Departure::Taken),
+        ended("#2", Succeeded, "1/1")
+    );
+}
+
+#[test]
 fn a_datagram_in_flight_at_a_restart_has_failed_and_never_leaves_again() {
     let mut bench = Bench::new();
     bench.ask(datagram("on"));

@@ -80,6 +80,8 @@ pub(super) struct Bench {
     next_id: u16,
     /// The request that was sent to the device last.
     asked: Option<Message>,
+    /// The request whose bare datagram was to leave last.
+    departing: Option<ActionId>,
     /// Where the device was told that its registration is.
     location: Vec<String>,
     /// What happened in the last step.
@@ -137,6 +139,7 @@ impl Bench {
             told: telling::Names::default(),
             next_id: 100,
             asked: None,
+            departing: None,
             location: Vec::new(),
             occurred: Vec::new(),
             wanted: Vec::new(),
@@ -397,11 +400,12 @@ impl Bench {
             Effect::Save(Change::PutAction { action, .. }) => self.keep(action),
             Effect::Save(Change::PutRecord { record, .. }) => self.kept.record = (**record).clone(),
             Effect::Say(Speech::Send { datagram, .. }) => self.take_note_of_message(datagram),
+            Effect::Say(Speech::SendBare { action, .. }) => self.departing = Some(*action),
             Effect::Save(_)
             | Effect::Expect(_)
             | Effect::Count(_)
             | Effect::Log(_)
-            | Effect::Say(Speech::Rebind { .. } | Speech::SendBare { .. }) => {}
+            | Effect::Say(Speech::Rebind { .. }) => {}
         }
     }
 

@@ -14,6 +14,7 @@ use crate::action::{CoapRequest, Content, ContentForm, Method, NewAction, Reques
 use crate::datagram::{Bare, Datagram};
 use crate::device::Device;
 use crate::effect::Departure;
+use crate::ids::ActionId;
 use crate::occurrence::Heard;
 use crate::peer::Peer;
 
@@ -76,10 +77,20 @@ impl Bench {
             .1
     }
 
-    /// The socket says what became of a bare datagram.
+    /// The socket says what became of the bare datagram that was to leave last.
     pub(in crate::device::tests) fn departed(&mut self, departure: Departure) -> Lines {
+        let action = self.departing.expect("something was to leave");
+        self.departed_of(action, departure)
+    }
+
+    /// The socket says what became of the bare datagram of a request.
+    pub(in crate::device::tests) fn departed_of(
+        &mut self,
+        action: ActionId,
+        departure: Departure,
+    ) -> Lines {
         let told = |device: &mut Device, m: &mut _, out: &mut _| {
-            device.handle_departure(m, departure, out);
+            device.handle_departure(m, (action, departure), out);
         };
         self.step(told).1
     }

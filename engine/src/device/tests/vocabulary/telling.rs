@@ -51,7 +51,7 @@ impl Names {
                 let message = Message::decode(datagram).expect("we send well-formed messages");
                 format!("send {to}: {}", self.message(&message))
             }
-            Effect::Say(Speech::SendBare { to, bytes }) => {
+            Effect::Say(Speech::SendBare { to, bytes, .. }) => {
                 format!("send bare {to}: {:?}", String::from_utf8_lossy(bytes))
             }
         }
