@@ -242,7 +242,7 @@ impl Doors {
             listening,
             coap: coap.address,
             udp: udp.address,
-            sockets: both.map(|(plain, bare)| Open { plain, bare }).collect(),
+            sockets: both.map(|(coap, udp)| Open { coap, udp }).collect(),
         })
     }
 }

@@ -6,6 +6,7 @@ mod device;
 pub mod home;
 mod neighbours;
 
+use std::future::ready;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,18 +24,18 @@ use engine::device::record::Restored;
 use engine::ids::DeviceKey;
 use engine::limits::INPUTS_MAX;
 use engine::moment::Timestamp;
-use engine::peer::Via;
+use engine::peer::{PeerIdentity, Transport};
 use engine::registry::form::Form;
-use engine::registry::{Fate, Sorted};
+use engine::registry::{Behind, Fate, Sorted};
 use engine::supervision::{Failure, Generation, Verdict};
 use store::{Answer, Pressure, RestoredPage, Unavailable};
 use tracing::{Span, debug, error, info, trace, warn};
 
 use crate::logging::{Logging, Record};
 use crate::meters::waiting::Waiting;
-use crate::meters::{PUBLISH_EVERY, Reading};
+use crate::meters::{Meters, PUBLISH_EVERY, Reading};
 use crate::reply::ReplyTo;
-use crate::socket::{Arrived, Inbox, Open, Sockets};
+use crate::socket::{self, Arrived, Inbox, Open, Socket};
 use crate::tally::Tally;
 use crate::terms::NewTerms;
 
@@ -89,9 +90,11 @@ impl Registry {
     ) -> Addr<Self> {
         Self::start_in_arbiter(&thread.handle(), move |ctx| {
             ctx.set_mailbox_capacity(QUESTIONS_MAX);
-            let sockets = Sockets::adopt(open).expect("the arbiter's runtime takes open sockets");
+            let meters = Rc::new(Meters::of(place.here));
+            let sockets = socket::adopt(open, &meters);
+            let sockets = sockets.expect("the arbiter's runtime takes open sockets");
             Self {
-                home: Home::new(parts, place, sockets, ctx.address()),
+                home: Home::new(parts, place, (sockets, meters), ctx.address()),
                 neighbours: Neighbours::default(),
                 logging,
                 tally: Tally::default(),
@@ -105,23 +108,31 @@ impl Registry {
         })
     }
 
-    /// Takes the batch heard last: first all of it is decoded and its devices are looked for, then
-    /// each datagram is handled.
-    fn take_batch(&mut self, ctx: &mut Context<Self>) {
+    /// Takes a batch from a socket: first all of it is decoded and its devices are looked for, then
+    /// each message is handled.
+    fn receive(&mut self, transport: Transport, ctx: &mut Context<Self>) {
         let mut batch = std::mem::take(&mut self.batch);
-        for index in 0..self.inbox.len() {
-            if let Some((peer, bytes)) = self.inbox.datagram(index) {
-                self.received += 1;
-                let number = self.received;
-                trace!(%peer, number, length = bytes.len(), "datagram");
-                let received = Received::decode(number, peer, bytes);
-                let form = match peer.via {
-                    Via::Plain => Form::heard(bytes, &received.sorted),
-                    Via::Bare => Form::BARE,
-                };
-                self.home.meters.received.one(form);
-                batch.push(received);
-            }
+        let Self {
+            home,
+            inbox,
+            received,
+            ..
+        } = self;
+        let taken = home.sockets.of(transport).receive(inbox, |peer, bytes| {
+            *received += 1;
+            let number = *received;
+            trace!(%peer, number, length = bytes.len(), "datagram");
+            let received = Received::decode(number, peer, bytes);
+            let form = match transport {
+                Transport::Coap => Form::heard(bytes, &received.sorted),
+                Transport::Udp => Form::BARE,
+            };
+            home.meters.received.one(form);
+            batch.push(received);
+        });
+        if let Err(error) = taken {
+            // An ICMP error of an earlier send comes up here; it concerns one peer.
+            debug!(%error, "the socket reported an error");
         }
         self.bring_near(&batch);
         let at = self.conditions();
@@ -142,7 +153,7 @@ impl Registry {
                 Sorted::ToLocation(location, _) => arbiter.handle_at(location.device),
                 Sorted::ToEndpoint(..)
                 | Sorted::ToPeer(_)
-                | Sorted::ToAddress(_)
+                | Sorted::ToIdentity(_)
                 | Sorted::Answered { .. }
                 | Sorted::Ignored(_) => None,
             })
@@ -271,10 +282,14 @@ impl Registry {
                     arbiter.handle_found(at, id, found, out);
                 });
             }
-            LookUp::Address(address) => {
-                let behind = store.at_address(address);
+            LookUp::Identity(identity) => {
+                let behind = match identity {
+                    PeerIdentity::Address(address) => store.at_address(address),
+                    // No record layer here makes associations.
+                    PeerIdentity::Association(_) => Box::pin(ready(Ok(Behind::Nobody))),
+                };
                 self.ask_store(behind, ctx, move |arbiter, at, behind, out| {
-                    arbiter.handle_address(at, address, behind, out);
+                    arbiter.handle_identity(at, identity, behind, out);
                 });
             }
             LookUp::Device(key) => {
@@ -386,9 +401,8 @@ impl Handler<Meet> for Registry {
 
     fn handle(&mut self, Meet(registries): Meet, ctx: &mut Context<Self>) {
         self.neighbours = Neighbours::new(registries);
-        let plain = ctx.add_stream(self.home.sockets.plain.arrivals());
-        let bare = ctx.add_stream(self.home.sockets.bare.arrivals());
-        self.heeded = vec![plain, bare];
+        let sockets = self.home.sockets.iter();
+        self.heeded = sockets.map(|it| ctx.add_stream(it.arrivals())).collect();
         ctx.add_stream(Alarm::new(Rc::clone(&self.home)));
         ctx.run_interval(TELL_EVERY, |registry, _| registry.tally.tell());
         ctx.run_interval(PUBLISH_EVERY, |registry, _| registry.publish());
@@ -415,12 +429,8 @@ impl Handler<Post> for Registry {
 }
 
 impl StreamHandler<Arrived> for Registry {
-    fn handle(&mut self, Arrived(via): Arrived, ctx: &mut Context<Self>) {
-        match self.inbox.fill(self.home.sockets.of(via)) {
-            Ok(()) => self.take_batch(ctx),
-            // An ICMP error of an earlier send comes up here; it concerns one peer.
-            Err(error) => debug!(%error, "the socket reported an error"),
-        }
+    fn handle(&mut self, Arrived(transport): Arrived, ctx: &mut Context<Self>) {
+        self.receive(transport, ctx);
         self.end_turn();
     }
 
@@ -529,7 +539,7 @@ impl Handler<Finish> for Registry {
     type Result = MessageResult<Finish>;
 
     fn handle(&mut self, _: Finish, _: &mut Context<Self>) -> MessageResult<Finish> {
-        self.home.outbox.empty();
+        self.home.sockets.iter().for_each(Socket::flush);
         MessageResult(())
     }
 }

@@ -3,10 +3,10 @@
 //! Datagrams are taken and given in batches (`recvmmsg`, `sendmmsg`): a call of the kernel costs
 //! as much as half of what an update costs here.
 
-mod bare;
 mod inbox;
 mod outbox;
 mod places;
+mod record_layer;
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket as StdSocket};
@@ -14,15 +14,21 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use engine::peer::Via;
+use engine::effect::Departure;
+use engine::peer::{ByTransport, Peer, Transport};
+use engine::registry::form::Form;
 use futures_core::Stream;
 use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 use tokio::net::UdpSocket;
+use tracing::debug;
 
-pub(crate) use bare::BareMouth;
+use crate::meters::Meters;
+
 pub(crate) use inbox::Inbox;
-pub(crate) use outbox::Outbox;
 pub use places::heard_at;
+
+use outbox::Outbox;
+use record_layer::RecordLayer;
 
 /// What the kernel may hold for us: about a second of a busy core, so that a pause for breath
 /// loses nothing. The kernel grants what its own limit allows.
@@ -63,69 +69,110 @@ fn unbound(address: SocketAddr) -> io::Result<RawSocket> {
 }
 
 /// The open sockets of an arbiter, on the addresses devices know.
-#[derive(Debug)]
-pub struct Open {
-    /// Where CoAP is spoken.
-    pub plain: StdSocket,
-    /// Where bare datagrams are taken and sent.
-    pub bare: StdSocket,
-}
-
-/// A socket of an arbiter.
-#[derive(Clone)]
-pub(crate) struct Socket {
-    socket: Rc<UdpSocket>,
-    via: Via,
-}
+pub type Open = ByTransport<StdSocket>;
 
 /// The sockets of an arbiter.
-#[derive(Clone)]
-pub(crate) struct Sockets {
-    pub(crate) plain: Socket,
-    pub(crate) bare: Socket,
+pub(crate) type Sockets = ByTransport<Socket>;
+
+/// A socket of an arbiter, and what stands between it and the arbiter.
+pub(crate) struct Socket {
+    socket: Rc<UdpSocket>,
+    transport: Transport,
+    layer: RecordLayer,
+    outbox: Outbox,
+    meters: Rc<Meters>,
 }
 
-impl Sockets {
-    /// Takes over open sockets; to be called on the arbiter that shall own them.
-    pub(crate) fn adopt(open: Open) -> io::Result<Self> {
-        Ok(Self {
-            plain: Socket::adopt(open.plain, Via::Plain)?,
-            bare: Socket::adopt(open.bare, Via::Bare)?,
-        })
-    }
-
-    /// The socket of what comes and goes so.
-    pub(crate) fn of(&self, via: Via) -> &Socket {
-        match via {
-            Via::Plain => &self.plain,
-            Via::Bare => &self.bare,
-        }
-    }
+/// Takes over open sockets; to be called on the arbiter that shall own them.
+pub(crate) fn adopt(open: Open, meters: &Rc<Meters>) -> io::Result<Sockets> {
+    open.try_map(|transport, socket| Socket::adopt(socket, transport, meters))
 }
 
 impl Socket {
-    fn adopt(socket: StdSocket, via: Via) -> io::Result<Self> {
+    fn adopt(socket: StdSocket, transport: Transport, meters: &Rc<Meters>) -> io::Result<Self> {
         let socket = Rc::new(UdpSocket::from_std(socket)?);
-        Ok(Self { socket, via })
+        Ok(Self {
+            outbox: Outbox::new(Rc::clone(&socket), Rc::clone(meters)),
+            socket,
+            transport,
+            layer: RecordLayer::NoSec,
+            meters: Rc::clone(meters),
+        })
     }
 
     /// Says whenever there may be a datagram.
     pub(crate) fn arrivals(&self) -> Arrivals {
         Arrivals {
-            socket: self.clone(),
+            socket: Rc::clone(&self.socket),
+            transport: self.transport,
             said: false,
+        }
+    }
+
+    /// Takes the next batch from the kernel and gives on its messages.
+    pub(crate) fn receive(
+        &self,
+        inbox: &mut Inbox,
+        mut take: impl FnMut(Peer, &[u8]),
+    ) -> io::Result<()> {
+        inbox.fill(&self.socket)?;
+        for (from, datagram) in inbox.datagrams() {
+            let from = (from, self.transport);
+            self.layer.open(from, datagram, &mut take);
+        }
+        Ok(())
+    }
+
+    /// Lets a message leave at the end of the round; what carries it repeats it.
+    pub(crate) fn send(&self, to: Peer, message: Vec<u8>) {
+        let form = self.form_of(&message);
+        if let Some((to, datagram)) = self.layer.seal(to, message) {
+            self.outbox.put(to, datagram, form);
+        }
+    }
+
+    /// Lets a message leave now, and says whether the kernel took it: it is an attempt of somebody
+    /// who is told.
+    pub(crate) fn send_now(&self, to: Peer, message: Vec<u8>) -> Departure {
+        let form = self.form_of(&message);
+        let sealed = self.layer.seal(to, message);
+        let sent = sealed.map(|(to, datagram)| outbox::send_now(&self.socket, to, &datagram));
+        match sent {
+            Some(Ok(())) => {
+                self.meters.sent.one(form);
+                Departure::Taken
+            }
+            Some(Err(error)) => {
+                self.meters.unsent.one();
+                debug!(%error, "a datagram did not leave");
+                Departure::Refused
+            }
+            None => Departure::Refused,
+        }
+    }
+
+    /// Lets everything leave now.
+    pub(crate) fn flush(&self) {
+        self.outbox.empty();
+    }
+
+    fn form_of(&self, message: &[u8]) -> Form {
+        match self.transport {
+            Transport::Coap => Form::of(message),
+            Transport::Udp => Form::BARE,
         }
     }
 }
 
 /// There may be a datagram at the socket of what comes so.
-pub(crate) struct Arrived(pub(crate) Via);
+pub(crate) struct Arrived(pub(crate) Transport);
 
 /// Says whenever a socket may have a datagram, and after each time lets others have their turn:
 /// devices answer what was heard while it is still in the processor's cache, and while the
 /// allocator has its memory at hand.
 pub(crate) struct Arrivals {
-    socket: Socket,
+    socket: Rc<UdpSocket>,
+    transport: Transport,
     said: bool,
 }
 
@@ -137,10 +184,10 @@ impl Stream for Arrivals {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        match ready!(self.socket.socket.poll_recv_ready(cx)) {
+        match ready!(self.socket.poll_recv_ready(cx)) {
             Ok(()) => {
                 self.said = true;
-                Poll::Ready(Some(Arrived(self.socket.via)))
+                Poll::Ready(Some(Arrived(self.transport)))
             }
             Err(_) => Poll::Ready(None),
         }

@@ -42,9 +42,9 @@ pub(crate) async fn run(devices: u32) {
         epoch: 1,
     };
     let open = || socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
-    let (plain, bare) = (open(), open());
+    let (coap, udp) = (open(), open());
     let before = resident();
-    let arbiters = Arbiters::start(parts, vec![Open { plain, bare }], &logging);
+    let arbiters = Arbiters::start(parts, vec![Open { coap, udp }], &logging);
     settle(&made).await;
     show("actor, restored", before, devices);
     arbiters.stop().await;

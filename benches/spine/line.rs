@@ -53,9 +53,9 @@ impl Line {
             epoch: shelf.epoch,
         };
         let open = || socket::open((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
-        let (plain, bare) = (open(), open());
+        let (plain, udp) = (open(), open());
         let coap = plain.local_addr().expect("a bound socket has an address");
-        let arbiters = Arbiters::start(parts, vec![Open { plain, bare }], &logging);
+        let arbiters = Arbiters::start(parts, vec![Open { coap: plain, udp }], &logging);
         let thread = arbiters.handles().map(thread_of).next();
         Self {
             coap,

@@ -25,7 +25,6 @@ mod startup;
 mod table;
 
 use std::collections::{BTreeSet, VecDeque};
-use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use crate::admin_log::entry::{Entry, Seen};
@@ -36,7 +35,7 @@ use crate::event::Event;
 use crate::ids::DeviceKey;
 use crate::limits::{INPUTS_MAX, LOOKUPS_MAX, STORE_RETRY_MS};
 use crate::moment::{Moment, Timestamp};
-use crate::peer::Peer;
+use crate::peer::{Peer, PeerIdentity};
 use crate::profile::Profile;
 use crate::registry::homes::{ArbiterId, Homes};
 use crate::registry::lanes::{self, Joined, together};
@@ -60,9 +59,9 @@ const WAKES_PER_TURN: usize = 256;
 /// How soon a device whose mailbox was full when it was due is tried again.
 const CROWDED_RETRY_MS: i64 = 100;
 
-/// How long what came behind a question about an address waits for the next one, so that it is
+/// How long what came behind a question about an identity waits for the next one, so that it is
 /// handed over together: about as long as a commit takes.
-const ADDRESS_PAUSE_MS: i64 = 4;
+const IDENTITY_PAUSE_MS: i64 = 4;
 
 /// How long after the last page every device that was on it has said where it is: an actor says so
 /// when it starts, which is its arbiter's next turn.
@@ -93,7 +92,7 @@ pub struct Bounds {
     pub look_ups_max: usize,
     /// Inputs that wait for a device that is restored; more are refused.
     pub inputs_max: usize,
-    /// What waits for an address.
+    /// What waits for an identity.
     pub lanes: lanes::Bounds,
 }
 
@@ -110,8 +109,8 @@ impl Default for Bounds {
 /// What an arbiter comes back to after a while.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Timer {
-    /// Ask again whose an address is.
-    Address(IpAddr),
+    /// Ask again whose an identity is.
+    Identity(PeerIdentity),
     /// Restore a device.
     Device(DeviceKey),
     /// Read a page of a start again.
@@ -213,15 +212,15 @@ impl<H, R> Arbiter<H, R> {
         }
     }
 
-    /// Takes which devices have an address that data comes from.
-    pub fn handle_address(
+    /// Takes which devices have the identity of whoever sends data.
+    pub fn handle_identity(
         &mut self,
         at: &Conditions,
-        address: IpAddr,
+        identity: PeerIdentity,
         behind: Result<Behind, StoreUnavailable>,
         out: &mut ArbiterEffects<H, R>,
     ) {
-        let taken = self.look_ups.lanes.take_asked(address);
+        let taken = self.look_ups.lanes.take_asked(identity);
         match behind {
             Ok(Behind::One(key)) => {
                 for arrival in together(taken) {
@@ -246,12 +245,12 @@ impl<H, R> Arbiter<H, R> {
             Err(StoreUnavailable) => {
                 for arrival in taken {
                     let origin = Origin::of(&arrival);
-                    self.dispatch(at, origin, Sorted::ToAddress(arrival).put_off(), out);
+                    self.dispatch(at, origin, Sorted::ToIdentity(arrival).put_off(), out);
                 }
             }
         }
-        if self.look_ups.lanes.has(address) {
-            self.set_timer(at.now, ADDRESS_PAUSE_MS, Timer::Address(address));
+        if self.look_ups.lanes.has(identity) {
+            self.set_timer(at.now, IDENTITY_PAUSE_MS, Timer::Identity(identity));
         }
     }
 
@@ -396,7 +395,7 @@ impl<H, R> Arbiter<H, R> {
         {
             self.timers.pop_first();
             match timer {
-                Timer::Address(address) => self.ask_address(address, out),
+                Timer::Identity(identity) => self.ask_identity(identity, out),
                 Timer::Device(key) if self.devices.get(key).is_none() => self.restore(key, out),
                 Timer::Device(_) => {}
                 Timer::Page(first) => self.read_page(first, out),
@@ -518,7 +517,7 @@ impl<H, R> Arbiter<H, R> {
                 let route = self.router.to_peer(datagram);
                 self.follow(at, route, out);
             }
-            Sorted::ToAddress(arrival) => self.look_up_address(at, arrival, out),
+            Sorted::ToIdentity(arrival) => self.look_up_identity(at, arrival, out),
             Sorted::Answered { datagram, fate } => {
                 out.push_back(ArbiterEffect::Drop(origin.number, fate));
                 out.push_back(ArbiterEffect::Send(origin.peer, datagram));
@@ -566,7 +565,7 @@ impl<H, R> Arbiter<H, R> {
         self.follow(at, route, out);
     }
 
-    fn look_up_address(
+    fn look_up_identity(
         &mut self,
         at: &Conditions,
         arrival: Arrival,
@@ -574,17 +573,17 @@ impl<H, R> Arbiter<H, R> {
     ) {
         let origin = Origin::of(&arrival);
         match self.look_ups.lanes.join(arrival) {
-            Joined::First => self.ask_address(origin.peer.ip(), out),
+            Joined::First => self.ask_identity(origin.peer.identity(), out),
             Joined::Behind => {}
             Joined::Crowded(arrival) => {
-                self.dispatch(at, origin, Sorted::ToAddress(arrival).put_off(), out);
+                self.dispatch(at, origin, Sorted::ToIdentity(arrival).put_off(), out);
             }
         }
     }
 
-    fn ask_address(&mut self, address: IpAddr, out: &mut ArbiterEffects<H, R>) {
-        self.look_ups.lanes.ask(address);
-        out.push_back(ArbiterEffect::LookUp(LookUp::Address(address)));
+    fn ask_identity(&mut self, identity: PeerIdentity, out: &mut ArbiterEffects<H, R>) {
+        self.look_ups.lanes.ask(identity);
+        out.push_back(ArbiterEffect::LookUp(LookUp::Identity(identity)));
     }
 
     /// Gives an input to a device, restoring it first if need be.

@@ -21,7 +21,7 @@ use crate::datagram::{Arrival, Bare, Datagram};
 use crate::ids::{DeviceKey, Endpoint};
 use crate::limits::OVERLOAD_MAX_AGE_S;
 use crate::location::Location;
-use crate::peer::{Peer, Via};
+use crate::peer::{Peer, PeerIdentity, Transport};
 use crate::route::{Resource, Route};
 
 /// The critical options a device may use towards us.
@@ -46,8 +46,8 @@ pub enum Sorted {
     ToLocation(Location, Datagram),
     /// To the device registered behind the peer.
     ToPeer(Datagram),
-    /// To the one device that has the address it comes from.
-    ToAddress(Arrival),
+    /// To the one device that has the identity of its sender.
+    ToIdentity(Arrival),
     /// To nobody, and it is answered so.
     Answered {
         /// The answer.
@@ -66,10 +66,10 @@ impl Sorted {
         match self {
             Self::ToEndpoint(_, datagram)
             | Self::ToLocation(_, datagram)
-            | Self::ToAddress(Arrival::Message(datagram) | Arrival::Ambiguous(datagram)) => {
+            | Self::ToIdentity(Arrival::Message(datagram) | Arrival::Ambiguous(datagram)) => {
                 overloaded(&datagram)
             }
-            Self::ToAddress(Arrival::Bare(_) | Arrival::Burst(..)) => {
+            Self::ToIdentity(Arrival::Bare(_) | Arrival::Burst(..)) => {
                 Self::Ignored(Fate::Overloaded)
             }
             Self::ToPeer(datagram) if datagram.message.code.is_request() => overloaded(&datagram),
@@ -110,22 +110,22 @@ pub fn sort(number: u64, peer: Peer, bytes: &[u8]) -> Sorted {
     if !is_of_one_host(peer.ip()) {
         return Sorted::Ignored(Fate::Unanswerable);
     }
-    match peer.via {
-        Via::Bare => {
+    match peer.transport {
+        Transport::Udp => {
             let bytes = bytes.to_vec();
-            Sorted::ToAddress(Arrival::Bare(Bare {
+            Sorted::ToIdentity(Arrival::Bare(Bare {
                 number,
                 peer,
                 bytes,
             }))
         }
         // A sender without port wants no answer (RFC 768), and CoAP is answered.
-        Via::Plain if peer.address.port() == 0 => Sorted::Ignored(Fate::Unanswerable),
-        Via::Plain => sort_plain(number, peer, bytes),
+        Transport::Coap if peer.address.port() == 0 => Sorted::Ignored(Fate::Unanswerable),
+        Transport::Coap => sort_coap(number, peer, bytes),
     }
 }
 
-fn sort_plain(number: u64, peer: Peer, bytes: &[u8]) -> Sorted {
+fn sort_coap(number: u64, peer: Peer, bytes: &[u8]) -> Sorted {
     let message = match Message::decode(bytes) {
         Ok(message) => message,
         Err(malformed) => {
@@ -142,11 +142,16 @@ fn sort_plain(number: u64, peer: Peer, bytes: &[u8]) -> Sorted {
         let answer = respond(&message, Code::BAD_OPTION);
         return answered(answer, Fate::UnknownOption);
     }
-    sort_message(Datagram {
+    let datagram = Datagram {
         number,
         peer,
         message,
-    })
+    };
+    match peer.identity() {
+        PeerIdentity::Address(_) => sort_message(datagram),
+        // It is of whoever holds the keys, whatever name or location it says.
+        PeerIdentity::Association(_) => Sorted::ToPeer(datagram),
+    }
 }
 
 /// What to say to a registration whose name nobody bears: that it is forbidden, because a name
@@ -175,10 +180,10 @@ pub enum Return {
     Complete,
 }
 
-/// Whose data is, by the address it comes from.
+/// Whose data is, by the identity of its sender.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Behind {
-    /// No device has the address.
+    /// No device has it.
     Nobody,
     /// One device has it.
     One(DeviceKey),
@@ -210,8 +215,12 @@ pub fn ambiguous(arrival: Arrival) -> Result<Arrival, Fate> {
 
 /// What to do with what no registered device said, as far as is known.
 pub fn unknown_peer(datagram: Datagram, of_devices: Return) -> Sorted {
-    if is_data(&datagram.message) {
-        return Sorted::ToAddress(Arrival::Message(datagram));
+    let has_identity = match datagram.peer.identity() {
+        PeerIdentity::Address(_) => is_data(&datagram.message),
+        PeerIdentity::Association(_) => datagram.message.code.is_request(),
+    };
+    if has_identity {
+        return Sorted::ToIdentity(Arrival::Message(datagram));
     }
     let message = &datagram.message;
     let answer = match (message.kind, message.code) {

@@ -145,7 +145,7 @@ impl Directory {
             Sorted::ToLocation(location, _) => {
                 Whose::Named(self.who_by_prefix.get(&location.device).copied())
             }
-            Sorted::ToAddress(_) => Whose::Addressed(from),
+            Sorted::ToIdentity(_) => Whose::Addressed(from),
             // A device may be asked to send later.
             Sorted::ToPeer(sent) if sent.message.code.is_request() => Whose::Nobodys,
             Sorted::ToPeer(_) => Whose::Behind(from),

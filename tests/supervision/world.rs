@@ -239,9 +239,9 @@ fn run(
         let logging = Logging::new(clock.clone(), commits.clone(), store.clone(), kept_for).start();
         // Two, so that what one hears may be the other's.
         let two = || open_shared("127.0.0.1:0".parse().unwrap(), 2).unwrap();
-        let open = |(plain, bare)| Open { plain, bare };
+        let open = |(coap, udp)| Open { coap, udp };
         let sockets: Vec<Open> = two().into_iter().zip(two()).map(open).collect();
-        let listening = [&sockets[0].plain, &sockets[0].bare];
+        let listening = [&sockets[0].coap, &sockets[0].udp];
         let listening = listening.map(|socket| socket.local_addr().unwrap());
         let patience = Patience {
             ack_timeout_ms: 2_000,

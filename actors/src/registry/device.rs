@@ -139,7 +139,8 @@ impl DeviceActor {
                 }
                 CellEffect::Send(to, datagram) => self.home.send(to, datagram),
                 CellEffect::SendBare(to, bytes, action) => {
-                    departed = Some((action, self.home.send_bare(to, &bytes)));
+                    let socket = self.home.sockets.of(to.transport);
+                    departed = Some((action, socket.send_now(to, bytes)));
                 }
                 CellEffect::Report(report) => {
                     told::tell(&report, self.key(), &self.home.meters);

@@ -10,10 +10,9 @@ use actix::Addr;
 use engine::arbiter::Bounds;
 use engine::arbiter::cell::CellEffect;
 use engine::device::objects::ObjectLists;
-use engine::effect::Departure;
 use engine::ids::DeviceKey;
 use engine::moment::Timestamp;
-use engine::peer::{Peer, Via};
+use engine::peer::Peer;
 use engine::registry::Return;
 use engine::registry::homes::{ArbiterId, Homes};
 use store::{Commit, DeviceReads};
@@ -23,7 +22,7 @@ use crate::clock::Clock;
 use crate::meters::Meters;
 use crate::registry::{Machine, Registry};
 use crate::reply::ReplyTo;
-use crate::socket::{BareMouth, Outbox, Sockets};
+use crate::socket::Sockets;
 use crate::terms::{Book, Contracts};
 
 /// The common ground of an arbiter; it never leaves its thread.
@@ -34,8 +33,6 @@ pub(crate) struct Home {
     /// The terms of the customers of its devices.
     pub(crate) contracts: Contracts,
     pub(crate) sockets: Sockets,
-    pub(crate) outbox: Outbox,
-    bare_mouth: BareMouth,
     /// What this arbiter decides by. Its registry gives it inputs; its devices say where they are
     /// and when they are due.
     pub(crate) arbiter: RefCell<Machine>,
@@ -62,10 +59,9 @@ impl Home {
     pub(crate) fn new(
         parts: HomeParts,
         place: Place,
-        sockets: Sockets,
+        (sockets, meters): (Sockets, Rc<Meters>),
         registry: Addr<Registry>,
     ) -> Rc<Self> {
-        let meters = Rc::new(Meters::of(place.here));
         let Place {
             here,
             homes,
@@ -78,8 +74,6 @@ impl Home {
             store: parts.store,
             contracts: Contracts::new(parts.terms),
             epoch: parts.epoch,
-            outbox: Outbox::new(sockets.plain.clone(), Rc::clone(&meters)),
-            bare_mouth: BareMouth::new(sockets.bare.clone(), Rc::clone(&meters)),
             sockets,
             registry,
             arbiter: RefCell::new(Machine::new(here, homes, Bounds::default())),
@@ -92,19 +86,9 @@ impl Home {
         })
     }
 
-    /// Lets a datagram leave through the socket its peer knows; what carries it repeats it.
-    pub(crate) fn send(&self, to: Peer, datagram: Vec<u8>) {
-        match to.via {
-            Via::Plain => self.outbox.put(to, datagram),
-            Via::Bare => {
-                self.send_bare(to, &datagram);
-            }
-        }
-    }
-
-    /// Lets a bare datagram leave, and says whether the socket took it.
-    pub(crate) fn send_bare(&self, to: Peer, bytes: &[u8]) -> Departure {
-        self.bare_mouth.say(to, bytes)
+    /// Lets a message leave through the socket its peer knows.
+    pub(crate) fn send(&self, to: Peer, message: Vec<u8>) {
+        self.sockets.of(to.transport).send(to, message);
     }
 
     /// Notes when a device is due.

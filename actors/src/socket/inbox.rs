@@ -5,11 +5,9 @@ use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::AsRawFd as _;
 
-use engine::peer::{Peer, Via};
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg};
 use tokio::io::Interest;
-
-use crate::socket::Socket;
+use tokio::net::UdpSocket;
 
 /// Datagrams taken in one go; then devices, timers and questions get their turn. More in one go
 /// costs more each, because what is heard leaves the processor's cache before it is answered.
@@ -25,7 +23,7 @@ const STRIDE_BYTES: usize = DATAGRAM_BYTES_MAX + 193;
 pub(crate) struct Inbox {
     headers: MultiHeaders<SockaddrStorage>,
     buffers: Box<[u8]>,
-    heard: Vec<(usize, Option<Peer>)>,
+    heard: Vec<(usize, Option<SocketAddr>)>,
 }
 
 impl Inbox {
@@ -39,49 +37,31 @@ impl Inbox {
     }
 
     /// Takes the next batch from a socket; it is empty when there is no datagram.
-    pub(crate) fn fill(&mut self, socket: &Socket) -> io::Result<()> {
+    pub(super) fn fill(&mut self, socket: &UdpSocket) -> io::Result<()> {
         self.heard.clear();
-        let taken = socket
-            .socket
-            .try_io(Interest::READABLE, || self.take(socket));
-        match taken {
+        match socket.try_io(Interest::READABLE, || self.take(socket)) {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(()),
             taken => taken,
         }
     }
 
-    /// How many datagrams the batch has.
-    pub(crate) fn len(&self) -> usize {
-        self.heard.len()
+    /// The datagrams of the batch, with where they came from.
+    pub(super) fn datagrams(&self) -> impl Iterator<Item = (SocketAddr, &[u8])> {
+        let buffers = self.buffers.chunks_exact(STRIDE_BYTES);
+        let datagrams = self.heard.iter().zip(buffers);
+        datagrams.filter_map(|(&(length, from), buffer)| Some((from?, buffer.get(..length)?)))
     }
 
-    /// A datagram of the batch.
-    pub(crate) fn datagram(&self, index: usize) -> Option<(Peer, &[u8])> {
-        let (length, peer) = *self.heard.get(index)?;
-        let buffer = self.buffers.chunks_exact(STRIDE_BYTES).nth(index)?;
-        Some((peer?, buffer.get(..length)?))
-    }
-
-    fn take(&mut self, socket: &Socket) -> io::Result<()> {
+    fn take(&mut self, socket: &UdpSocket) -> io::Result<()> {
         let mut buffers = self.buffers.chunks_exact_mut(STRIDE_BYTES);
         let mut slices: [_; BATCH] =
             array::from_fn(|_| [IoSliceMut::new(buffers.next().unwrap_or_default())]);
-        let flags = MsgFlags::MSG_DONTWAIT;
-        let (fd, via) = (socket.socket.as_raw_fd(), socket.via);
+        let (fd, flags) = (socket.as_raw_fd(), MsgFlags::MSG_DONTWAIT);
         let taken = recvmmsg(fd, &mut self.headers, &mut slices, flags, None)?;
-        let peer = |address: SockaddrStorage| peer_at(address, via);
-        let heard = taken.map(|message| (message.bytes, message.address.and_then(peer)));
+        let heard = taken.map(|message| (message.bytes, message.address.and_then(address_of)));
         self.heard.extend(heard);
         Ok(())
     }
-}
-
-fn peer_at(address: SockaddrStorage, via: Via) -> Option<Peer> {
-    let address = address_of(address)?;
-    Some(match via {
-        Via::Plain => Peer::plain(address),
-        Via::Bare => Peer::bare(address),
-    })
 }
 
 /// An address of the kernel's as the library has it, if it is of the internet.

@@ -5,42 +5,44 @@ use std::array;
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd as _;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-use engine::peer::Peer;
 use engine::registry::form::Form;
-use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, sendmmsg};
+use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, sendmmsg, sendto};
+use tokio::net::UdpSocket;
 use tracing::debug;
 
 use crate::meters::Meters;
-use crate::socket::Socket;
 
 /// Datagrams given in one go; with so many waiting they leave at once.
 const BATCH: usize = 32;
 
 /// The datagrams that wait to leave through a socket.
 #[derive(Clone)]
-pub(crate) struct Outbox(Rc<RefCell<Waiting>>);
+pub(super) struct Outbox(Rc<RefCell<Waiting>>);
 
 struct Waiting {
-    socket: Socket,
+    socket: Rc<UdpSocket>,
     headers: MultiHeaders<SockaddrStorage>,
     peers: Vec<Option<SockaddrStorage>>,
     datagrams: Vec<Vec<u8>>,
+    forms: Vec<Form>,
     waker: Option<Waker>,
     meters: Rc<Meters>,
 }
 
 impl Outbox {
     /// An outbox of a socket, emptied by a task of its own on the arbiter it is made on.
-    pub(crate) fn new(socket: Socket, meters: Rc<Meters>) -> Self {
+    pub(super) fn new(socket: Rc<UdpSocket>, meters: Rc<Meters>) -> Self {
         let outbox = Self(Rc::new(RefCell::new(Waiting {
             socket,
             headers: MultiHeaders::preallocate(BATCH, None),
             peers: Vec::with_capacity(BATCH),
             datagrams: Vec::with_capacity(BATCH),
+            forms: Vec::with_capacity(BATCH),
             waker: None,
             meters,
         })));
@@ -50,10 +52,11 @@ impl Outbox {
 
     /// Lets a datagram leave at the end of the round. One that the kernel does not take at once
     /// is lost, as any datagram may be, and counted.
-    pub(crate) fn put(&self, to: Peer, datagram: Vec<u8>) {
+    pub(super) fn put(&self, to: SocketAddr, datagram: Vec<u8>, form: Form) {
         let mut waiting = self.0.borrow_mut();
-        waiting.peers.push(Some(SockaddrStorage::from(to.address)));
+        waiting.peers.push(Some(SockaddrStorage::from(to)));
         waiting.datagrams.push(datagram);
+        waiting.forms.push(form);
         if waiting.datagrams.len() >= BATCH {
             waiting.empty();
         } else if let Some(waker) = waiting.waker.take() {
@@ -62,7 +65,7 @@ impl Outbox {
     }
 
     /// Lets everything leave now.
-    pub(crate) fn empty(&self) {
+    pub(super) fn empty(&self) {
         self.0.borrow_mut().empty();
     }
 
@@ -93,6 +96,7 @@ impl Waiting {
         }
         self.peers.clear();
         self.datagrams.clear();
+        self.forms.clear();
     }
 
     /// Gives the kernel a batch; it takes as many as it can, in order.
@@ -111,14 +115,14 @@ impl Waiting {
         let slices = slices.iter().take(batch.len());
         // Not through the runtime: it refuses in the kernel's name until it has heard from the
         // kernel, which on an arbiter that has just begun may be after the first answers.
-        let socket = socket.socket.as_raw_fd();
+        let socket = socket.as_raw_fd();
         let sent = sendmmsg(socket, headers, slices, peers, [], MsgFlags::MSG_DONTWAIT)?;
         Ok(sent.count())
     }
 
     fn count(&self, first: usize, sent: usize) {
-        for datagram in self.datagrams.iter().skip(first).take(sent) {
-            self.meters.sent.one(Form::of(datagram));
+        for form in self.forms.iter().skip(first).take(sent) {
+            self.meters.sent.one(*form);
         }
     }
 
@@ -128,4 +132,12 @@ impl Waiting {
         debug!(%error, "a datagram did not leave");
         1
     }
+}
+
+/// Gives the kernel a datagram now.
+pub(super) fn send_now(socket: &UdpSocket, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
+    let to = SockaddrStorage::from(to);
+    // Not through the runtime, for the same reason.
+    sendto(socket.as_raw_fd(), datagram, &to, MsgFlags::MSG_DONTWAIT)?;
+    Ok(())
 }

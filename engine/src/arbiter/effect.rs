@@ -1,6 +1,5 @@
 //! What an arbiter wants done: the closed list, in the order it was decided.
 
-use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use crate::admin_log::entry::Entry;
@@ -8,7 +7,7 @@ use crate::arbiter::input::{Answer, Input};
 use crate::device::record::Restored;
 use crate::event::Event;
 use crate::ids::{DeviceKey, Endpoint};
-use crate::peer::Peer;
+use crate::peer::{Peer, PeerIdentity};
 use crate::registry::Fate;
 use crate::registry::homes::ArbiterId;
 use crate::registry::router::{Hint, Parcel};
@@ -59,8 +58,8 @@ pub enum LookUp {
     Endpoint(LookUpId, Endpoint),
     /// Which device has a key that begins so? For `handle_found`.
     Location(LookUpId, [u8; 8]),
-    /// Which devices have an address? For `handle_address`.
-    Address(IpAddr),
+    /// Which devices have this identity? For `handle_identity`.
+    Identity(PeerIdentity),
     /// What is needed to restore a device? For `handle_restored`.
     Device(DeviceKey),
     /// What is needed to restore so many devices of these keys? For `handle_page`.

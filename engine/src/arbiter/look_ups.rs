@@ -18,12 +18,12 @@ pub(super) struct LookUps {
     /// By a name or a location, each for itself.
     datagram_by_id: HashMap<LookUpId, (Datagram, Unknown)>,
     last: u64,
-    /// By their address, in order.
+    /// By what shows who sent them, in order.
     pub(super) lanes: Lanes,
 }
 
 impl LookUps {
-    /// None; so much may wait for addresses.
+    /// None; so much may wait for identities.
     pub(super) fn within(bounds: Bounds) -> Self {
         Self {
             datagram_by_id: HashMap::new(),

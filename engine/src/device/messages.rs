@@ -146,6 +146,8 @@ impl<'s> Messages<'s> {
     pub(super) fn move_to(&mut self, cx: &mut Context<'_>, peer: Peer) {
         let before = cx.registration.peer();
         if before == Some(peer) {
+            // An association may be at another address by now.
+            cx.registration.move_to(peer);
             return;
         }
         let recent = self.recent_of(cx, peer).map(std::mem::take);

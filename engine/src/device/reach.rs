@@ -1,12 +1,13 @@
 //! Where is the device, and does it listen? What its customer says goes before what was heard: a
-//! device that has an address of its own is nowhere else.
+//! device that has an address of its own is nowhere else, but for an association of its own.
 //!
 //! | question | answer |
 //! |---|---|
 //! | where it may register from | `admit` |
 //! | where its requests are accepted from | `found_at`; plain data: `is_home` |
 //! | where a request over LwM2M goes | `found_at` |
-//! | where one over CoAP or UDP goes | the port of the request at `address` |
+//! | where one over CoAP goes | its association, or else the port of the request at `address` |
+//! | where one over UDP goes | the port of the request at `address` |
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -16,7 +17,7 @@ use crate::device::snapshot::Presence;
 use crate::device::standing::Listens;
 use crate::location::Location;
 use crate::moment::Timestamp;
-use crate::peer::Peer;
+use crate::peer::{Peer, PeerIdentity};
 use crate::rules::{NameTrust, Rules};
 
 /// The whereabouts of a device, by the rules of the service.
@@ -72,19 +73,19 @@ impl<'a> Reach<'a> {
     /// Whether data from a peer is the device's: it comes from the device's address, or from where
     /// the device is registered.
     pub(super) fn is_home(self, peer: Peer) -> bool {
-        self.found_at() == Some(peer) || self.own_address() == Some(peer.ip())
+        self.found_at() == Some(peer) || self.identifies(peer) == Some(true)
     }
 
     /// Whether the device may be at a peer.
     pub(super) fn may_be_at(self, peer: Peer) -> bool {
-        self.own_address().is_none_or(|own| own == peer.ip())
+        self.identifies(peer) != Some(false)
     }
 
-    /// Whether a peer without DTLS may be this device: a name alone proves nothing.
+    /// Whether a peer may be this device: without security, a name alone proves nothing.
     pub(super) fn admit(self, peer: Peer) -> Result<(), &'static str> {
-        match (self.own_address(), self.rules.names) {
-            (Some(own), _) if own == peer.ip() => Ok(()),
-            (Some(_), _) => Err("it did not come from the device's address"),
+        match (self.identifies(peer), self.rules.names) {
+            (Some(true), _) => Ok(()),
+            (Some(false), _) => Err("it did not come from the device's address"),
             (None, NameTrust::NameSuffices) => Ok(()),
             (None, NameTrust::AddressRequired) => {
                 Err("the device has no address of its own, and a name alone proves nothing")
@@ -102,7 +103,10 @@ impl<'a> Reach<'a> {
         let at = |port| Some(SocketAddr::new(self.address()?, port));
         match request {
             Request::Udp(request) => at(request.port.get()).map(Peer::bare),
-            Request::Coap(request) => at(request.port.get()).map(Peer::plain),
+            Request::Coap(request) => {
+                let plain = || at(request.port.get()).map(Peer::plain);
+                self.associated().or_else(plain)
+            }
             Request::Lwm2m(_) => self.found_at(),
         }
     }
@@ -134,7 +138,21 @@ impl<'a> Reach<'a> {
     /// it, even if it was given that address after it registered.
     fn may_speak(self, peer: Peer) -> bool {
         let is_where_it_was = self.state.peer() == Some(peer);
-        (is_where_it_was && self.own_address().is_none()) || self.admit(peer).is_ok()
+        (is_where_it_was && self.identifies(peer).is_none()) || self.admit(peer).is_ok()
+    }
+
+    /// Whether the identity of a peer is this device's; nothing if the device has none to compare.
+    fn identifies(self, peer: Peer) -> Option<bool> {
+        match peer.identity() {
+            // The arbiter brings what comes over an association to the device that proved its keys.
+            PeerIdentity::Association(_) => Some(true),
+            PeerIdentity::Address(ip) => self.own_address().map(|own| own == ip),
+        }
+    }
+
+    /// The peer of the association the device was heard over last.
+    fn associated(self) -> Option<Peer> {
+        self.state.peer().filter(|it| it.association.is_some())
     }
 
     /// The address the device is at: its own, or else that of its registration.

@@ -3,6 +3,7 @@
 mod amending;
 mod answers;
 mod asking_otherwise;
+mod associated;
 mod attempts;
 mod cancelling;
 mod compact;

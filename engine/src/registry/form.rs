@@ -56,7 +56,7 @@ impl Form {
             Sorted::ToEndpoint(..)
             | Sorted::ToLocation(..)
             | Sorted::ToPeer(_)
-            | Sorted::ToAddress(_)
+            | Sorted::ToIdentity(_)
             | Sorted::Answered { .. }
             | Sorted::Ignored(_) => Self::of(datagram),
         }

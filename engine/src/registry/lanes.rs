@@ -8,18 +8,18 @@
 //! has them kept in few commits, and does not lose those that would find its mailbox full.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::IpAddr;
 
 use crate::datagram::Arrival;
 use crate::limits::{LANE_MAX, LANES_BYTES_MAX};
+use crate::peer::PeerIdentity;
 
 /// Bare datagrams that are handed over together: as many as a commit takes without being felt.
 const BURST_MAX: usize = 256;
 
-/// Data whose device is being looked up, by the address it comes from.
+/// Data whose device is being looked up, by what shows who sent it.
 #[derive(Debug)]
 pub struct Lanes {
-    lane_by_address: HashMap<IpAddr, Lane>,
+    lane_by_identity: HashMap<PeerIdentity, Lane>,
     bounds: Bounds,
     waiting: usize,
     bytes: usize,
@@ -28,9 +28,9 @@ pub struct Lanes {
 /// How much may wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// From one address. What goes beyond is told to come later.
+    /// Of one identity. What goes beyond is told to come later.
     pub lane_max: usize,
-    /// Bytes from all addresses together.
+    /// Bytes of all identities together.
     pub bytes_max: usize,
 }
 
@@ -65,21 +65,21 @@ impl Lanes {
     /// Nobody waits yet.
     pub fn within(bounds: Bounds) -> Self {
         Self {
-            lane_by_address: HashMap::new(),
+            lane_by_identity: HashMap::new(),
             bounds,
             waiting: 0,
             bytes: 0,
         }
     }
 
-    /// Puts data behind what waits from its address.
+    /// Puts data behind what waits of its identity.
     pub fn join(&mut self, arrival: Arrival) -> Joined {
         let bytes = self.bytes.saturating_add(arrival.bytes());
         if bytes > self.bounds.bytes_max {
             return Joined::Crowded(arrival);
         }
-        let address = arrival.peer().ip();
-        let lane = self.lane_by_address.entry(address).or_default();
+        let identity = arrival.peer().identity();
+        let lane = self.lane_by_identity.entry(identity).or_default();
         if lane.waiting.len() >= self.bounds.lane_max {
             return Joined::Crowded(arrival);
         }
@@ -92,16 +92,16 @@ impl Lanes {
         }
     }
 
-    /// Notes that the question about an address is asked, for all that are there.
-    pub fn ask(&mut self, address: IpAddr) {
-        if let Some(lane) = self.lane_by_address.get_mut(&address) {
+    /// Notes that the question about an identity is asked, for all that are there.
+    pub fn ask(&mut self, identity: PeerIdentity) {
+        if let Some(lane) = self.lane_by_identity.get_mut(&identity) {
             lane.asked = lane.waiting.len();
         }
     }
 
     /// Takes those that the open question was for.
-    pub fn take_asked(&mut self, address: IpAddr) -> VecDeque<Arrival> {
-        let Some(lane) = self.lane_by_address.get_mut(&address) else {
+    pub fn take_asked(&mut self, identity: PeerIdentity) -> VecDeque<Arrival> {
+        let Some(lane) = self.lane_by_identity.get_mut(&identity) else {
             return VecDeque::new();
         };
         let later = lane.waiting.split_off(lane.asked.min(lane.waiting.len()));
@@ -111,17 +111,17 @@ impl Lanes {
         self.bytes = self.bytes.saturating_sub(bytes);
         self.waiting = self.waiting.saturating_sub(taken.len());
         if lane.waiting.is_empty() {
-            self.lane_by_address.remove(&address);
+            self.lane_by_identity.remove(&identity);
         }
         taken
     }
 
-    /// Whether somebody at an address waits for an answer.
-    pub fn has(&self, address: IpAddr) -> bool {
-        self.lane_by_address.contains_key(&address)
+    /// Whether somebody of an identity waits for an answer.
+    pub fn has(&self, identity: PeerIdentity) -> bool {
+        self.lane_by_identity.contains_key(&identity)
     }
 
-    /// How much waits from all addresses together.
+    /// How much waits of all identities together.
     pub fn waiting(&self) -> usize {
         self.waiting
     }
@@ -144,7 +144,7 @@ pub fn together(arrivals: VecDeque<Arrival>) -> Vec<Arrival> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::SocketAddr;
+    use std::net::{IpAddr, SocketAddr};
 
     use super::*;
     use crate::datagram::Bare;
@@ -155,17 +155,17 @@ mod tests {
     fn an_answer_is_for_those_that_were_there_when_it_was_asked_for() {
         let mut lanes = lanes();
         assert!(matches!(lanes.join(bare(1)), Joined::First));
-        lanes.ask(address());
+        lanes.ask(identity());
         assert!(matches!(lanes.join(bare(2)), Joined::Behind));
         assert!(matches!(lanes.join(bare(3)), Joined::Behind));
         assert_eq!(taken(&mut lanes), [1]);
-        assert!(lanes.has(address()));
-        lanes.ask(address());
+        assert!(lanes.has(identity()));
+        lanes.ask(identity());
         assert!(matches!(lanes.join(bare(4)), Joined::Behind));
         assert_eq!(taken(&mut lanes), [2, 3]);
-        lanes.ask(address());
+        lanes.ask(identity());
         assert_eq!(taken(&mut lanes), [4]);
-        assert!(!lanes.has(address()));
+        assert!(!lanes.has(identity()));
         assert!(matches!(lanes.join(bare(5)), Joined::First));
     }
 
@@ -179,7 +179,7 @@ mod tests {
             ));
         }
         assert!(matches!(lanes.join(bare(0)), Joined::Crowded(_)));
-        lanes.ask(address());
+        lanes.ask(identity());
         assert_eq!(taken(&mut lanes).len(), LANE_MAX);
         assert!(matches!(lanes.join(bare(0)), Joined::First));
     }
@@ -209,8 +209,13 @@ mod tests {
         let held: Vec<u16> = held.collect();
         assert_eq!(held.len(), LANES_BYTES_MAX / LARGEST);
         for number in held {
-            lanes.ask(address_of(number));
-            assert_eq!(lanes.take_asked(address_of(number)).len(), 1);
+            lanes.ask(PeerIdentity::Address(address_of(number)));
+            assert_eq!(
+                lanes
+                    .take_asked(PeerIdentity::Address(address_of(number)))
+                    .len(),
+                1
+            );
         }
         assert_eq!((lanes.bytes, lanes.waiting()), (0, 0));
         assert!(matches!(lanes.join(bare(1)), Joined::First));
@@ -230,7 +235,7 @@ mod tests {
     }
 
     fn taken(lanes: &mut Lanes) -> Vec<u8> {
-        let taken = lanes.take_asked(address());
+        let taken = lanes.take_asked(identity());
         taken.iter().flat_map(first_bytes).collect()
     }
 
@@ -244,6 +249,10 @@ mod tests {
             }
             Arrival::Message(_) | Arrival::Ambiguous(_) => Vec::new(),
         }
+    }
+
+    fn identity() -> PeerIdentity {
+        PeerIdentity::Address(address())
     }
 
     fn address() -> IpAddr {

@@ -6,6 +6,7 @@
 //! and all but a few find that nothing happened since they said so last.
 
 use std::collections::HashMap;
+use std::num::NonZeroU64;
 
 use crate::ids::DeviceKey;
 use crate::peer::Peer;
@@ -31,7 +32,7 @@ pub struct Said {
     /// How many takeovers it knew of when it last said where it is registered. Without one since,
     /// it still is behind its peer and need not look; in a large fleet a look finds nothing in the
     /// cache.
-    takeovers: Option<u64>,
+    takeovers: Option<NonZeroU64>,
     /// Where it is asked and is not registered.
     asked_at: Option<Box<Peer>>,
 }
@@ -65,7 +66,7 @@ impl Peers {
         if said.is_asked_at(to) {
             self.end_asking(device, said);
         }
-        if from == to && said.takeovers == Some(self.takeovers) {
+        if from == to && said.takeovers == self.takeovers_known() {
             return;
         }
         if from != to {
@@ -76,7 +77,12 @@ impl Peers {
         {
             self.takeovers += 1;
         }
-        said.takeovers = Some(self.takeovers);
+        said.takeovers = self.takeovers_known();
+    }
+
+    /// One more than there were, which is never none.
+    fn takeovers_known(&self) -> Option<NonZeroU64> {
+        NonZeroU64::MIN.checked_add(self.takeovers)
     }
 
     /// Forgets where a device is asked that ends in the middle of it: nobody knows of that any

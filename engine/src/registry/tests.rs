@@ -1,5 +1,7 @@
 //! Which datagram goes where, and what those are told that go nowhere.
 
+use std::num::NonZeroU32;
+
 use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
 use protocol::coap::message::{Kind, Message, MessageId};
@@ -12,7 +14,7 @@ use super::{unknown_address, unknown_endpoint, unknown_location, unknown_peer};
 use crate::datagram::{Arrival, Bare, Datagram};
 use crate::ids::{CustomerId, DeviceId, DeviceKey};
 use crate::location::Location;
-use crate::peer::Peer;
+use crate::peer::{AssociationId, Peer};
 
 #[test]
 fn a_registration_goes_to_the_device_that_bears_the_name() {
@@ -154,14 +156,30 @@ fn nobody_is_answered_who_cannot_be() {
     let told = told_of(sort(0, Peer::plain(without_port), &data));
     assert_eq!(told, "ignored, Unanswerable");
     let told = told_of(sort(0, Peer::bare(without_port), b"on"));
-    assert_eq!(told, "to address: [111, 110]", "it asks for no answer");
+    assert_eq!(told, "to identity: [111, 110]", "it asks for no answer");
 }
 
 #[test]
 fn bare_bytes_go_to_the_device_at_the_address_whatever_they_are() {
     for bytes in [&b""[..], b"on", &request(Code::POST, &["rd"]).encode()] {
         let sorted = sort(0, Peer::bare("10.0.0.1:4445".parse().unwrap()), bytes);
-        assert_eq!(told_of(sorted), format!("to address: {bytes:?}"));
+        assert_eq!(told_of(sorted), format!("to identity: {bytes:?}"));
+    }
+}
+
+#[test]
+fn what_comes_over_an_association_is_its_device_s_whatever_name_it_says() {
+    let association = AssociationId(NonZeroU32::MIN);
+    let peer = Peer::plain("10.0.0.1:5684".parse().unwrap()).over(association);
+    let register = request(Code::POST, &["rd"]).with_uri_query(["ep=other"]);
+    let update = request(Code::POST, &["rd", "0011223344556677"]);
+    for message in [register, update, request(Code::POST, &[])] {
+        let sorted = sort(0, peer, &message.encode());
+        let Sorted::ToPeer(datagram) = sorted else {
+            panic!("{sorted:?}");
+        };
+        let unknown = unknown_peer(datagram, Return::Complete);
+        assert_eq!(told_of(unknown), "to identity: CON 0.02");
     }
 }
 
@@ -185,7 +203,7 @@ fn data_from_an_address_of_several_is_answered_by_one_and_bare_bytes_are_dropped
 
 #[test]
 fn data_is_put_off_while_nothing_more_can_be_kept() {
-    let put_off = |arrival| told_of(Sorted::ToAddress(arrival).put_off());
+    let put_off = |arrival| told_of(Sorted::ToIdentity(arrival).put_off());
     let told = put_off(arrival(request(Code::POST, &[])));
     assert_eq!(told, "ACK 5.03 to 7, Overloaded");
     assert_eq!(put_off(bare()), "ignored, Overloaded");
@@ -259,10 +277,10 @@ fn those_who_belong_to_nobody_are_told_so() {
         (
             not_known_yet,
             request(Code::POST, &[]),
-            "to address: CON 0.02",
+            "to identity: CON 0.02",
         ),
-        (stranger, request(Code::POST, &[]), "to address: CON 0.02"),
-        (stranger, request(Code::GET, &[]), "to address: CON 0.01"),
+        (stranger, request(Code::POST, &[]), "to identity: CON 0.02"),
+        (stranger, request(Code::GET, &[]), "to identity: CON 0.01"),
         (
             stranger,
             request(Code::POST, &["dp"]),
@@ -380,11 +398,11 @@ fn told_of(sorted: Sorted) -> String {
             format!("to location {location}: {}", head(&datagram.message))
         }
         Sorted::ToPeer(datagram) => format!("to peer: {}", head(&datagram.message)),
-        Sorted::ToAddress(Arrival::Message(datagram) | Arrival::Ambiguous(datagram)) => {
-            format!("to address: {}", head(&datagram.message))
+        Sorted::ToIdentity(Arrival::Message(datagram) | Arrival::Ambiguous(datagram)) => {
+            format!("to identity: {}", head(&datagram.message))
         }
-        Sorted::ToAddress(Arrival::Bare(bare) | Arrival::Burst(bare, _)) => {
-            format!("to address: {:?}", bare.bytes)
+        Sorted::ToIdentity(Arrival::Bare(bare) | Arrival::Burst(bare, _)) => {
+            format!("to identity: {:?}", bare.bytes)
         }
         Sorted::Answered { datagram, fate } => {
             let answer = Message::decode(&datagram).unwrap();

@@ -14,7 +14,7 @@ use engine::ids::{ActionId, CustomerId, DeviceId, Endpoint, Iccid};
 use engine::limits::{Limits, OBSERVATIONS_MAX};
 use engine::moment::{Moment, Timestamp};
 use engine::occurrence::{Occurrence, What};
-use engine::peer::{Peer, Via};
+use engine::peer::{Peer, Transport};
 use engine::profile::Profile;
 use engine::registry::peers::{Peers, Said};
 use engine::registry::{self, Sorted};
@@ -203,8 +203,8 @@ impl Scene {
             Sorted::ToEndpoint(_, datagram)
             | Sorted::ToLocation(_, datagram)
             | Sorted::ToPeer(datagram)
-            | Sorted::ToAddress(Arrival::Message(datagram)) => datagram,
-            Sorted::ToAddress(Arrival::Ambiguous(_) | Arrival::Bare(_) | Arrival::Burst(..)) => {
+            | Sorted::ToIdentity(Arrival::Message(datagram)) => datagram,
+            Sorted::ToIdentity(Arrival::Ambiguous(_) | Arrival::Bare(_) | Arrival::Burst(..)) => {
                 panic!("one message alone does not say so")
             }
             Sorted::Answered { datagram, .. } => return self.take_note(&datagram),
@@ -258,13 +258,13 @@ impl Scene {
         for effect in out.as_slice() {
             match effect {
                 Effect::Say(Speech::Send { to, datagram }) => {
-                    assert_eq!(to.via, Via::Plain);
+                    assert_eq!(to.transport, Transport::Coap);
                     spoken = Spoken::Something;
                     self.take_note_to(*to, datagram);
                 }
                 Effect::Say(Speech::SendBare { to, action, .. }) => {
                     self.departing = Some(*action);
-                    assert_eq!(to.via, Via::Bare);
+                    assert_eq!(to.transport, Transport::Udp);
                     spoken = Spoken::Something;
                 }
                 Effect::Say(Speech::Rebind { from, to }) => {

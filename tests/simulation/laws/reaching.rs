@@ -2,7 +2,7 @@
 
 use engine::action::{Action, Protocol, Status};
 use engine::occurrence::Heard;
-use engine::peer::{Peer, Via};
+use engine::peer::{Peer, Transport};
 
 use super::{Decision, Departure, Judge, OpenExchange, Verdict, hold, leaving};
 use crate::disk::Durable;
@@ -22,7 +22,7 @@ pub(super) fn nothing_goes_to_another_address(
     }
     let is_right = match durable.profile(who).ip {
         Some(own) => ip == own,
-        None => judge.ways.is_behind(who, departure.to) || departure.to.via == Via::Bare,
+        None => judge.ways.is_behind(who, departure.to) || departure.to.transport == Transport::Udp,
     };
     hold("nothing_goes_to_another_address", is_right, || {
         format!("device {who} is asked at {}", departure.to)

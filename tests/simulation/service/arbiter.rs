@@ -15,7 +15,7 @@ use engine::device::record::Restored;
 use engine::effect::Departure;
 use engine::ids::{ActionId, DeviceKey};
 use engine::moment::Timestamp;
-use engine::peer::Peer;
+use engine::peer::{Peer, PeerIdentity};
 use engine::profile::Profile;
 use engine::registry::Behind;
 use engine::registry::homes::{ArbiterId, Homes};
@@ -168,15 +168,15 @@ impl Arbiter {
         self.end_turn(turn);
     }
 
-    /// Takes what the disk says of an address.
-    pub(crate) fn found_at_address(
+    /// Takes what the disk says of an identity.
+    pub(crate) fn found_by_identity(
         &mut self,
-        address: std::net::IpAddr,
+        identity: PeerIdentity,
         behind: Result<Behind, StoreUnavailable>,
         turn: &mut Turn<'_>,
     ) {
         self.decide(turn, |machine, at, out| {
-            machine.handle_address(at, address, behind, out);
+            machine.handle_identity(at, identity, behind, out);
         });
         self.end_turn(turn);
     }

@@ -1,6 +1,6 @@
 //! What devices do, by themselves and when they are reached.
 
-use engine::peer::{Peer, Via};
+use engine::peer::{Peer, Transport};
 use harness::chance::Chance;
 use harness::device::SimulatedDevice;
 use harness::device::event::{Event as News, Output};
@@ -30,7 +30,7 @@ const ASKED: [Path; 5] = [
 
 impl World {
     pub(super) fn reach_device(&mut self, to: Peer, datagram: &[u8]) {
-        if to.via == Via::Bare {
+        if to.transport == Transport::Udp {
             return self.reach_bare(to, datagram);
         }
         let Some(who) = self.fleet.who_is_at(to) else {

@@ -2,10 +2,10 @@
 
 use engine::arbiter::effect::LookUp;
 use engine::arbiter::input::StoreUnavailable;
-use engine::peer::Peer;
-use engine::registry::Fate;
+use engine::peer::{Peer, PeerIdentity};
 use engine::registry::homes::ArbiterId;
 use engine::registry::router::Parcel;
+use engine::registry::{Behind, Fate};
 
 use super::World;
 use crate::event::Event;
@@ -132,10 +132,13 @@ impl World {
                 drop(keys);
                 self.serve(at, |arbiter, turn| arbiter.found(id, found, turn));
             }
-            LookUp::Address(address) => {
-                let behind = read.map(|()| durable.behind(address));
+            LookUp::Identity(identity) => {
+                let behind = read.map(|()| match identity {
+                    PeerIdentity::Address(address) => durable.behind(address),
+                    PeerIdentity::Association(_) => Behind::Nobody,
+                });
                 self.serve(at, |arbiter, turn| {
-                    arbiter.found_at_address(address, behind, turn);
+                    arbiter.found_by_identity(identity, behind, turn);
                 });
             }
             LookUp::Device(key) => {

@@ -128,7 +128,9 @@ impl Scene {
     }
 
     pub(super) fn finds_behind(&mut self, behind: Behind) -> Vec<String> {
-        self.take(|arbiter, at, out| arbiter.handle_address(at, peer().ip(), Ok(behind), out))
+        self.take(|arbiter, at, out| {
+            arbiter.handle_identity(at, peer().identity(), Ok(behind), out)
+        })
     }
 
     pub(super) fn finds_device(
@@ -241,7 +243,7 @@ impl Scene {
                 self.look_up = Some(id);
                 "look up a location".to_owned()
             }
-            LookUp::Address(address) => format!("look up {address}"),
+            LookUp::Identity(identity) => format!("look up {identity}"),
             LookUp::Device(key) => format!("look up {}", name_of(key)),
             LookUp::Page(_, max) => format!("read {max} devices"),
             LookUp::Parked(key) => format!("look up parked {}", name_of(key)),

@@ -18,7 +18,7 @@ use crate::limits::{DATA_REMEMBERED_MS, FAREWELL_MS, REGISTRATION_PACE};
 use crate::location::Location;
 use crate::moment::Moment;
 use crate::occurrence::{Ending, Heard, News, What};
-use crate::peer::{Peer, Via};
+use crate::peer::{Peer, Transport};
 use crate::route::Route;
 
 impl Step<'_> {
@@ -33,6 +33,11 @@ impl Step<'_> {
             Ok(register) => register,
             Err(refusal) => return self.answer(datagram, refusal.code()),
         };
+        if *register.endpoint != *self.cx.registration.identity().endpoint() {
+            let why = "the endpoint name is not the one that belongs to its keys";
+            let entry = |m: &mut Moment, seen: Seen<'_>| Entry::registration_rejected(m, seen, why);
+            return self.turn_away(datagram, Code::FORBIDDEN, entry);
+        }
         let now = self.cx.now();
         if !self.ingest.take(now, REGISTRATION_PACE) {
             return self.put_off(datagram);
@@ -265,7 +270,7 @@ impl Step<'_> {
         self.linger(DATA_REMEMBERED_MS);
         // A bare datagram has no message id, so its port does not matter.
         let there = self.cx.registration.peer().map(|there| there.ip());
-        let is_there = peer.via == Via::Bare && there == Some(peer.ip());
+        let is_there = peer.transport == Transport::Udp && there == Some(peer.ip());
         if !self.cx.registration.is_registered() && !is_there {
             self.messages.move_to(&mut self.cx, peer);
         }

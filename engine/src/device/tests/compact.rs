@@ -11,7 +11,7 @@ use crate::device::identity::Identity;
 use crate::device::objects::ObjectLists;
 
 /// What an update reads and writes stands here side by side: within five lines of a cache.
-const DEVICE_BYTES_MAX: usize = 312;
+const DEVICE_BYTES_MAX: usize = 320;
 
 /// With the allocator's eight, a line of a cache. The text of the names is the one block more: of
 /// 32 bytes where one name of the length of an ICCID stands for all.

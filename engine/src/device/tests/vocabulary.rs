@@ -35,7 +35,7 @@ use crate::ids::{ActionId, CustomerId, DeviceId, Endpoint, Iccid};
 use crate::limits::Limits;
 use crate::moment::{Moment, Timestamp};
 use crate::occurrence::Occurrence;
-use crate::peer::Peer;
+use crate::peer::{AssociationId, Peer};
 use crate::profile::Profile;
 use crate::rules::{NameTrust, Rules};
 use crate::terms::{Terms, Wanted};
@@ -446,7 +446,13 @@ pub(super) fn profile() -> Profile {
     }
 }
 
-pub(super) fn peer(address: &str) -> Peer {
+/// A peer at an address, or `over` the association of a number there.
+pub(super) fn peer(text: &str) -> Peer {
+    let (address, association) = match text.split_once(" over ") {
+        Some((address, number)) => (address, Some(AssociationId(number.parse().unwrap()))),
+        None => (text, None),
+    };
     let address: SocketAddr = address.parse().unwrap();
-    Peer::plain(address)
+    let plain = Peer::plain(address);
+    association.map_or(plain, |it| plain.over(it))
 }

@@ -5,7 +5,7 @@ use engine::admin_log::entry::{Category, Subject};
 use engine::delivery::destination::{DestinationState, JsonPayload, Replay};
 use engine::device::record::{Logged, ObservationState};
 use engine::event::{EventType, Lifecycle, PayloadKept};
-use engine::peer::Via;
+use engine::peer::Transport;
 use engine::setting::{SettingName, SettingState};
 
 use super::Unreadable;
@@ -47,7 +47,7 @@ codes!(of_operation, operation, Operation {
 });
 codes!(of_method, method, Method { Get = 1, Post = 2, Put = 3, Delete = 4, Patch = 5 });
 codes!(of_content_form, content_form, ContentForm { String = 1, Base64 = 2 });
-codes!(of_via, via, Via { Plain = 1, Bare = 2 });
+codes!(of_transport, transport, Transport { Coap = 1, Udp = 2 });
 codes!(of_lifecycle, lifecycle, Lifecycle {
     Registered = 1,
     Deregistered = 2,

@@ -189,15 +189,14 @@ impl LikeOthers {
 
 fn peer_record(peer: Peer, texts: &Texts) -> PeerV1<'_> {
     PeerV1 {
-        via: code::of_via(peer.via),
+        via: code::of_transport(peer.transport),
         address: texts.address.as_deref().unwrap_or_default(),
     }
 }
 
 fn read_peer(kept: &PeerV1<'_>) -> Result<Peer, Unreadable> {
     let address: SocketAddr = kept.address.parse().map_err(damaged("no peer address"))?;
-    let via = code::via(kept.via)?;
-    Ok(Peer { address, via })
+    Ok(Peer::at(address, code::transport(kept.via)?))
 }
 
 fn read_heard_over(ever: Option<u8>, last: Option<u8>) -> Result<HeardOver, Unreadable> {

@@ -15,7 +15,7 @@ use crate::change::{Add, Change, Counter, Expect, Name};
 use crate::device::record::{DeviceRecord, Logged};
 use crate::effect::{Effect, Speech};
 use crate::event::{Cause, Data, Event, Happening};
-use crate::peer::{Peer, Via};
+use crate::peer::{Peer, Transport};
 
 use super::START;
 
@@ -253,9 +253,9 @@ fn method(code: Code) -> &'static str {
 }
 
 fn end(peer: Option<Peer>) -> String {
-    let end = |peer: Peer| match peer.via {
-        Via::Plain => peer.to_string(),
-        Via::Bare => format!("bare {peer}"),
+    let end = |peer: Peer| match peer.transport {
+        Transport::Coap => peer.to_string(),
+        Transport::Udp => format!("bare {peer}"),
     };
     peer.map_or("nowhere".to_owned(), end)
 }

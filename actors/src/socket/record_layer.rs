@@ -1,0 +1,37 @@
+//! What is in the datagrams of a socket? A record layer stands between a socket and the arbiter: it
+//! opens what arrives before a message is routed, and seals a message before it leaves.
+//!
+//! One with security (DTLS, RFC 6347) names the association in the peer, answers handshakes itself
+//! and sends to the latest address of an association; neither the arbiter nor a device notices.
+
+use std::net::SocketAddr;
+
+use engine::peer::{Peer, Transport};
+
+/// The record layer of a socket.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RecordLayer {
+    /// None: a datagram is a message as it is (LwM2M Transport 1.2 section 5.2, NoSec mode).
+    NoSec,
+}
+
+impl RecordLayer {
+    /// Gives on each message of a datagram, with the peer that sent it.
+    pub(crate) fn open(
+        self,
+        (from, transport): (SocketAddr, Transport),
+        datagram: &[u8],
+        mut take: impl FnMut(Peer, &[u8]),
+    ) {
+        match self {
+            Self::NoSec => take(Peer::at(from, transport), datagram),
+        }
+    }
+
+    /// Where the datagram of a message goes, and what it is; nothing if the peer cannot be reached.
+    pub(crate) fn seal(self, to: Peer, message: Vec<u8>) -> Option<(SocketAddr, Vec<u8>)> {
+        match self {
+            Self::NoSec => Some((to.address, message)),
+        }
+    }
+}
