@@ -6,7 +6,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::Value;
@@ -33,8 +33,6 @@ pub(crate) struct Posted {
     pub(crate) headers: Vec<(String, String)>,
     /// The body as it came.
     pub(crate) text: String,
-    /// When it had come.
-    pub(crate) at: Instant,
     /// What it was answered.
     pub(crate) reply: Reply,
 }
@@ -340,7 +338,6 @@ fn read(reader: &mut BufReader<impl Read>) -> Option<Posted> {
         path,
         headers,
         text: String::from_utf8(body).ok()?,
-        at: Instant::now(),
         reply: Reply::Silence,
     })
 }

@@ -1,7 +1,5 @@
 //! What becomes of events when there is no room for more?
 
-use std::time::{Duration, Instant};
-
 use protocol::coap::code::Code;
 
 use super::{PATH, PRIVATE, STEADY, Scene, counted, metered, once_told, payload_of, values_of};
@@ -13,9 +11,6 @@ const BACKLOG_MAX: u64 = 10_000;
 
 /// Samples in a message of a device: what fits a datagram.
 const SAMPLES: u64 = 60;
-
-/// How long it is looked at what becomes of deliveries that cannot be kept.
-const WHILE_FULL: Duration = Duration::from_secs(5);
 
 #[test]
 fn more_than_may_wait_goes_to_the_dead_letters_and_the_log_says_so() {
@@ -71,26 +66,5 @@ fn a_full_disk_has_devices_keep_what_they_say_and_nothing_acknowledged_is_lost()
     meter.send(2.0);
     let posted = once_told(&endpoint, 2);
     assert_eq!(values_of(&posted, "meter-1"), counted(2));
-    scene.once_done(&id);
-}
-
-#[test]
-fn what_a_full_disk_cannot_remember_is_not_told_over_and_over() {
-    let (mut scene, mut endpoint, id, mut meter) = metered(&[STEADY]);
-    endpoint.close();
-    meter.send(1.0);
-    scene.service.kill();
-    endpoint.open();
-    let reserve = scene.service.reserve_above_free();
-    let full = ("SIGNALBOX_DISK_RESERVE_MIB", reserve.as_str());
-    scene.restart_with(&[PRIVATE, STEADY, full]);
-    endpoint.once_taken(1);
-    let since = Instant::now();
-    until("time for several tries", || {
-        (since.elapsed() > WHILE_FULL).then_some(())
-    });
-    let tries = endpoint.posted().len();
-    assert!(tries <= 2, "it was told {tries} times");
-    scene.restart_with(&[PRIVATE, STEADY]);
     scene.once_done(&id);
 }

@@ -29,7 +29,7 @@ fn what_a_device_sends_is_posted_typed_and_timed() {
     assert_eq!(body["payload"], payload);
     let received: i64 = text(&body["received"]).parse().unwrap();
     let sent_s: i64 = posted.header("webhook-timestamp").unwrap().parse().unwrap();
-    assert!((0..60).contains(&(sent_s - received / 1_000)), "{body}");
+    assert!(received / 1_000 <= sent_s, "{body}");
     assert_eq!(
         posted.header("webhook-signature"),
         None,
