@@ -1,25 +1,13 @@
 //! Does a device that sleeps get what waits for it when it is heard, and not before?
 
-use std::time::{Duration, Instant};
-
 use protocol::coap::code::Code;
-use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
-use protocol::coap::token::Token;
 
 use super::{ID, IP, Scene, text_of};
-use crate::scene::{NEVER_AWAKE, with};
-use crate::vocabulary::caller::text;
-use crate::vocabulary::lwm2m::{outcome, read, when_active};
+use crate::scene::NEVER_AWAKE;
+use crate::vocabulary::lwm2m::{read, when_active};
 use crate::vocabulary::plain::{answer, coap, datagram, path_of};
 use crate::vocabulary::poll::until;
-use crate::vocabulary::wire::{Wire, location_of, register_with, request, update};
-
-/// A service that takes a device for silent after a while, and repeats nothing.
-const SOON_SILENT: [(&str, &str); 2] = [
-    ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "500"),
-    ("SIGNALBOX_COAP_MAX_RETRANSMIT", "0"),
-];
+use crate::vocabulary::wire::{Wire, location_of, register_with, update};
 
 /// A device in queue mode, with an endpoint of each kind at one address.
 struct Sleeper {
@@ -60,18 +48,18 @@ fn whichever_way_a_device_says_that_it_sleeps_what_is_for_now_waits() {
 
 #[test]
 fn what_waits_for_a_sleeper_goes_out_in_its_order_over_every_protocol() {
-    let mut sleeper = Sleeper::saying(&SOON_SILENT, &["lwm2m=1.1", "Q"]);
+    // Each answer keeps the device awake for what is next, however late it comes.
+    let mut sleeper = Sleeper::saying(&[NEVER_AWAKE], &["lwm2m=1.1", "Q"]);
     let (coap_port, udp_port) = (sleeper.scene.coap.port(), sleeper.scene.udp.port());
     for turn in 0..2 {
-        sleeper.fall_asleep();
+        sleeper.once("ASLEEP");
         let scene = &sleeper.scene;
         let ids = [
             scene.caller.create_action(ID, &read("/3/0/0")),
-            scene.tell(&datagram("second", udp_port)),
+            scene.ask(&coap("GET", "/second", coap_port)),
             scene.caller.create_action(ID, &when_active(read("/3/0/1"))),
-            scene.ask(&coap("GET", "/fourth", coap_port)),
-            scene.ask(&when_active(coap("GET", "/fifth", coap_port))),
-            scene.tell(&when_active(datagram("sixth", udp_port))),
+            scene.ask(&when_active(coap("GET", "/fourth", coap_port))),
+            scene.tell(&datagram("fifth", udp_port)),
         ];
         assert_eq!(sleeper.lwm2m.heard(), []);
         assert_eq!(scene.coap.heard(), []);
@@ -81,73 +69,17 @@ fn what_waits_for_a_sleeper_goes_out_in_its_order_over_every_protocol() {
         } else {
             scene.udp.say(b"awake");
         }
-        sleeper.answer_next("/3/0/0");
-        assert_eq!(sleeper.scene.udp.hear(), b"second");
-        sleeper.answer_next("/3/0/1");
-        for path in ["/fourth", "/fifth"] {
+        for (over_lwm2m, over_coap) in [("/3/0/0", "/second"), ("/3/0/1", "/fourth")] {
+            sleeper.answer_next(over_lwm2m);
             let asked = sleeper.scene.answer_next(Code::CONTENT, "1");
-            assert_eq!(path_of(&asked), path);
+            assert_eq!(path_of(&asked), over_coap);
         }
-        assert_eq!(sleeper.scene.udp.hear(), b"sixth");
+        assert_eq!(sleeper.scene.udp.hear(), b"fifth");
         for id in ids {
             let action = sleeper.scene.caller.final_action(&id);
             assert_eq!(action["status"], "SUCCEEDED", "{action}");
         }
     }
-}
-
-#[test]
-fn the_first_silence_ends_the_awake_window_and_any_uplink_begins_it_anew() {
-    let mut sleeper = Sleeper::saying(&SOON_SILENT, &["lwm2m=1.1", "Q"]);
-    let observed = sleeper.scene.observe(&sleeper.lwm2m);
-    type Say<'a> = &'a dyn Fn(&mut Sleeper);
-    let uplinks: [(&str, Say<'_>); 6] = [
-        ("update", &Sleeper::update),
-        ("Send", &Sleeper::send),
-        ("notification", &|it| it.notify(observed)),
-        ("data over CoAP", &|it| it.scene.post("awake")),
-        ("data over UDP", &|it| it.scene.udp.say(b"awake")),
-        ("registration", &Sleeper::register),
-    ];
-    for (name, uplink) in uplinks {
-        assert_eq!(sleeper.state(), "AWAKE", "before {name}");
-        let body = with(read("/3/0/15"), "sendAttempts", 2);
-        let id = sleeper.scene.caller.create_action(ID, &body);
-        let asked = sleeper.lwm2m.hear_request();
-        assert_eq!(path_of(&asked), "/3/0/15");
-        sleeper.once("ASLEEP");
-        let waiting = sleeper.scene.caller.create_action(ID, &read("/3/0/0"));
-        assert_eq!(sleeper.scene.caller.action(&waiting)["sendAttemptsLeft"], 1);
-        assert_eq!(sleeper.lwm2m.heard(), [], "it sleeps");
-        uplink(&mut sleeper);
-        for path in ["/3/0/15", "/3/0/0"] {
-            sleeper.answer_next(path);
-        }
-        assert_eq!(sleeper.state(), "AWAKE", "after {name}");
-        for id in [id, waiting] {
-            let action = sleeper.scene.caller.final_action(&id);
-            assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{name}: {action}");
-        }
-    }
-}
-
-#[test]
-fn the_awake_window_begins_anew_with_the_latest_uplink() {
-    let window = Duration::from_millis(1_000);
-    let setting = ("SIGNALBOX_AWAKE_WINDOW_MS", "1000");
-    let mut sleeper = Sleeper::saying(&[setting], &["lwm2m=1.1", "Q"]);
-    let registered = Instant::now();
-    until("half of the window to pass", || {
-        (registered.elapsed() > window / 2).then_some(())
-    });
-    let heard = Instant::now();
-    sleeper.scene.post("still here");
-    sleeper.once("ASLEEP");
-    assert!(heard.elapsed() >= window, "{:?}", heard.elapsed());
-    let heard = Instant::now();
-    sleeper.update();
-    sleeper.once("ASLEEP");
-    assert!(heard.elapsed() >= window, "{:?}", heard.elapsed());
 }
 
 #[test]
@@ -180,10 +112,6 @@ impl Sleeper {
         self.said
     }
 
-    fn register(&mut self) {
-        self.register_saying(&["lwm2m=1.1", "Q"]);
-    }
-
     fn register_saying(&mut self, queries: &[&str]) {
         let endpoint = format!("ep={ID}");
         let queries = [&[endpoint.as_str(), "lt=3600"], queries].concat();
@@ -199,22 +127,6 @@ impl Sleeper {
         assert_eq!(self.lwm2m.ask(&message).code, Code::CHANGED);
     }
 
-    fn send(&mut self) {
-        let message = request(Code::POST, self.id())
-            .with_uri_path(["dp"])
-            .with_content_format(ContentFormat::SENML_JSON)
-            .with_payload(r#"[{"n":"/3/0/9","v":80}]"#);
-        assert_eq!(self.lwm2m.ask(&message).code, Code::CHANGED);
-    }
-
-    fn notify(&mut self, token: Token) {
-        let id = self.id();
-        let kind = Kind::NonConfirmable;
-        let told = Message::separate(kind, Code::CONTENT, MessageId(id), token);
-        let told = text_of(told.with_observe(u32::from(id)), "81");
-        self.lwm2m.say(&told.encode());
-    }
-
     /// Has the device answer the next request, which is for a path.
     fn answer_next(&self, path: &str) {
         let asked = self.lwm2m.hear_request();
@@ -223,20 +135,10 @@ impl Sleeper {
         self.lwm2m.say(&said.encode());
     }
 
-    /// Has the device be silent when it is asked something, so that it is taken to sleep.
-    fn fall_asleep(&self) {
-        let id = self.scene.caller.create_action(ID, &read("/3/0/15"));
-        assert_eq!(self.scene.caller.final_action(&id)["status"], "FAILED");
-        self.once("ASLEEP");
-        let asked = self.lwm2m.heard();
-        assert!(asked.iter().all(|it| path_of(it) == "/3/0/15"), "{asked:?}");
-    }
-
-    fn state(&self) -> String {
-        text(&self.scene.caller.inspect(ID)["presence"]["state"])
-    }
-
     fn once(&self, state: &str) {
-        until(state, || (self.state() == state).then_some(()));
+        until(state, || {
+            let shown = self.scene.caller.inspect(ID);
+            (shown["presence"]["state"] == state).then_some(())
+        });
     }
 }
