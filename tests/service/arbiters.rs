@@ -3,23 +3,18 @@
 //! another draw.
 
 use harness::device::configuration::Configuration;
-use harness::device::resource::Answer;
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Message, MessageId};
-use protocol::lwm2m::path::Path;
+use protocol::coap::message::{Kind, Message, MessageId};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::scene::{Scene, start};
+use crate::scene::{PATIENT, Scene, start};
 use crate::vocabulary::caller::Caller;
 use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::lwm2m::{outcome, read, when_active};
-use crate::vocabulary::poll::until;
 use crate::vocabulary::service::{Service, signalbox};
 use crate::vocabulary::wire::{Wire, update};
-
-const ZONE: Path = Path::resource(3, 0, 15);
 
 const FOUR: (&str, &str) = ("SIGNALBOX_ARBITERS", "4");
 
@@ -60,13 +55,15 @@ fn a_device_that_registers_anew_from_every_port_is_one_device() {
 #[test]
 fn an_exchange_goes_on_at_the_new_port_of_its_device() {
     let quick = ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "100");
-    let (service, caller) = start(&[FOUR, quick]);
+    let often = ("SIGNALBOX_COAP_MAX_RETRANSMIT", "9");
+    let (service, caller) = start(&[FOUR, quick, often]);
     caller.create_device("roamer", DEVICE_IP);
     let mut wire = Wire::to(&service);
     let location = wire.register("roamer", 0);
+    let mut met = Vec::new();
     for number in 1..=u16::try_from(PORTS).unwrap() {
         let id = caller.create_action("roamer", &read("/3/0/15"));
-        let asked = wire.hear_request();
+        let asked = wire.hear_new_request(&mut met);
         // What it was asked at its old port got lost.
         let moved = Wire::to(&service);
         let answer = moved.ask_among_others(&update(&location, number));
@@ -86,20 +83,25 @@ fn an_exchange_goes_on_at_the_new_port_of_its_device() {
 
 #[test]
 fn an_answer_that_comes_later_is_heard_at_the_new_port_of_its_device() {
-    let mut scene = Scene::with(&[FOUR], Configuration::new("roamer"));
-    scene
-        .device
-        .answer_with(ZONE, Answer::SeparateConfirmable { after_ms: 300 });
-    for number in 0..PORTS {
-        let id = scene.caller.create_action("roamer", &read("/3/0/15"));
-        until("the device was asked", || {
-            (scene.device.performed().len() > number).then_some(())
-        });
-        scene.device.move_to_another_port();
-        scene.device.update();
-        let action = scene.caller.final_action(&id);
+    let (service, caller) = start(&[FOUR, PATIENT]);
+    caller.create_device("roamer", DEVICE_IP);
+    let mut wire = Wire::to(&service);
+    let location = wire.register("roamer", 0);
+    for number in 1..=u16::try_from(PORTS).unwrap() {
+        let id = caller.create_action("roamer", &read("/3/0/15"));
+        let asked = wire.hear_request();
+        wire.say(&Message::acknowledgement(asked.message_id).encode());
+        let moved = Wire::to(&service);
+        let updated = moved.ask(&update(&location, number));
+        assert_eq!(updated.code, Code::CHANGED);
+        let late = MessageId(1_000 + number);
+        let zone = Message::separate(Kind::Confirmable, Code::CONTENT, late, asked.token);
+        let zone = zone.with_content_format(ContentFormat::TEXT);
+        moved.say(&zone.with_payload("Etc/UTC").encode());
+        assert_eq!(moved.hear(), Message::acknowledgement(late));
+        let action = caller.final_action(&id);
         assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
-        assert_eq!(scene.device.performed().len(), number + 1);
+        wire = moved;
     }
 }
 

