@@ -46,7 +46,7 @@ fn devices_are_imported_registered_updated_heard_and_asked() {
     assert_eq!(updated["registered"], DEVICES);
     assert_eq!(updated["registration"]["answered"], DEVICES);
     let sent = updated["measurement"]["sent"].as_u64().unwrap();
-    assert!(sent > DEVICES, "only {sent} updates in a second");
+    assert!(sent >= 64, "a window of 64 is filled at once: {sent}");
     check(&updated, sent);
 
     let rounds = ["--duration", "200ms", "--rounds", "2"];

@@ -174,7 +174,7 @@ fn write_row(path: &Path, key: &[u8], row: &[u8]) {
     let config = sled::Config::new()
         .path(path.join("rows"))
         .flush_every_ms(None);
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(60);
     // sled's threads may hold the file for a moment after it was closed.
     let rows = loop {
         match config.open() {

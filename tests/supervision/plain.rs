@@ -3,7 +3,6 @@
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::num::NonZeroU16;
-use std::time::Duration;
 
 use engine::PathAndQuery;
 use engine::action::{CoapRequest, Content, ContentForm, Method, Request, Status, UdpRequest};
@@ -15,7 +14,7 @@ use protocol::coap::token::Token;
 use store::DirectoryReads as _;
 
 use crate::faulty::Mood;
-use crate::world::{Socket, World, wait_for};
+use crate::world::{DEADLINE, Socket, World, wait_for};
 
 const METER: &str = "meter";
 
@@ -97,7 +96,8 @@ fn data_that_was_not_saved_is_thanked_for_once_the_store_is_back() {
     world.commits.set(Mood::Unavailable);
     device.send(&post(1, "off"));
     world.until(|| world.commits.refused() > 0);
-    assert!(device.hears_nothing_for(Duration::from_millis(200)));
+    world.until(|| world.commits.turned_back() > 0);
+    assert!(device.hears_nothing_before_a_pong());
     world.commits.set(Mood::Well);
     let answer = device.ask_until_answered(&post(1, "off"));
     assert_eq!(answer.code, Code::CHANGED);
@@ -138,9 +138,9 @@ fn bytes_that_left_without_its_being_saved_do_not_leave_again() {
     assert_eq!(world.status(action), Status::InProgress);
     world.commits.set(Mood::Well);
     world.until(|| world.status(action) == Status::Failed);
-    let a_while = Some(Duration::from_millis(200));
-    device.set_read_timeout(a_while).unwrap();
-    assert!(device.recv(&mut [0; 8]).is_err());
+    // What is sent now is the next that comes.
+    world.send_bare(&device, "off");
+    assert_eq!(received(&device), (b"off".to_vec(), world.udp));
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn elsewhere() -> IpAddr {
 /// A device that sends and takes bare datagrams.
 fn bare(at: IpAddr) -> UdpSocket {
     let socket = UdpSocket::bind((at, 0)).unwrap();
-    let patience = Some(Duration::from_secs(20));
+    let patience = Some(DEADLINE);
     socket.set_read_timeout(patience).unwrap();
     socket
 }

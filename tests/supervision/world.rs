@@ -42,7 +42,7 @@ use tracing::error_span;
 use crate::faulty::Faulty;
 
 /// How long anything may take here before it is held to be broken.
-const DEADLINE: Duration = Duration::from_secs(20);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 /// How soon a device repeats what was not answered.
 const REPEAT: Duration = Duration::from_millis(300);
@@ -343,10 +343,11 @@ impl Socket {
         Message::decode(&buffer[..length]).unwrap()
     }
 
-    /// Whether nothing arrives for a while.
-    pub(crate) fn hears_nothing_for(&mut self, wait: Duration) -> bool {
-        self.0.set_read_timeout(Some(wait)).unwrap();
-        self.0.recv(&mut [0; 2_048]).is_err()
+    /// Whether nothing arrives before the Reset that a ping is met with.
+    pub(crate) fn hears_nothing_before_a_pong(&mut self) -> bool {
+        let ping = Message::ping(MessageId(0xFFF0));
+        self.send(&ping);
+        self.next() == Message::reset(ping.message_id)
     }
 
     fn answer_to(&mut self, request: &Message, wait: Duration) -> Option<Answer> {

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 /// Long enough for a loaded machine; a test that passes never waits for it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 const PAUSE: Duration = Duration::from_millis(10);
 

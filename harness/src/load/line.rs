@@ -233,7 +233,7 @@ mod tests {
 
     fn server() -> (UdpSocket, SocketAddrV4) {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let timeout = std::time::Duration::from_secs(10);
+        let timeout = std::time::Duration::from_secs(60);
         socket.set_read_timeout(Some(timeout)).unwrap();
         let port = socket.local_addr().unwrap().port();
         let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
