@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::scene::{ID, IMPATIENT, Scene, error_codes, start, with};
 use crate::vocabulary::caller::Caller;
 use crate::vocabulary::device::DEVICE_IP;
-use crate::vocabulary::lwm2m::{outcome, read, when_active, write};
+use crate::vocabulary::lwm2m::{outcome, read, when_active};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::wire::{Wire, update};
 
@@ -58,21 +58,6 @@ fn a_request_for_an_active_device_leaves_as_often_as_permitted_and_then_fails_fo
 }
 
 #[test]
-fn an_attempt_is_counted_when_it_leaves_and_not_before() {
-    let mut scene = Scene::new();
-    scene.device.answer_with(ZONE, Answer::Silent);
-    let bodies = [write("/3/0/15", "a"), when_active(write("/3/0/15", "b"))];
-    let [now, later] = bodies.map(|body| {
-        let body = with(body, "sendAttempts", 3);
-        scene.caller.create_action(ID, &body)
-    });
-    scene.device.hear_unanswered(ZONE);
-    let now_in_flight = scene.caller.action(&now);
-    assert_eq!(attempts(&now_in_flight), ("IN_PROGRESS", 3, 2));
-    assert_eq!(attempts(&scene.caller.action(&later)), ("SCHEDULED", 3, 3));
-}
-
-#[test]
 fn an_answer_to_another_request_is_not_the_activity_a_next_attempt_waits_for() {
     let mut scene = Scene::new();
     let later = Answer::Code(Code::SERVICE_UNAVAILABLE);
@@ -90,45 +75,6 @@ fn an_answer_to_another_request_is_not_the_activity_a_next_attempt_waits_for() {
     scene.device.update();
     let done = scene.caller.final_action(&put_off);
     assert_eq!(attempts(&done), ("SUCCEEDED", 2, 0), "{done}");
-}
-
-#[test]
-fn every_other_failure_the_device_answers_with_is_final_at_once() {
-    let scene = Scene::new();
-    let codes = [
-        (Code::BAD_REQUEST, "400"),
-        (Code::UNAUTHORIZED, "401"),
-        (Code::BAD_OPTION, "402"),
-        (Code::FORBIDDEN, "403"),
-        (Code::NOT_FOUND, "404"),
-        (Code::METHOD_NOT_ALLOWED, "405"),
-        (Code::NOT_ACCEPTABLE, "406"),
-        (Code::INTERNAL_SERVER_ERROR, "500"),
-        (Code::new(5, 31), "531"),
-    ];
-    for (code, digits) in codes {
-        scene.device.answer_with(ZONE, Answer::Code(code));
-        let body = with(write("/3/0/15", "x"), "sendAttempts", 5);
-        let action = scene.caller.perform(ID, &body);
-        assert_eq!(outcome(&action), ("FAILED", digits), "{action}");
-        assert_eq!(attempts(&action), ("FAILED", 5, 4), "{digits}");
-    }
-}
-
-#[test]
-fn every_code_of_success_is_a_success() {
-    let scene = Scene::new();
-    let codes = [
-        (Code::CREATED, "201"),
-        (Code::DELETED, "202"),
-        (Code::CHANGED, "204"),
-        (Code::CONTENT, "205"),
-    ];
-    for (code, digits) in codes {
-        scene.device.answer_with(ZONE, Answer::Code(code));
-        let action = scene.caller.perform(ID, &write("/3/0/15", "x"));
-        assert_eq!(outcome(&action), ("SUCCEEDED", digits), "{action}");
-    }
 }
 
 impl Deaf {

@@ -2,17 +2,16 @@
 
 use std::thread;
 
-use harness::device::configuration::{Configuration, Reachability};
+use harness::device::configuration::Configuration;
 use harness::device::resource::Answer;
 use protocol::lwm2m::path::Path;
 use serde_json::{Value, json};
 
-use crate::scene::{ID, NEVER_AWAKE, Scene, error_codes, silent_device, start};
+use crate::scene::{ID, Scene, error_codes, silent_device, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::http::Response;
 use crate::vocabulary::lwm2m::{outcome, read, when_active, write};
-use crate::vocabulary::poll::another_millisecond;
 
 const ZONE: Path = Path::resource(3, 0, 15);
 /// Nobody has made this request.
@@ -56,29 +55,6 @@ fn only_a_scheduled_request_can_be_cancelled() {
         assert_eq!(error_codes(&refused), ["REQUEST_NOT_SCHEDULED"], "{before}");
         assert_eq!(scene.caller.action(id), before);
     }
-}
-
-#[test]
-fn a_request_for_now_that_waits_for_its_device_cannot_be_cancelled() {
-    let reachability = Reachability::Queue {
-        awake_window_ms: 60_000,
-    };
-    let sleepy = Configuration {
-        reachability,
-        ..Configuration::new(ID)
-    };
-    let mut scene = Scene::with(&[NEVER_AWAKE], sleepy);
-    scene.device.sleep();
-    another_millisecond();
-    let waiting = scene.caller.create_action(ID, &write("/3/0/15", "now"));
-    let refused = scene.caller.cancel_action(&waiting).expect(409);
-    assert_eq!(error_codes(&refused), ["REQUEST_NOT_SCHEDULED"]);
-    let why = "only a scheduled request can be taken back; this one is in progress";
-    assert_eq!(refused["errors"][0]["message"], why);
-    assert_eq!(cancel_all(&scene.caller, ID).expect(200), json!([]));
-    scene.device.update();
-    assert_eq!(outcome(&scene.caller.final_action(&waiting)).0, "SUCCEEDED");
-    assert_eq!(scene.device.payloads(ZONE), ["now"]);
 }
 
 #[test]

@@ -1,17 +1,15 @@
 //! Is everything that was promised still there after the service was killed?
 
-use harness::device::configuration::{Configuration, Reachability};
 use harness::device::resource::Answer;
 use protocol::coap::code::Code;
 use protocol::lwm2m::path::Path;
 use serde_json::{Value, json};
 
-use crate::scene::{ID, NEVER_AWAKE, Scene, silent_device, start, with};
+use crate::scene::{ID, Scene, silent_device, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::client::ApiClient;
 use crate::vocabulary::device::DEVICE_IP;
 use crate::vocabulary::lwm2m::{outcome, read, when_active, write};
-use crate::vocabulary::poll::another_millisecond;
 use crate::vocabulary::wire::{Wire, register, update};
 
 const ZONE: Path = Path::resource(3, 0, 15);
@@ -39,28 +37,6 @@ fn a_scheduled_request_goes_out_exactly_once_after_a_crash() {
     );
     assert_eq!(scene.device.payloads(ZONE), ["once"]);
     assert_eq!(scene.caller.action(&id), action);
-}
-
-#[test]
-fn scheduled_requests_keep_their_order_across_crashes() {
-    let mut scene = Scene::new();
-    let payloads: Vec<String> = (0..6).map(|number| format!("number {number}")).collect();
-    let ids = payloads.iter().map(|payload| {
-        let id = scene
-            .caller
-            .create_action(ID, &when_active(write("/3/0/15", payload)));
-        scene.crash();
-        id
-    });
-    let ids: Vec<String> = ids.collect();
-    scene.device.update();
-    for id in &ids {
-        assert_eq!(
-            outcome(&scene.caller.final_action(id)),
-            ("SUCCEEDED", "204")
-        );
-    }
-    assert_eq!(scene.device.payloads(ZONE), payloads);
 }
 
 #[test]
@@ -107,72 +83,6 @@ fn an_attempt_in_flight_at_a_crash_counts_as_made() {
         scene.device.payloads(ZONE).is_empty(),
         "it was not sent again"
     );
-}
-
-#[test]
-fn what_the_device_did_before_a_crash_it_is_not_asked_again() {
-    let mut scene = Scene::new();
-    scene.device.answer_with(ZONE, Answer::AcknowledgeOnly);
-    let id = scene.caller.create_action(ID, &write("/3/0/15", "done"));
-    scene.device.hear_unanswered(ZONE);
-    scene.crash();
-    assert_eq!(outcome(&scene.caller.final_action(&id)), ("FAILED", ""));
-    scene.device.update();
-    assert_eq!(
-        outcome(&scene.caller.perform(ID, &read("/3/0/0"))).0,
-        "SUCCEEDED"
-    );
-    assert_eq!(scene.device.payloads(ZONE), ["done"]);
-}
-
-#[test]
-fn attempts_left_after_a_crash_wait_for_the_device() {
-    let mut scene = Scene::new();
-    scene.device.answer_with(ZONE, Answer::Silent);
-    let body = with(write("/3/0/15", "in the end"), "sendAttempts", 3);
-    let id = scene.caller.create_action(ID, &body);
-    for left in [2, 1] {
-        scene.device.hear_unanswered(ZONE);
-        scene.crash();
-        let action = scene.caller.action(&id);
-        assert_eq!(
-            (&action["status"], &action["sendAttemptsLeft"]),
-            (&json!("IN_PROGRESS"), &json!(left))
-        );
-        if left == 1 {
-            scene.device.answer_with(ZONE, Answer::Piggybacked);
-        }
-        scene.device.update();
-    }
-    let action = scene.caller.final_action(&id);
-    assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
-    assert_eq!(action["sendAttemptsLeft"], 0);
-    assert_eq!(scene.device.payloads(ZONE), ["in the end"]);
-}
-
-#[test]
-fn a_request_for_now_that_waited_goes_out_exactly_once_after_a_crash() {
-    let awake_window_ms = 60_000;
-    let configuration = Configuration {
-        reachability: Reachability::Queue { awake_window_ms },
-        ..Configuration::new(ID)
-    };
-    let mut scene = Scene::with(&[NEVER_AWAKE], configuration);
-    scene.device.sleep();
-    another_millisecond();
-    let id = scene.caller.create_action(ID, &write("/3/0/15", "once"));
-    scene.crash();
-    let action = scene.caller.action(&id);
-    assert_eq!(
-        (&action["status"], &action["sendAttemptsLeft"]),
-        (&json!("IN_PROGRESS"), &json!(1))
-    );
-    scene.device.update();
-    assert_eq!(
-        outcome(&scene.caller.final_action(&id)),
-        ("SUCCEEDED", "204")
-    );
-    assert_eq!(scene.device.payloads(ZONE), ["once"]);
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! Is a datagram that is no message, or none for us, met as RFC 7252 says, and never with a crash?
 
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
-use protocol::coap::token::Token;
+use protocol::coap::message::{Message, MessageId};
 
 use crate::scene::{ID, start};
 use crate::vocabulary::caller::Caller;
@@ -70,20 +69,6 @@ fn what_needs_no_answer_gets_none() {
         for bytes in noise {
             wire.say(&hex(bytes));
             assert_eq!(wire.heard_before_ping(), [], "{bytes}");
-        }
-    }
-}
-
-#[test]
-fn an_answer_nobody_asked_for_is_rejected() {
-    let (service, wire, _) = registered();
-    let token = Token::from_u64(9);
-    for wire in [&wire, &Wire::to(&service)] {
-        for (id, kind) in [(1, Kind::Confirmable), (2, Kind::NonConfirmable)] {
-            let notification =
-                Message::separate(kind, Code::CONTENT, MessageId(id), token).with_observe(7);
-            wire.say(&notification.encode());
-            assert_eq!(wire.hear(), Message::reset(MessageId(id)), "{kind:?}");
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use harness::device::configuration::Configuration;
 use harness::device::resource::Answer;
-use protocol::coap::code::Code;
 use protocol::lwm2m::path::Path;
 use serde_json::{Value, json};
 
@@ -47,24 +46,6 @@ fn what_the_device_refuses_fails_with_its_code_and_is_logged() {
 }
 
 #[test]
-fn a_refusal_is_final_although_attempts_are_left() {
-    let mut scene = Scene::new();
-    let body = with(write("/3/0/0", "Other Works"), "sendAttempts", 5);
-    let action = scene.caller.perform(ID, &body);
-    assert_eq!(outcome(&action), ("FAILED", "405"));
-    assert_eq!(
-        (&action["sendAttempts"], &action["sendAttemptsLeft"]),
-        (&json!(5), &json!(4))
-    );
-    scene.device.update();
-    assert_eq!(
-        scene.caller.action(text_of(&action)),
-        action,
-        "a final record stays as it is"
-    );
-}
-
-#[test]
 fn a_silent_device_fails_the_request_after_its_attempts() {
     let mut scene = impatient();
     scene.device.answer_with(ZONE, Answer::Silent);
@@ -89,64 +70,6 @@ fn a_silent_device_fails_the_request_after_its_attempts() {
         scene.caller.log_messages().first().map(String::as_str),
         Some(failed)
     );
-}
-
-#[test]
-fn a_request_that_was_not_answered_goes_out_again_at_the_next_update() {
-    let ways = [
-        Answer::Reset,
-        Answer::Code(Code::SERVICE_UNAVAILABLE),
-        Answer::Code(Code::TOO_MANY_REQUESTS),
-        Answer::Code(Code::REQUEST_ENTITY_INCOMPLETE),
-    ];
-    let mut scene = Scene::new();
-    for way in ways {
-        scene.device.answer_with(ZONE, way);
-        let body = with(when_active(write("/3/0/15", "again")), "sendAttempts", 2);
-        let id = scene.caller.create_action(ID, &body);
-        assert_eq!(scene.caller.action(&id)["sendAttemptsLeft"], 2);
-        scene.device.update();
-        scene.device.hear_asked(ZONE);
-        attempts_left(&scene, &id, 1);
-        scene.device.answer_with(ZONE, Answer::Piggybacked);
-        next_attempt(&mut scene, &id, 1);
-        scene.device.hear_asked(ZONE);
-        let action = scene.caller.final_action(&id);
-        assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{way:?}: {action}");
-        assert_eq!(action["sendAttemptsLeft"], 0, "{way:?}");
-        assert!(
-            action["resultData"]["errorMessage"].is_null(),
-            "{way:?}: {action}"
-        );
-    }
-    assert_eq!(scene.device.payloads(ZONE).len(), ways.len());
-}
-
-#[test]
-fn a_single_attempt_that_is_not_answered_is_the_last() {
-    let busy = Answer::Code(Code::SERVICE_UNAVAILABLE);
-    let ways = [
-        (Answer::Reset, "", &[][..]),
-        (Answer::Silent, "", &IMPATIENT),
-        (busy, "503", &[]),
-    ];
-    for (way, code, settings) in ways {
-        let scene = Scene::with(settings, configuration());
-        scene.device.answer_with(ZONE, way);
-        let action = scene.caller.perform(ID, &read("/3/0/15"));
-        assert_eq!(outcome(&action), ("FAILED", code), "{way:?}: {action}");
-        assert!(scene.device.performed().is_empty());
-    }
-}
-
-#[test]
-fn a_request_that_is_acknowledged_and_never_answered_fails() {
-    let settings = [("SIGNALBOX_COAP_RESPONSE_TIMEOUT_MS", "300")];
-    let scene = Scene::with(&settings, configuration());
-    scene.device.answer_with(ZONE, Answer::AcknowledgeOnly);
-    let action = scene.caller.perform(ID, &write("/3/0/15", "once"));
-    assert_eq!(outcome(&action), ("FAILED", ""), "{action}");
-    assert_eq!(scene.device.payloads(ZONE), ["once"]);
 }
 
 #[test]
@@ -178,14 +101,6 @@ fn a_request_for_now_to_an_unregistered_device_is_refused_and_not_kept() {
 }
 
 #[test]
-fn a_request_for_now_to_a_device_that_left_is_refused() {
-    let mut scene = Scene::new();
-    scene.device.deregister();
-    let refused = scene.caller.try_action(ID, &read("/3/0/0")).expect(409);
-    assert_eq!(error_codes(&refused), ["DEVICE_NOT_REGISTERED"]);
-}
-
-#[test]
 fn only_so_many_requests_are_scheduled_for_a_device() {
     let (_service, caller) = start(&[]);
     silent_device(&caller, ID);
@@ -201,30 +116,6 @@ fn only_so_many_requests_are_scheduled_for_a_device() {
         error_codes(&caller.try_action(ID, &body).expect(409)),
         ["QUEUE_FULL"]
     );
-}
-
-#[test]
-fn only_so_many_requests_for_now_wait_for_a_device() {
-    let settings = [
-        ("SIGNALBOX_WAITING_MAX", "2"),
-        ("SIGNALBOX_SCHEDULED_MAX", "1"),
-    ];
-    let mut scene = Scene::with(&settings, configuration());
-    scene.device.answer_with(ZONE, Answer::Silent);
-    let in_flight = scene.caller.create_action(ID, &read("/3/0/15"));
-    scene.device.hear_unanswered(ZONE);
-    for _ in 0..2 {
-        scene.caller.create_action(ID, &read("/3/0/0"));
-    }
-    let refused = scene.caller.try_action(ID, &read("/3/0/0")).expect(409);
-    assert_eq!(error_codes(&refused), ["QUEUE_FULL"]);
-    scene.caller.create_action(ID, &when_active(read("/3/0/0")));
-    let refused = scene
-        .caller
-        .try_action(ID, &when_active(read("/3/0/0")))
-        .expect(409);
-    assert_eq!(error_codes(&refused), ["QUEUE_FULL"]);
-    assert_eq!(scene.caller.action(&in_flight)["status"], "IN_PROGRESS");
 }
 
 #[test]
@@ -271,8 +162,4 @@ fn next_attempt(scene: &mut Scene, id: &str, left: u8) {
         scene.device.update();
         (scene.caller.action(id)["sendAttemptsLeft"] != left).then_some(())
     });
-}
-
-fn text_of(action: &Value) -> &str {
-    action["id"].as_str().expect("an action has an id")
 }

@@ -1,9 +1,7 @@
 //! Is a customer told what changes at a device, for as long as it was asked for?
 
-use harness::device::configuration::{Configuration, Notify, Reachability};
+use harness::device::configuration::{Configuration, Reachability};
 use harness::device::event::Operation;
-use harness::device::resource::{Answer, Resource};
-use protocol::coap::code::Code;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
 use serde_json::json;
@@ -15,9 +13,6 @@ use crate::vocabulary::poll::until;
 
 const TEMPERATURE: Path = Path::resource(3303, 0, 5700);
 const ADDRESS: &str = "/3303/0/5700";
-
-/// How many paths of one device may be observed.
-const OBSERVATIONS_MAX: u16 = 64;
 
 #[test]
 fn an_observation_begins_with_the_value_there_is() {
@@ -67,21 +62,6 @@ fn what_the_service_writes_itself_is_told_as_well() {
 }
 
 #[test]
-fn an_instance_is_observed_with_all_that_is_in_it() {
-    let scene = Scene::new();
-    let action = scene.caller.perform(ID, &observe_start("/3303/0"));
-    let begun = json!({ ADDRESS: 21.5, "/3303/0/5701": "Cel" });
-    let payload = action["resultData"]["payload"].as_str().unwrap();
-    assert_eq!(
-        serde_json::from_str::<serde_json::Value>(payload).unwrap(),
-        begun
-    );
-    scene.device.set(TEMPERATURE, Value::Float(40.0));
-    let told = scene.caller.once_notified(ID, "/3303/0", 1);
-    assert_eq!(told, [json!({ ADDRESS: 40.0, "/3303/0/5701": "Cel" })]);
-}
-
-#[test]
 fn an_observation_that_was_ended_is_told_of_no_more() {
     let mut scene = observed(Configuration::new(ID));
     let action = scene.caller.perform(ID, &observe_end(ADDRESS));
@@ -93,102 +73,6 @@ fn an_observation_that_was_ended_is_told_of_no_more() {
     assert!(scene.caller.notified(ID, ADDRESS).is_empty());
     let again = scene.caller.perform(ID, &observe_end(ADDRESS));
     assert_eq!(again["status"], "FAILED", "{again}");
-}
-
-#[test]
-fn what_is_observed_already_is_observed_once() {
-    let mut scene = observed(Configuration::new(ID));
-    let again = scene.caller.perform(ID, &observe_start(ADDRESS));
-    assert_eq!(outcome(&again), ("SUCCEEDED", "205"), "{again}");
-    let observations = &scene.caller.inspect(ID)["observations"];
-    assert_eq!(observations.as_array().unwrap().len(), 1, "{observations}");
-    assert_eq!(observations[0]["requestId"], again["id"]);
-    scene.device.set(TEMPERATURE, Value::Float(30.0));
-    scene.caller.once_notified(ID, ADDRESS, 1);
-    // The device would have said more before it updates.
-    scene.device.update();
-    let told = scene.caller.notified(ID, ADDRESS);
-    assert_eq!(told, [json!({ ADDRESS: 30.0 })]);
-}
-
-#[test]
-fn an_end_may_wait_behind_the_start_it_is_of() {
-    let mut scene = Scene::new();
-    let asked = [observe_start(ADDRESS), observe_end(ADDRESS)];
-    let ids = asked.map(|body| scene.caller.create_action(ID, &when_active(body)));
-    scene.device.update();
-    for id in ids {
-        let action = scene.caller.final_action(&id);
-        assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
-    }
-    assert_eq!(scene.caller.observation(ID, ADDRESS), None);
-}
-
-#[test]
-fn only_so_many_paths_of_a_device_are_observed() {
-    let mut configuration = Configuration::new(ID);
-    for instance in 0..=OBSERVATIONS_MAX {
-        let path = Path::resource(3300, instance, 5700);
-        let sensor = Resource::holding(path, Value::Float(1.0));
-        configuration.resources.push(sensor);
-    }
-    let scene = Scene::with(&[], configuration);
-    for instance in 0..=OBSERVATIONS_MAX {
-        let address = format!("/3300/{instance}/5700");
-        let action = scene.caller.perform(ID, &observe_start(&address));
-        let is_one_too_many = instance == OBSERVATIONS_MAX;
-        assert_eq!(action["status"] == "FAILED", is_one_too_many, "{action}");
-    }
-    let path = Path::resource(3300, OBSERVATIONS_MAX, 5700);
-    assert_eq!(
-        scene.device.times_observed(path),
-        0,
-        "it was asked all the same"
-    );
-    let entry = scene.caller.log_entries().remove(0);
-    let description = entry["description"].as_str().unwrap();
-    assert!(
-        description.contains("64 paths of the device are observed"),
-        "{entry}"
-    );
-}
-
-#[test]
-fn the_end_of_what_is_not_observed_fails_and_is_logged_and_never_sent() {
-    let scene = Scene::new();
-    let action = scene.caller.perform(ID, &observe_end(ADDRESS));
-    assert_eq!(outcome(&action), ("FAILED", ""), "{action}");
-    let why = action["resultData"]["errorMessage"].as_str().unwrap();
-    assert!(why.contains("/3303/0/5700 is not observed"), "{why}");
-    let entry = scene.caller.log_entries().remove(0);
-    assert_eq!(entry["message"], "DeviceController[ActionRequestFailed]");
-    let id = action["id"].as_str().unwrap();
-    assert!(
-        entry["description"].as_str().unwrap().contains(id),
-        "{entry}"
-    );
-    assert!(scene.device.performed().is_empty());
-}
-
-#[test]
-fn what_the_device_refuses_to_observe_fails_with_its_code() {
-    let scene = Scene::new();
-    let action = scene.caller.perform(ID, &observe_start("/3/0/99"));
-    assert_eq!(outcome(&action), ("FAILED", "404"), "{action}");
-    assert_eq!(scene.caller.observation(ID, "/3/0/99"), None);
-}
-
-#[test]
-fn a_device_that_tells_the_value_and_observes_nothing_fails_the_request() {
-    let scene = Scene::new();
-    scene
-        .device
-        .answer_with(TEMPERATURE, Answer::Code(Code::CONTENT));
-    let action = scene.caller.perform(ID, &observe_start(ADDRESS));
-    assert_eq!(action["status"], "FAILED", "{action}");
-    let why = action["resultData"]["errorMessage"].as_str().unwrap();
-    assert!(why.contains("does not observe"), "{why}");
-    assert_eq!(scene.caller.observation(ID, ADDRESS), None);
 }
 
 #[test]
@@ -207,22 +91,6 @@ fn a_device_that_registers_anew_is_asked_again() {
         let told = scene.caller.once_notified(ID, ADDRESS, before + 1);
         assert_eq!(told.last(), Some(&json!({ ADDRESS: degrees })), "{told:?}");
     }
-}
-
-#[test]
-fn a_device_that_left_is_asked_again_when_it_comes_back() {
-    let mut scene = observed(Configuration::new(ID));
-    scene.device.deregister();
-    assert_eq!(
-        scene.caller.observation(ID, ADDRESS).as_deref(),
-        Some("OWED")
-    );
-    scene.device.reboot();
-    scene.device.hear_observed(Operation::Observe, TEMPERATURE);
-    until("the observation", || {
-        let state = scene.caller.observation(ID, ADDRESS);
-        (state.as_deref() == Some("HELD")).then_some(())
-    });
 }
 
 #[test]
@@ -262,20 +130,6 @@ fn a_device_nobody_knows_any_more_is_told_to_stop() {
     assert_eq!(scene.caller.request("DELETE", &path).status, 204);
     scene.device.set(TEMPERATURE, Value::Float(30.0));
     scene.device.hear_unwanted(TEMPERATURE);
-}
-
-#[test]
-fn a_notification_that_wants_an_acknowledgement_gets_one() {
-    let mut configuration = Configuration::new(ID);
-    configuration.notify = Notify::Confirmable;
-    // It repeats nothing within the test, and tells nothing new before the acknowledgement.
-    configuration.transmission.ack_timeout_ms = 600_000;
-    let scene = observed(configuration);
-    for (times, degrees) in [(1, 22.0), (2, 23.0), (3, 24.0)] {
-        scene.device.set(TEMPERATURE, Value::Float(degrees));
-        let told = scene.caller.once_notified(ID, ADDRESS, times);
-        assert_eq!(told.last(), Some(&json!({ ADDRESS: degrees })), "{told:?}");
-    }
 }
 
 #[test]

@@ -1,15 +1,12 @@
 //! Is each registration, update and deregistration answered as the standard says?
 
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
 use protocol::coap::option;
-use protocol::coap::token::Token;
 use serde_json::json;
 
 use crate::scene::{ID, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::device::DEVICE_IP;
-use crate::vocabulary::poll::until;
 use crate::vocabulary::service::Service;
 use crate::vocabulary::wire::{
     Wire, deregister, location_of, register, register_with, request, update,
@@ -34,39 +31,6 @@ fn a_device_registers_updates_and_deregisters() {
     assert_eq!(state(&caller), "UNREGISTERED");
     assert_eq!(wire.ask(&update(&location, 4)).code, Code::NOT_FOUND);
     assert_eq!(wire.ask(&deregister(&location, 5)).code, Code::NOT_FOUND);
-}
-
-#[test]
-fn a_repeated_registration_gets_the_same_location_and_a_new_one_another() {
-    let (service, caller) = known_device();
-    let wire = Wire::to(&service);
-    let first = wire.ask(&register(ID, 1));
-    let again = wire.ask(&register(ID, 1));
-    assert_eq!(again, first, "one message, one answer");
-    let location = location_of(&first);
-    assert_eq!(wire.ask(&update(&location, 2)).code, Code::CHANGED);
-    let anew = wire.register(ID, 3);
-    assert_ne!(anew, location);
-    assert_eq!(
-        wire.ask(&update(&location, 4)).code,
-        Code::NOT_FOUND,
-        "it is of the past"
-    );
-    assert_eq!(wire.ask(&update(&anew, 5)).code, Code::CHANGED);
-    assert_eq!(
-        caller.log_messages(),
-        ["Lifecycle[DeviceFirstTimeRegistered]"]
-    );
-}
-
-#[test]
-fn a_repeated_deregistration_is_answered_as_the_first() {
-    let (service, _caller) = known_device();
-    let wire = Wire::to(&service);
-    let location = wire.register(ID, 1);
-    assert_eq!(wire.ask(&deregister(&location, 2)).code, Code::DELETED);
-    assert_eq!(wire.ask(&deregister(&location, 2)).code, Code::DELETED);
-    assert_eq!(wire.ask(&deregister(&location, 3)).code, Code::NOT_FOUND);
 }
 
 #[test]
@@ -211,103 +175,6 @@ fn a_lifetime_is_at_most_a_day_and_an_update_may_change_it() {
     let unreadable = update(&location, 12).with_uri_query(["lt=later"]);
     assert_eq!(wire.ask(&unreadable).code, Code::BAD_REQUEST);
     assert_eq!(inspect(&caller)["registration"]["lifetime"], 7_200);
-}
-
-#[test]
-fn a_registration_ends_with_its_lifetime() {
-    let (service, caller) = known_device();
-    let wire = Wire::to(&service);
-    let endpoint = format!("ep={ID}");
-    let answer = wire.ask(&register_with(
-        &[&endpoint, "lt=1", "lwm2m=1.1"],
-        "</3/0>",
-        1,
-    ));
-    let location = location_of(&answer);
-    until("the end of the registration", || {
-        (state(&caller) == "UNREGISTERED").then_some(())
-    });
-    assert_eq!(wire.ask(&update(&location, 2)).code, Code::NOT_FOUND);
-}
-
-#[test]
-fn a_location_that_names_no_registration_is_not_found() {
-    let (service, _caller) = known_device();
-    let wire = Wire::to(&service);
-    let mut location = wire.register(ID, 1);
-    let own = location[1].clone();
-    let mut forged = own.clone().into_bytes();
-    let last = forged.len() - 1;
-    forged[last] = if forged[last] == b'A' { b'B' } else { b'A' };
-    let unknown = [
-        "",
-        "0",
-        "5a3f",
-        "AAAAAAAAAAAAAAAA",
-        std::str::from_utf8(&forged).unwrap(),
-        "../rd",
-    ];
-    for (id, segment) in (2..).zip(unknown) {
-        location[1] = segment.to_owned();
-        assert_eq!(
-            wire.ask(&update(&location, id)).code,
-            Code::NOT_FOUND,
-            "{segment}"
-        );
-        assert_eq!(
-            wire.ask(&deregister(&location, id + 100)).code,
-            Code::NOT_FOUND,
-            "{segment}"
-        );
-    }
-    location[1] = own;
-    assert_eq!(wire.ask(&update(&location, 50)).code, Code::CHANGED);
-}
-
-#[test]
-fn a_non_confirmable_registration_is_answered_in_a_message_of_its_own() {
-    let (service, _caller) = known_device();
-    let wire = Wire::to(&service);
-    let token = Token::from_u64(7);
-    let message = Message::request(Kind::NonConfirmable, Code::POST, MessageId(7), token)
-        .with_uri_path(["rd"])
-        .with_uri_query([format!("ep={ID}").as_str(), "lwm2m=1.1"])
-        .with_payload("</3/0>");
-    wire.say(&message.encode());
-    let answer = wire.hear();
-    assert_eq!(
-        (answer.kind, answer.code),
-        (Kind::NonConfirmable, Code::CREATED)
-    );
-    assert_eq!(answer.token, token);
-}
-
-#[test]
-fn other_methods_and_paths_of_a_registered_device_are_refused() {
-    let (service, _caller) = known_device();
-    let wire = Wire::to(&service);
-    let location = wire.register(ID, 1);
-    let cases = [
-        (
-            request(Code::GET, 2).with_uri_path(["rd"]),
-            Code::METHOD_NOT_ALLOWED,
-        ),
-        (
-            request(Code::PUT, 3).with_uri_path(&location),
-            Code::METHOD_NOT_ALLOWED,
-        ),
-        (
-            request(Code::GET, 4).with_uri_path(["nothing"]),
-            Code::NOT_FOUND,
-        ),
-        (
-            request(Code::POST, 5).with_uri_path(["rd", "a", "b"]),
-            Code::NOT_FOUND,
-        ),
-    ];
-    for (message, code) in cases {
-        assert_eq!(wire.ask(&message).code, code, "{message:?}");
-    }
 }
 
 /// A service that knows a device.

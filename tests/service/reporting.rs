@@ -5,10 +5,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use harness::device::configuration::Configuration;
-use harness::device::event::Event;
-use harness::device::resource::{Answer, Resource};
-use protocol::coap::code::Code;
-use protocol::coap::content::ContentFormat;
+use harness::device::resource::Resource;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::Value;
 use serde_json::{Value as Json, json};
@@ -18,7 +15,7 @@ use crate::scene::{ID, Scene, start};
 use crate::vocabulary::caller::{API, Caller};
 use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::endpoint::Endpoint;
-use crate::vocabulary::lwm2m::{outcome, read, when_active};
+use crate::vocabulary::lwm2m::{outcome, read};
 use crate::vocabulary::poll::until;
 
 const LATITUDE: Path = Path::resource(6, 0, 0);
@@ -47,53 +44,6 @@ fn a_device_is_read_when_it_registers_and_when_it_updates() {
     );
     let asked = asked(&device);
     assert_eq!(asked, ["/6", "/7", "/6", "/7"], "neither 1 nor 3");
-}
-
-#[test]
-fn a_device_that_can_is_asked_for_all_its_objects_at_once() {
-    let (service, caller) = start(&[]);
-    switch(&caller, "ENABLED");
-    caller.create_device(ID, DEVICE_IP);
-    let private = [(0, 0), (2, 0), (21, 0)];
-    let mut configuration = tracker().speaking(&[ContentFormat::SENML_CBOR]);
-    let private = private.map(|(object, resource)| {
-        let path = Path::resource(object, 0, resource);
-        Resource::holding(path, Value::String("private".into()))
-    });
-    configuration.resources.extend(private);
-    let mut device = Device::registered(&service, configuration);
-    let all = json!({ "/6/0/0": 52.5, "/6/0/1": 13.25, "/7/0/2": 5, "/7/0/3": 7 });
-    let answer = device.hear("an answer", |event| {
-        let is_one = matches!(
-            event,
-            Event::Answered { .. } | Event::AnsweredSeveral { .. }
-        );
-        is_one.then(|| event.clone())
-    });
-    let code = Code::CONTENT;
-    assert_eq!(answer, Event::AnsweredSeveral { code }, "not one by one");
-    assert_eq!(once_reported(&caller, 1), std::slice::from_ref(&all));
-    device.update();
-    assert_eq!(once_reported(&caller, 2), [all.clone(), all]);
-    assert_eq!(asked(&device), ["/6", "/7", "/6", "/7"], "nothing else");
-}
-
-#[test]
-fn what_waits_for_a_device_goes_before_what_nobody_asked_for() {
-    let (service, caller) = start(&[]);
-    switch(&caller, "ENABLED");
-    caller.create_device(ID, DEVICE_IP);
-    let waiting = ["/7/0/3", "/3/0/0"].map(|address| {
-        let asked = when_active(read(address));
-        caller.create_action(ID, &asked)
-    });
-    let device = Device::registered(&service, tracker());
-    once_reported(&caller, 2);
-    for id in waiting {
-        let action = caller.final_action(&id);
-        assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
-    }
-    assert_eq!(asked(&device), ["/7/0/3", "/3/0/0", "/6", "/7"]);
 }
 
 #[test]
@@ -170,33 +120,6 @@ fn what_a_caller_wants_holds_also_if_it_does_not_wait_for_the_answer() {
             });
         }
     }
-}
-
-#[test]
-fn one_object_that_cannot_be_read_does_not_keep_the_next_from_it() {
-    let (service, caller) = start(&[]);
-    switch(&caller, "ENABLED");
-    caller.create_device(ID, DEVICE_IP);
-    let mut configuration = tracker();
-    let whole = Resource::executable(Path::object(6));
-    let refusing = whole.answering(Answer::Code(Code::INTERNAL_SERVER_ERROR));
-    configuration.resources.push(refusing);
-    let mut device = Device::registered(&service, configuration);
-    assert_eq!(
-        once_reported(&caller, 1),
-        [json!({ "/7/0/2": 5, "/7/0/3": 7 })]
-    );
-    device.update();
-    assert_eq!(once_reported(&caller, 2).len(), 2);
-    let entries = caller.log_entries();
-    let told = entries
-        .iter()
-        .filter(|entry| entry["message"] == "LwM2M[PassiveReportingFailed]");
-    let told: Vec<&Json> = told.collect();
-    assert_eq!(told.len(), 1, "not with each update: {told:?}");
-    assert_eq!(told[0]["category"], "error", "{}", told[0]);
-    let description = "/6 cannot be read for passive reporting: the device answered 5.00.";
-    assert_eq!(told[0]["description"], description);
 }
 
 /// A device with a place, statistics, and what every device has.

@@ -1,15 +1,13 @@
 //! Do several values travel together, and does one of several find its place?
 
 use harness::device::configuration::Configuration;
-use harness::device::resource::{Answer, Resource};
-use protocol::coap::code::Code;
+use harness::device::resource::Resource;
 use protocol::lwm2m::path::Path;
 use protocol::lwm2m::value::{ObjectLink, Value};
-use protocol::lwm2m::version::EnablerVersion;
 use serde_json::{Value as Json, json};
 
 use crate::scene::{ID, Scene};
-use crate::vocabulary::lwm2m::{outcome, read, write};
+use crate::vocabulary::lwm2m::{outcome, read};
 
 /// The object the OMA made for tests has a resource of every type, once and more than once.
 const OBJECT: u16 = 3442;
@@ -41,46 +39,12 @@ fn an_instance_is_read_as_a_map_of_what_it_holds() {
 }
 
 #[test]
-fn an_object_is_read_with_all_its_instances() {
-    let mut configuration = Configuration::new(ID);
-    for (instance, degrees) in [(1, 1.5), (7, 7.5)] {
-        let path = Path::resource(3303, instance, 5700);
-        let sensor = Resource::holding(path, Value::Float(degrees));
-        configuration.resources.push(sensor);
-    }
-    let scene = Scene::with(&[], configuration);
-    let expected = json!({
-        "/3303/0/5700": 21.5,
-        "/3303/0/5701": "Cel",
-        "/3303/1/5700": 1.5,
-        "/3303/7/5700": 7.5,
-    });
-    assert_eq!(map(&scene, "/3303"), expected);
-}
-
-#[test]
-fn a_multiple_resource_is_read_as_a_map_of_its_instances() {
-    let scene = Scene::with(&[], every_type());
-    let expected = json!({ "/3442/0/1110/0": "zero", "/3442/0/1110/3": "three" });
-    assert_eq!(map(&scene, "/3442/0/1110"), expected);
-}
-
-#[test]
 fn an_instance_of_deeds_alone_is_read_as_an_empty_map() {
     let mut configuration = Configuration::new(ID);
     let only_deed = Resource::executable(Path::resource(3, 1, 4));
     configuration.resources.push(only_deed);
     let scene = Scene::with(&[], configuration);
     assert_eq!(map(&scene, "/3/1"), json!({}));
-}
-
-#[test]
-fn what_is_nowhere_on_the_device_fails_with_its_code() {
-    let scene = Scene::new();
-    for address in ["/3442", "/3/7"] {
-        let action = scene.caller.perform(ID, &read(address));
-        assert_eq!(outcome(&action), ("FAILED", "404"), "{action}");
-    }
 }
 
 #[test]
@@ -93,48 +57,12 @@ fn values_of_an_object_no_model_knows_are_bytes() {
     assert_eq!(map(&scene, "/42767/0"), json!({ "/42767/0/1": "aGVsbG8=" }));
 }
 
-#[test]
-fn an_answer_that_is_not_what_was_asked_for_fails() {
-    let scene = Scene::new();
-    let path = Path::resource(3303, 0, 5700);
-    scene.device.answer_with(path, Answer::Code(Code::CONTENT));
-    let action = scene.caller.perform(ID, &read("/3303/0/5700"));
-    assert_eq!(outcome(&action), ("FAILED", "205"), "{action}");
-}
-
-#[test]
-fn one_value_for_a_multiple_resource_is_written_to_its_instance_0_alone() {
-    for version in [EnablerVersion::V1_1, EnablerVersion::V1_2] {
-        let scene = Scene::with(&[], of_version(version));
-        let action = scene.caller.perform(ID, &write("/3442/0/1110", "null"));
-        assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
-        let expected = json!({ "/3442/0/1110/0": "null", "/3442/0/1110/3": "three" });
-        assert_eq!(map(&scene, "/3442/0/1110"), expected, "{version}");
-    }
-}
-
-#[test]
-fn in_lwm2m_1_0_it_takes_the_place_of_all_instances() {
-    let scene = Scene::with(&[], of_version(EnablerVersion::V1_0));
-    let action = scene.caller.perform(ID, &write("/3442/0/1110", "null"));
-    assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
-    let expected = json!({ "/3442/0/1110/0": "null" });
-    assert_eq!(map(&scene, "/3442/0/1110"), expected);
-}
-
 /// What an object, an instance or a multiple resource is read as.
 fn map(scene: &Scene, address: &str) -> Json {
     let action = scene.caller.perform(ID, &read(address));
     assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
     let payload = action["resultData"]["payload"].as_str();
     serde_json::from_str(payload.unwrap_or_else(|| panic!("no payload: {action}"))).unwrap()
-}
-
-fn of_version(version: EnablerVersion) -> Configuration {
-    Configuration {
-        version,
-        ..every_type()
-    }
 }
 
 fn every_type() -> Configuration {

@@ -24,30 +24,6 @@ pub(crate) struct Case {
 }
 
 #[test]
-fn values_of_every_type_are_read_as_text() {
-    let scene = Scene::with(&[], every_type());
-    for case in cases() {
-        let action = scene.caller.perform(ID, &read(&case.address()));
-        assert_eq!(outcome(&action), ("SUCCEEDED", "205"), "{action}");
-        assert_eq!(action["resultData"]["payload"], case.held.1, "{action}");
-    }
-}
-
-#[test]
-fn values_of_every_type_are_written_from_text() {
-    let scene = Scene::with(&[], every_type());
-    for case in cases() {
-        for (text, value, shown) in &case.written {
-            let action = scene.caller.perform(ID, &write(&case.address(), text));
-            assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{text}: {action}");
-            assert_eq!(scene.device.value(case.path()), *value, "{text}");
-            let action = scene.caller.perform(ID, &read(&case.address()));
-            assert_eq!(action["resultData"]["payload"], *shown, "{action}");
-        }
-    }
-}
-
-#[test]
 fn a_value_that_does_not_fit_its_resource_fails_and_is_never_sent() {
     let scene = Scene::with(&[], every_type());
     let mut wrong = 0;
@@ -84,34 +60,6 @@ fn a_value_that_does_not_fit_its_resource_fails_and_is_never_sent() {
     }
     assert!(wrong >= 12, "{wrong}");
     assert!(scene.device.performed().is_empty());
-}
-
-#[test]
-fn a_resource_no_model_knows_is_written_as_text() {
-    let mut configuration = Configuration::new(ID);
-    let path = Path::resource(42_767, 0, 1);
-    configuration
-        .resources
-        .push(Resource::holding(path, Value::String("before".into())));
-    let scene = Scene::with(&[], configuration);
-    let action = scene.caller.perform(ID, &write("/42767/0/1", "21.5 or so"));
-    assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
-    let action = scene.caller.perform(ID, &read("/42767/0/1"));
-    assert_eq!(action["resultData"]["payload"], "21.5 or so", "{action}");
-}
-
-#[test]
-fn an_answer_that_is_no_value_of_the_type_fails_with_its_code() {
-    let mut configuration = Configuration::new(ID);
-    let path = Path::resource(3303, 0, 5700);
-    // A device that has mistaken the type of its own resource.
-    configuration
-        .resources
-        .push(Resource::holding(path, Value::String("warm".into())));
-    let scene = Scene::with(&[], configuration);
-    let action = scene.caller.perform(ID, &read("/3303/0/5700"));
-    assert_eq!(outcome(&action), ("FAILED", "205"), "{action}");
-    assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
 }
 
 #[test]

@@ -9,7 +9,6 @@ use protocol::coap::block::{Block, BlockSize, More};
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
 use protocol::coap::message::Message;
-use protocol::coap::option;
 use serde_json::json;
 
 use super::{ELSEWHERE, ID, IP, Scene};
@@ -46,24 +45,6 @@ fn data_in_blocks_of_any_size_is_one_event() {
         }
     }
     assert_eq!(scene.caller.told(ID), expected);
-}
-
-#[test]
-fn a_repeated_block_is_answered_as_before_and_counts_once() {
-    let scene = Scene::new();
-    let whole = body(100);
-    for (id, (block, part)) in (1..).zip(blocks(&whole, size(32))) {
-        let message = post(block, id).with_payload(part);
-        let first = scene.coap.ask(&message);
-        assert_eq!(scene.coap.ask(&message), first);
-        assert_eq!(first.block1(), Some(block));
-        if block.has_more() {
-            // Its answer got lost, and the device says it once more under another message id.
-            let anew = post(block, id + 100).with_payload(part);
-            assert_eq!(scene.coap.ask(&anew).code, Code::CONTINUE);
-        }
-    }
-    assert_eq!(scene.caller.told(ID), [Told::over_coap("t", whole)]);
 }
 
 #[test]
@@ -109,69 +90,6 @@ fn the_bodies_of_several_devices_do_not_mix() {
 }
 
 #[test]
-fn blocks_that_do_not_fit_together_are_refused_and_what_came_is_dropped() {
-    let scene = Scene::new();
-    let full = vec![b'x'; 32];
-    let block = |number, more| Block::new(number, more, size(32));
-    let (yes, no) = (More::Yes, More::No);
-    let reserved = |number: u32| Block::from_value(number << 4 | 0b1111);
-    let other_topic = |block, id| {
-        let message = request(Code::POST, id).with_uri_query(["t=other"]);
-        message.with_block1(block)
-    };
-    let tagged = |block, id| post(block, id).with_option(option::REQUEST_TAG, b"2");
-    type Say<'a> = &'a dyn Fn(Block, u16) -> Message;
-    let cases: [(Say<'_>, Block, &[u8], Code); 9] = [
-        (&post, block(3, yes), &full, Code::REQUEST_ENTITY_INCOMPLETE),
-        (
-            &post,
-            block(0xF_FFFF, no),
-            &full,
-            Code::REQUEST_ENTITY_INCOMPLETE,
-        ),
-        (
-            &other_topic,
-            block(2, yes),
-            &full,
-            Code::REQUEST_ENTITY_INCOMPLETE,
-        ),
-        (
-            &tagged,
-            block(2, yes),
-            &full,
-            Code::REQUEST_ENTITY_INCOMPLETE,
-        ),
-        (&post, reserved(2), &full, Code::BAD_REQUEST),
-        (&post, block(2, yes), &full[..31], Code::BAD_REQUEST),
-        (&post, block(2, yes), b"", Code::BAD_REQUEST),
-        (&post, block(2, no), &[b'x'; 33], Code::BAD_REQUEST),
-        (
-            &post,
-            Block::new(5, yes, size(16)),
-            &full[..16],
-            Code::REQUEST_ENTITY_INCOMPLETE,
-        ),
-    ];
-    for (number, (say, wrong, payload, code)) in (1..).zip(cases) {
-        let id = number * 10;
-        for turn in 0..2 {
-            let begun = post(block(turn, yes), id + turn as u16).with_payload(&*full);
-            assert_eq!(scene.coap.ask(&begun).code, Code::CONTINUE);
-        }
-        let refused = scene.coap.ask(&say(wrong, id + 2).with_payload(payload));
-        assert_eq!(refused.code, code, "case {number}");
-        let late = post(block(2, no), id + 3).with_payload(&*full);
-        let late = scene.coap.ask(&late);
-        assert_eq!(late.code, Code::REQUEST_ENTITY_INCOMPLETE, "case {number}");
-    }
-    let alone = scene
-        .coap
-        .ask(&post(block(1, no), 500).with_payload(&*full));
-    assert_eq!(alone.code, Code::REQUEST_ENTITY_INCOMPLETE);
-    assert_eq!(scene.caller.told(ID), []);
-}
-
-#[test]
 fn a_body_that_is_too_long_is_refused_as_soon_as_that_is_known() {
     let scene = Scene::with(&[("SIGNALBOX_DATA_BYTES_MAX", "2048")]);
     let size = size(512);
@@ -198,19 +116,6 @@ fn a_body_that_is_too_long_is_refused_as_soon_as_that_is_known() {
     let refused = scene.coap.ask(&announced.with_payload([7; 512]));
     assert_eq!(refused.code, Code::REQUEST_ENTITY_TOO_LARGE);
     assert_eq!(scene.caller.told(ID), [Told::over_coap("t", body(2_048))]);
-}
-
-#[test]
-fn who_may_not_speak_is_told_so_with_the_first_block() {
-    let scene = Scene::new();
-    let stranger = Wire::from(ELSEWHERE, &scene.service);
-    let block = Block::new(0, More::Yes, size(16));
-    let post = post(block, 1).with_payload([7; 16]);
-    assert_eq!(stranger.ask(&post).code, Code::UNAUTHORIZED);
-    let endpoint = format!("ep={ID}");
-    let register = register_with(&[&endpoint, "lwm2m=1.1"], "</3/0>,</3303/0>", 2);
-    let refused = stranger.ask(&register.with_block1(block).with_payload("</3/0>,</3303/0>"));
-    assert_eq!(refused.code, Code::FORBIDDEN);
 }
 
 #[test]

@@ -4,16 +4,15 @@ mod attempts;
 
 use protocol::coap::code::Code;
 use protocol::coap::content::ContentFormat;
-use protocol::coap::message::{Kind, Message, MessageId};
+use protocol::coap::message::Kind;
 use serde_json::{Value, json};
 
-use super::{ELSEWHERE, ID, IP, Scene};
+use super::{ELSEWHERE, ID, Scene};
 use crate::errors::check;
 use crate::scene::{error_codes, keys, silent_device, with};
 use crate::vocabulary::caller::{API, Caller, text};
 use crate::vocabulary::lwm2m::when_active;
 use crate::vocabulary::plain::{answer, carrying, carrying_bytes, coap};
-use crate::vocabulary::wire::Wire;
 
 /// Codes with their fields.
 type Faults = &'static [(&'static str, &'static str)];
@@ -75,56 +74,6 @@ fn an_answer_is_told_with_its_code_and_its_payload() {
         assert_eq!(action["status"], "SUCCEEDED", "{action}");
         assert_eq!(action["resultData"], expected, "{format:?} {payload:?}");
     }
-}
-
-#[test]
-fn an_answer_may_come_later_and_in_messages_of_either_kind() {
-    let scene = Scene::new();
-    for (number, kind) in (1..).zip([Kind::Confirmable, Kind::NonConfirmable]) {
-        for is_acknowledged in [true, false] {
-            let id = scene.ask(&coap("GET", "/slow", scene.coap.port()));
-            let asked = scene.coap.hear_request();
-            if is_acknowledged {
-                let taken = Message::acknowledgement(asked.message_id);
-                scene.coap.say(&taken.encode());
-            }
-            let own = MessageId(number * 2 + u16::from(is_acknowledged));
-            let said = Message::separate(kind, Code::CONTENT, own, asked.token)
-                .with_content_format(ContentFormat::TEXT)
-                .with_payload("later");
-            scene.coap.say(&said.encode());
-            let action = scene.caller.final_action(&id);
-            let expected = json!({ "code": "205", "payload": "later", "payloadType": "TEXT" });
-            assert_eq!(action["resultData"], expected);
-            if kind == Kind::Confirmable {
-                assert_eq!(scene.coap.hear(), Message::acknowledgement(own));
-                scene.coap.say(&said.encode());
-                let again = scene.coap.hear();
-                assert_eq!(again.message_id, own, "it is met when it is said again");
-            }
-        }
-    }
-}
-
-#[test]
-fn an_answer_from_elsewhere_is_no_answer() {
-    let scene = Scene::new();
-    let id = scene.ask(&coap("GET", "/value", scene.coap.port()));
-    let asked = scene.coap.hear_request();
-    let forged = answer(&asked, Code::CONTENT).with_payload("forged");
-    for ip in [IP, ELSEWHERE] {
-        let stranger = Wire::from(ip, &scene.service);
-        stranger.say(&forged.encode());
-        assert_eq!(stranger.heard_before_ping(), []);
-    }
-    let said = answer(&asked, Code::CONTENT)
-        .with_content_format(ContentFormat::TEXT)
-        .with_payload("true");
-    scene.coap.say(&said.encode());
-    assert_eq!(
-        scene.caller.final_action(&id)["resultData"]["payload"],
-        "true"
-    );
 }
 
 #[test]

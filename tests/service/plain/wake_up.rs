@@ -58,34 +58,6 @@ fn any_uplink_over_any_protocol_lets_out_what_waits_over_all_of_them() {
 }
 
 #[test]
-fn a_device_that_never_registers_is_woken_by_what_it_says() {
-    let mut scene = Scene::new();
-    let (coap_port, udp_port) = (scene.coap.port(), scene.udp.port());
-    for number in 0..2 {
-        let body = when_active(datagram("first", udp_port));
-        let ids = [
-            scene.tell(&body),
-            scene.ask(&when_active(coap("GET", "/second", coap_port))),
-            scene.tell(&when_active(datagram("third", udp_port))),
-        ];
-        if number == 0 {
-            scene.udp.say(b"awake");
-        } else {
-            scene.post("awake");
-        }
-        assert_eq!(scene.udp.hear(), b"first");
-        let asked = scene.coap.hear_request();
-        assert_eq!(path_of(&asked), "/second");
-        assert_eq!(scene.udp.heard(), Vec::<Vec<u8>>::new(), "one at a time");
-        scene.coap.say(&answer(&asked, Code::CHANGED).encode());
-        assert_eq!(scene.udp.hear(), b"third");
-        for id in ids {
-            assert_eq!(scene.caller.final_action(&id)["status"], "SUCCEEDED");
-        }
-    }
-}
-
-#[test]
 fn an_answer_or_an_acknowledgement_is_no_uplink() {
     let scene = Scene::new();
     let (coap_port, udp_port) = (scene.coap.port(), scene.udp.port());

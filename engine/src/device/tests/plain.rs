@@ -129,9 +129,15 @@ fn a_separate_answer_is_acknowledged_once_it_is_saved() {
 #[test]
 fn a_refusal_that_no_repetition_would_change_is_final() {
     for code in [
-        Code::NOT_FOUND,
+        Code::BAD_REQUEST,
         Code::UNAUTHORIZED,
+        Code::BAD_OPTION,
+        Code::FORBIDDEN,
+        Code::NOT_FOUND,
+        Code::METHOD_NOT_ALLOWED,
+        Code::REQUEST_ENTITY_TOO_LARGE,
         Code::INTERNAL_SERVER_ERROR,
+        Code::PROXYING_NOT_SUPPORTED,
     ] {
         let mut bench = Bench::new();
         bench.ask(coap(Method::Get, "/a", "").attempts(5));

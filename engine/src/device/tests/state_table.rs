@@ -107,6 +107,12 @@ fn a_request_succeeds_with_any_answer_of_class_two() {
             "",
             r#"1/1 "201""#,
         ),
+        (
+            write("/3/0/14", "+01:00"),
+            Code::DELETED,
+            "",
+            r#"1/1 "202""#,
+        ),
         (execute("/3/0/4"), Code::CHANGED, "", r#"1/1 "204""#),
     ];
     for (request, code, payload, progress) in cases {
@@ -181,6 +187,7 @@ fn a_request_that_the_device_refuses_fails_although_attempts_are_left() {
         Code::INTERNAL_SERVER_ERROR,
         Code::NOT_IMPLEMENTED,
         Code::GATEWAY_TIMEOUT,
+        Code::new(5, 31),
     ];
     for code in refusals {
         let mut bench = Bench::registered();

@@ -7,10 +7,10 @@ use protocol::coap::message::{Kind, Message, MessageId};
 use serde_json::{Value, json};
 
 use super::super::{ID, IP, Scene};
-use super::{body, size};
+use super::size;
 use crate::vocabulary::blockwise::block_of;
 use crate::vocabulary::lwm2m::{observe_start, outcome, read};
-use crate::vocabulary::plain::{answer, carrying_bytes, coap, path_of};
+use crate::vocabulary::plain::{answer, coap, path_of};
 use crate::vocabulary::wire::Wire;
 
 const TEXT: Option<ContentFormat> = Some(ContentFormat::TEXT);
@@ -43,42 +43,6 @@ fn a_long_answer_is_fetched_whole_in_blocks_of_the_device_s_size() {
         let expected = json!({ "code": "205", "payload": text, "payloadType": "TEXT" });
         assert_eq!(action["resultData"], expected);
     }
-}
-
-#[test]
-fn a_request_and_its_answer_may_both_be_long() {
-    let scene = Scene::new();
-    let (whole, text) = (body(2_500), text(2_500));
-    let port = scene.coap.port();
-    let id = scene.ask(&carrying_bytes(coap("POST", "/convert", port), &whole));
-    let mut taken = Vec::new();
-    let last = loop {
-        let asked = scene.coap.hear_request();
-        let block = asked.block1().unwrap();
-        taken.extend_from_slice(&asked.payload);
-        if !block.has_more() {
-            break asked;
-        }
-        let said = answer(&asked, Code::CONTINUE).with_block1(block);
-        scene.coap.say(&said.encode());
-    };
-    assert_eq!(taken, whole);
-    let first = block_of(&last, text.as_bytes(), TEXT, size(512));
-    let first = first.with_block1(last.block1().unwrap());
-    scene.coap.say(&first.encode());
-    for _ in 1..5 {
-        let asked = scene.coap.hear_request();
-        assert_eq!(asked.code, Code::POST, "the rest of the same request");
-        assert!(
-            asked.payload.is_empty() && asked.block1().is_none(),
-            "{asked:?}"
-        );
-        scene
-            .coap
-            .say(&block_of(&asked, text.as_bytes(), TEXT, size(512)).encode());
-    }
-    let action = scene.caller.final_action(&id);
-    assert_eq!(action["resultData"]["payload"], text);
 }
 
 #[test]
@@ -159,42 +123,6 @@ fn pieces_that_do_not_fit_fail_the_request() {
         scene.coap.say(&said.encode());
         check_failed(&scene.caller.final_action(&id));
     }
-}
-
-#[test]
-fn an_answer_that_never_ends_is_given_up_at_the_longest() {
-    let scene = Scene::with(&[("SIGNALBOX_COAP_ANSWER_BYTES_MAX", "1024")]);
-    let endless = vec![7; 100_000];
-    for (length, expected) in [(1_024, "SUCCEEDED"), (1_025, "FAILED"), (100_000, "FAILED")] {
-        let id = scene.ask(&coap("GET", "/endless", scene.coap.port()));
-        let mut blocks = 0;
-        let action = loop {
-            let action = scene.caller.action(&id);
-            if action["status"] != "IN_PROGRESS" {
-                break action;
-            }
-            for asked in scene.coap.heard() {
-                blocks += 1;
-                let said = block_of(&asked, &endless[..length], None, size(64));
-                scene.coap.say(&said.encode());
-            }
-        };
-        assert_eq!(action["status"], expected, "{length}: {action}");
-        assert!(blocks <= 17, "{blocks} blocks of 64 bytes were fetched");
-    }
-}
-
-#[test]
-fn an_error_in_the_middle_ends_the_request_with_it() {
-    let scene = Scene::new();
-    let id = scene.ask(&coap("GET", "/gone", scene.coap.port()));
-    let asked = scene.coap.hear_request();
-    scene
-        .coap
-        .say(&block_of(&asked, &[7; 40], None, size(16)).encode());
-    scene.answer_next(Code::NOT_FOUND, "gone");
-    let action = scene.caller.final_action(&id);
-    assert_eq!(outcome(&action), ("FAILED", "404"), "{action}");
 }
 
 #[test]

@@ -7,9 +7,7 @@ use serde_json::Value;
 
 use super::super::{ID, Scene, standing};
 use super::{SIZES, body, size};
-use crate::scene::with;
 use crate::vocabulary::plain::{answer, carrying_bytes, coap, path_of};
-use crate::vocabulary::poll::until;
 
 #[test]
 fn a_long_request_goes_in_blocks_of_the_size_the_operator_says() {
@@ -114,64 +112,6 @@ fn a_confirmation_that_fits_nothing_fails_the_request() {
         assert_eq!(action["status"], "FAILED", "{block:?}: {action}");
         assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
     }
-}
-
-#[test]
-fn a_device_that_was_silent_in_the_middle_is_asked_for_the_same_block_again() {
-    let settings = [
-        ("SIGNALBOX_COAP_ACK_TIMEOUT_MS", "200"),
-        ("SIGNALBOX_COAP_MAX_RETRANSMIT", "1"),
-    ];
-    let scene = Scene::with(&settings);
-    let whole = body(3_000);
-    let id = scene.ask(&put(&scene, &whole));
-    let mut met = Vec::new();
-    // All datagrams of two messages get lost; those of the first block may be met late.
-    let mut lost = 0;
-    while lost < 2 {
-        let asked = scene.coap.hear_new_request(&mut met);
-        let number = asked.block1().unwrap().number();
-        check_block(&asked, &whole, number, BlockSize::MAX);
-        match number {
-            0 => confirm(&scene, &asked, BlockSize::MAX),
-            _ => lost += 1,
-        }
-    }
-    let mut numbers = Vec::new();
-    while numbers.last() != Some(&2) {
-        let asked = scene.coap.hear_new_request(&mut met);
-        numbers.push(asked.block1().unwrap().number());
-        check_block(&asked, &whole, numbers[numbers.len() - 1], BlockSize::MAX);
-        confirm(&scene, &asked, BlockSize::MAX);
-    }
-    let action = scene.caller.final_action(&id);
-    assert_eq!(standing(&action), ("SUCCEEDED", 0), "one attempt: {action}");
-}
-
-#[test]
-fn a_request_in_blocks_that_is_put_off_begins_again_at_the_next_activity() {
-    let mut scene = Scene::new();
-    let whole = body(2_000);
-    let id = scene.ask(&with(put(&scene, &whole), "sendAttempts", 2));
-    let asked = scene.coap.hear_request();
-    confirm(&scene, &asked, BlockSize::MAX);
-    let asked = scene.coap.hear_request();
-    scene
-        .coap
-        .say(&answer(&asked, Code::REQUEST_ENTITY_INCOMPLETE).encode());
-    until("the end of an attempt", || {
-        let action = scene.caller.action(&id);
-        let last = action["timeline"].as_array()?.last()?.clone();
-        (last["event"] == "ANSWERED" && last["code"] == "408").then_some(())
-    });
-    assert_eq!(standing(&scene.caller.action(&id)), ("IN_PROGRESS", 1));
-    scene.post("awake");
-    for number in 0..2 {
-        let asked = scene.coap.hear_request();
-        check_block(&asked, &whole, number, BlockSize::MAX);
-        confirm(&scene, &asked, BlockSize::MAX);
-    }
-    assert_eq!(standing(&scene.caller.final_action(&id)), ("SUCCEEDED", 0));
 }
 
 #[test]
