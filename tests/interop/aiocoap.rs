@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use crate::vocabulary::caller::{Caller, text};
 use crate::vocabulary::lwm2m::{execute, outcome, read, when_active, write};
-use crate::vocabulary::poll::until;
 use crate::vocabulary::program::Program;
 use crate::vocabulary::service::Service;
 
@@ -105,23 +104,6 @@ fn scheduled_requests_wait_for_the_device_and_leave_oldest_first() {
 }
 
 #[test]
-fn a_cancelled_request_never_reaches_the_device() {
-    let world = World::new("127.0.9.7");
-    let mut device = world.registered();
-    let cancelled = when_active(write("/3/0/15", "Asia/Tokyo"));
-    let kept = when_active(write("/3/0/15", "Asia/Seoul"));
-    let cancelled = world.caller.create_action(ID, &cancelled);
-    let kept = world.caller.create_action(ID, &kept);
-    let answer = world.caller.cancel_action(&cancelled).expect(200);
-    assert_eq!(answer, json!({ "id": cancelled, "status": "CANCELLED" }));
-    device.say("update");
-    assert_eq!(world.caller.final_action(&kept)["status"], "SUCCEEDED");
-    assert_eq!(world.caller.action(&cancelled)["status"], "CANCELLED");
-    assert_eq!(device.hear("received")["payload"], "Asia/Seoul");
-    assert_eq!(device.received("PUT"), 1);
-}
-
-#[test]
 fn what_is_sent_unasked_is_known_by_the_full_name_of_each_value() {
     let world = World::new("127.0.9.9");
     let mut device = world.registered();
@@ -136,31 +118,6 @@ fn what_is_sent_unasked_is_known_by_the_full_name_of_each_value() {
         let found = values.find(|value| value["path"] == path);
         assert_eq!(found.unwrap()["value"], known, "{shown}");
     }
-}
-
-#[test]
-fn a_scheduled_request_leaves_once_after_the_service_was_killed() {
-    let mut world = World::new("127.0.9.8");
-    let mut device = world.registered();
-    let body = when_active(write("/3/0/15", "Asia/Tokyo"));
-    let id = world.caller.create_action(ID, &body);
-    world.service.kill();
-    world.service.start_again();
-    world.caller.follow(&world.service);
-    assert_eq!(world.caller.action(&id)["status"], "SCHEDULED");
-    device.say("update");
-    assert_eq!(
-        device.hear("updated")["code"],
-        "2.04",
-        "the registration survived"
-    );
-    let action = world.caller.final_action(&id);
-    assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
-    device.say("update");
-    device.hear("updated");
-    let action = world.caller.perform(ID, &read("/3/0/15"));
-    assert_eq!(action["resultData"]["payload"], "Asia/Tokyo");
-    assert_eq!(device.received("PUT"), 1, "sent once");
 }
 
 #[test]
@@ -182,50 +139,6 @@ fn every_version_registers_and_a_sleeper_says_that_it_sleeps() {
             "{arguments:?} {action}"
         );
     }
-}
-
-#[test]
-fn a_stranger_is_refused_and_so_is_a_known_name_elsewhere() {
-    let world = World::new("127.0.9.20");
-    let mut stranger = world.device("nobody-knows-me", "127.0.9.20", &[]);
-    assert_eq!(stranger.hear("registered")["code"], "4.03");
-    let mut impostor = world.device(ID, "127.0.9.21", &[]);
-    assert_eq!(impostor.hear("registered")["code"], "4.03");
-    let refused = world.caller.try_action(ID, &read("/3/0/0")).expect(409);
-    assert_eq!(
-        refused["errors"][0]["code"], "DEVICE_NOT_REGISTERED",
-        "{refused}"
-    );
-}
-
-#[test]
-fn a_device_that_left_cannot_be_asked_now() {
-    let world = World::new("127.0.9.22");
-    let mut device = world.registered();
-    device.say("deregister");
-    assert_eq!(device.hear("deregistered")["code"], "2.02");
-    let refused = world.caller.try_action(ID, &read("/3/0/0")).expect(409);
-    assert_eq!(
-        refused["errors"][0]["code"], "DEVICE_NOT_REGISTERED",
-        "{refused}"
-    );
-}
-
-#[test]
-fn the_first_contact_is_written_down_once() {
-    let world = World::new("127.0.9.23");
-    for _ in 0..2 {
-        let mut device = world.registered();
-        device.say("deregister");
-        device.hear("deregistered");
-    }
-    let _device = world.registered();
-    let first = |message: &String| message == "Lifecycle[DeviceFirstTimeRegistered]";
-    let messages = until("first contact in the log", || {
-        let messages = world.caller.log_messages();
-        messages.iter().any(first).then_some(messages)
-    });
-    assert_eq!(messages.into_iter().filter(first).count(), 1);
 }
 
 pub(crate) const ID: &str = "8944000000000000001";

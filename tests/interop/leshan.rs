@@ -61,13 +61,6 @@ fn a_sleeper_is_asked_when_it_wakes() {
 }
 
 #[test]
-fn a_stranger_is_refused() {
-    let world = World::new("127.0.9.42");
-    let mut stranger = world.device("nobody-knows-me", &[]);
-    assert_eq!(stranger.hear("register-failed"), "403");
-}
-
-#[test]
 fn values_are_read_as_the_device_has_them() {
     let world = World::new("127.0.9.43");
     let mut device = world.registered();
@@ -179,27 +172,6 @@ fn what_the_device_has_not_or_forbids_fails_with_its_code() {
 }
 
 #[test]
-fn what_waits_leaves_oldest_first_with_the_next_update() {
-    let world = World::new("127.0.9.47");
-    let mut device = world.registered();
-    let dimmed = ["10", "20", "30"];
-    let ids = dimmed.map(|data| {
-        let body = when_active(write("/3311/0/5851", data));
-        world.caller.create_action(ID, &body)
-    });
-    for id in &ids {
-        assert_eq!(world.caller.action(id)["status"], "SCHEDULED");
-    }
-    assert_eq!(device.told("wrote"), 0, "it has not spoken yet");
-    device.say("update");
-    for (id, data) in ids.iter().zip(dimmed) {
-        let action = world.caller.final_action(id);
-        assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
-        assert_eq!(device.hear("wrote"), format!("/3311/0/5851 {data}"));
-    }
-}
-
-#[test]
 fn an_update_the_service_asks_for_wakes_what_waits() {
     let world = World::new("127.0.9.48");
     let mut device = world.registered();
@@ -229,25 +201,6 @@ fn what_an_update_changes_is_shown() {
 }
 
 #[test]
-fn a_device_that_comes_back_from_another_port_is_found_there() {
-    let world = World::new("127.0.9.50");
-    let mut device = world.registered();
-    let before = world.caller.inspect(ID);
-    let waiting = when_active(write("/3311/0/5850", "true"));
-    let waiting = world.caller.create_action(ID, &waiting);
-    device.say("reboot");
-    device.hear("registered");
-    let action = world.caller.final_action(&waiting);
-    assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
-    let after = world.caller.inspect(ID);
-    assert_ne!(
-        after["presence"]["address"], before["presence"]["address"],
-        "{after}"
-    );
-    assert_eq!(world.value_of("/3311/0/5850"), "true");
-}
-
-#[test]
 fn a_device_leaves_and_returns_as_often_as_it_likes() {
     let world = World::new("127.0.9.51");
     let mut device = world.registered();
@@ -269,22 +222,6 @@ fn a_device_leaves_and_returns_as_often_as_it_likes() {
     let first = |message: &String| message == "Lifecycle[DeviceFirstTimeRegistered]";
     let messages = world.caller.log_messages();
     assert_eq!(messages.into_iter().filter(first).count(), 1);
-}
-
-#[test]
-fn a_device_that_falls_silent_is_gone_when_its_lifetime_is_over() {
-    let world = World::new("127.0.9.52");
-    let mut device = world.device(ID, &["--lifetime", "2"]);
-    device.hear("registered");
-    device.program.kill();
-    let shown = until("the end of the lifetime", || {
-        let shown = world.caller.inspect(ID);
-        shown["registration"].is_null().then_some(shown)
-    });
-    assert_eq!(shown["presence"]["state"], "UNREGISTERED", "{shown}");
-    let mut device = world.registered();
-    assert_eq!(world.value_of("/3/0/0"), "Lamp Works");
-    assert_eq!(device.told("register-failed"), 0);
 }
 
 #[test]

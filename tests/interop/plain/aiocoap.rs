@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::{LARGE_BYTES, World, large, told_by};
-use crate::vocabulary::lwm2m::{outcome, when_active};
+use crate::vocabulary::lwm2m::outcome;
 use crate::vocabulary::plain::{Told, carrying, carrying_bytes, coap};
 use crate::vocabulary::program::Program;
 
@@ -110,25 +110,6 @@ fn one_request_of_aiocoap_goes_in_blocks_both_ways() {
     assert_eq!(outcome(&action), ("SUCCEEDED", "204"), "{action}");
     let turned: String = large().chars().rev().collect();
     assert_eq!(told_by(&action), turned);
-}
-
-#[test]
-fn what_waits_leaves_when_aiocoap_is_heard() {
-    let world = World::new("127.0.10.46");
-    let mut device = Device::start(&world);
-    let modes = ["eco", "boost", "off"];
-    let ids = modes.map(|mode| {
-        let put = carrying(device.asked("PUT", "/kept"), mode);
-        world.create("COAP", &when_active(put))
-    });
-    for id in &ids {
-        assert_eq!(world.caller.action(id)["status"], "SCHEDULED");
-    }
-    device.say("post alive 1");
-    for (id, mode) in ids.iter().zip(modes) {
-        assert_eq!(device.hear("received")["payload"], mode);
-        assert_eq!(world.caller.final_action(id)["status"], "SUCCEEDED");
-    }
 }
 
 /// A running `aiocoap_plain_device.py`.

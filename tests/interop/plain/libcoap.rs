@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::{World, bytes_of, large, told_by};
 use crate::libcoap::{Answer, ids_of, libcoap};
-use crate::vocabulary::lwm2m::{outcome, when_active};
+use crate::vocabulary::lwm2m::outcome;
 use crate::vocabulary::plain::{Told, carrying, coap};
 use crate::vocabulary::poll::until;
 use crate::vocabulary::program::Program;
@@ -179,28 +179,6 @@ fn a_mebibyte_reaches_libcoap_and_comes_back_through_losses() {
         bytes_of(&action) == whole.as_bytes(),
         "what came back is what was sent"
     );
-}
-
-#[test]
-fn what_waits_leaves_when_libcoap_is_heard() {
-    let world = World::new("127.0.10.20");
-    let server = Server::start(&world, &[]);
-    let client = Client::of(&world);
-    let modes = ["eco", "boost", "off"];
-    let ids = modes.map(|mode| {
-        let put = carrying(server.asked("PUT", "/mode"), mode);
-        world.create("COAP", &when_active(put))
-    });
-    for id in &ids {
-        assert_eq!(world.caller.action(id)["status"], "SCHEDULED");
-    }
-    assert_eq!(client.post("/?t=alive", b"1", &[]).code, "2.04");
-    for (id, code) in ids.iter().zip(["201", "204", "204"]) {
-        let action = world.caller.final_action(id);
-        assert_eq!(outcome(&action), ("SUCCEEDED", code), "{action}");
-    }
-    let action = world.perform(&server.asked("GET", "/mode"));
-    assert_eq!(bytes_of(&action), b"off", "the oldest goes first");
 }
 
 /// A request once it is final, which takes its time; as long as blocks get across, it goes on.
