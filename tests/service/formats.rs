@@ -1,15 +1,13 @@
 //! Do values of every type travel to the device and back in whatever format the device insists on?
 
 use harness::device::configuration::Configuration;
-use harness::device::resource::Resource;
 use protocol::coap::content::ContentFormat;
-use protocol::lwm2m::path::Path;
-use protocol::lwm2m::value::{DataType, Value};
+use protocol::lwm2m::value::DataType;
 use protocol::lwm2m::version::EnablerVersion;
 use serde_json::json;
 
 use crate::scene::{ID, Scene, start};
-use crate::values::{Case, OBJECT, cases};
+use crate::values::{Case, OBJECT, cases, every_type};
 use crate::vocabulary::caller::Caller;
 use crate::vocabulary::device::{DEVICE_IP, Device};
 use crate::vocabulary::lwm2m::{outcome, read, write};
@@ -140,15 +138,8 @@ fn read_back(caller: &Caller, name: &str, case: &Case) -> String {
 
 /// A device that has a resource of every type, and one format.
 fn speaking(name: &str, format: ContentFormat, version: EnablerVersion) -> Configuration {
-    let mut configuration = Configuration {
+    every_type(Configuration {
         version,
         ..Configuration::new(name).speaking(&[format])
-    };
-    let resources = cases().into_iter().map(|case| {
-        let path: Path = case.path();
-        let value: Value = case.held.0;
-        Resource::holding(path, value)
-    });
-    configuration.resources.extend(resources);
-    configuration
+    })
 }

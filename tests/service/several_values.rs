@@ -3,18 +3,16 @@
 use harness::device::configuration::Configuration;
 use harness::device::resource::Resource;
 use protocol::lwm2m::path::Path;
-use protocol::lwm2m::value::{ObjectLink, Value};
+use protocol::lwm2m::value::Value;
 use serde_json::{Value as Json, json};
 
 use crate::scene::{ID, Scene};
+use crate::values::{OBJECT, every_type};
 use crate::vocabulary::lwm2m::{outcome, read};
-
-/// The object the OMA made for tests has a resource of every type, once and more than once.
-const OBJECT: u16 = 3442;
 
 #[test]
 fn an_instance_is_read_as_a_map_of_what_it_holds() {
-    let scene = Scene::with(&[], every_type());
+    let scene = Scene::with(&[], several());
     let expected = json!({
         "/3442/0/110": "Grüße",
         "/3442/0/120": -7,
@@ -65,29 +63,13 @@ fn map(scene: &Scene, address: &str) -> Json {
     serde_json::from_str(payload.unwrap_or_else(|| panic!("no payload: {action}"))).unwrap()
 }
 
-fn every_type() -> Configuration {
-    let mut configuration = Configuration::new(ID);
-    let link = ObjectLink {
-        object: 3,
-        instance: 0,
-    };
-    let values = [
-        (110, Value::String("Grüße".into())),
-        (120, Value::Integer(-7)),
-        (125, Value::UnsignedInteger(7)),
-        (130, Value::Float(21.5)),
-        (140, Value::Boolean(false)),
-        (150, Value::Opaque(vec![0, 1, 255])),
-        (160, Value::Time(1_767_225_600)),
-        (170, Value::ObjectLink(link)),
-    ];
-    let single = values.map(|(id, value)| (Path::resource(OBJECT, 0, id), value));
+/// A device that has a resource of each type, and one of several instances.
+fn several() -> Configuration {
+    let mut configuration = every_type(Configuration::new(ID));
     let multiple = [(0, "zero"), (3, "three")].map(|(id, text)| {
         let path = Path::resource_instance(OBJECT, 0, 1110, id);
-        (path, Value::String(text.into()))
+        Resource::holding(path, Value::String(text.into()))
     });
-    let all = single.into_iter().chain(multiple);
-    let all = all.map(|(path, value)| Resource::holding(path, value));
-    configuration.resources.extend(all);
+    configuration.resources.extend(multiple);
     configuration
 }

@@ -25,7 +25,7 @@ pub(crate) struct Case {
 
 #[test]
 fn a_value_that_does_not_fit_its_resource_fails_and_is_never_sent() {
-    let scene = Scene::with(&[], every_type());
+    let scene = Scene::with(&[], every_type(Configuration::new(ID)));
     let mut wrong = 0;
     for case in cases() {
         for text in case.unfit {
@@ -64,7 +64,7 @@ fn a_value_that_does_not_fit_its_resource_fails_and_is_never_sent() {
 
 #[test]
 fn an_answer_without_a_payload_is_a_result_of_its_code() {
-    let scene = Scene::with(&[], every_type());
+    let scene = Scene::with(&[], every_type(Configuration::new(ID)));
     let path = Path::resource(OBJECT, 0, 110);
     scene.device.answer_with(path, Answer::Code(Code::CONTENT));
     let action = scene.caller.perform(ID, &read("/3442/0/110"));
@@ -82,8 +82,8 @@ impl Case {
     }
 }
 
-fn every_type() -> Configuration {
-    let mut configuration = Configuration::new(ID);
+/// A device that has a resource of each type.
+pub(crate) fn every_type(mut configuration: Configuration) -> Configuration {
     let resources = cases().into_iter().map(|case| {
         let path = case.path();
         Resource::holding(path, case.held.0)
