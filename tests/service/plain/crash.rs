@@ -1,16 +1,10 @@
 //! Is what was promised to a device, or to whoever asks something of it, kept when all falls over?
 
-use protocol::coap::block::{Block, More};
 use protocol::coap::code::Code;
-use protocol::coap::message::Message;
 
 use super::{ID, Scene, standing};
-use crate::scene::with;
-use crate::vocabulary::blockwise::{blocks, body, size};
 use crate::vocabulary::lwm2m::when_active;
-use crate::vocabulary::plain::{
-    Told, answer, carrying, carrying_bytes, coap, data, datagram, path_of,
-};
+use crate::vocabulary::plain::{Told, carrying, coap, data, datagram, path_of};
 use crate::vocabulary::poll::until;
 
 #[test]
@@ -87,102 +81,6 @@ fn data_said_again_after_a_crash_because_nobody_thanked_is_there() {
             .filter(|it| **it == Told::over_coap("t", said.clone()));
         assert!((1..=2).contains(&times.count()), "at least once: {told:?}");
     }
-}
-
-#[test]
-fn an_attempt_over_coap_in_flight_at_a_crash_counts_as_made() {
-    let mut scene = Scene::new();
-    let port = scene.coap.port();
-    let once = scene.ask(&coap("GET", "/once", port));
-    assert_eq!(path_of(&scene.coap.hear_request()), "/once");
-    scene.crash();
-    let action = scene.caller.final_action(&once);
-    assert_eq!(standing(&action), ("FAILED", 0), "{action}");
-    assert!(action["resultData"]["errorMessage"].is_string(), "{action}");
-
-    let twice = scene.ask(&with(coap("GET", "/twice", port), "sendAttempts", 2));
-    let first = scene.coap.hear_request();
-    assert_eq!(path_of(&first), "/twice");
-    scene.crash();
-    assert_eq!(standing(&scene.caller.action(&twice)), ("IN_PROGRESS", 1));
-    scene.post("awake");
-    let second = scene.coap.hear_request();
-    assert_eq!(path_of(&second), "/twice");
-    assert_ne!(second.token, first.token, "another attempt");
-    scene.coap.say(&answer(&second, Code::CONTENT).encode());
-    assert_eq!(
-        standing(&scene.caller.final_action(&twice)),
-        ("SUCCEEDED", 0)
-    );
-}
-
-#[test]
-fn a_body_in_blocks_that_a_crash_cut_off_is_said_anew() {
-    let mut scene = Scene::new();
-    let whole = body(200);
-    let post = |block, id| data("t", "", id).with_block1(block);
-    for (id, (block, part)) in (1..=2).zip(blocks(&whole, size(64))) {
-        let taken = scene.coap.ask(&post(block, id).with_payload(part));
-        assert_eq!(taken.code, Code::CONTINUE);
-    }
-    scene.crash();
-    let third = post(Block::new(2, More::Yes, size(64)), 3);
-    let refused = scene
-        .coap
-        .ask_until_answered(&third.with_payload(&whole[128..192]));
-    assert_eq!(refused.code, Code::REQUEST_ENTITY_INCOMPLETE);
-    let mut last = None;
-    for (id, (block, part)) in (10..).zip(blocks(&whole, size(64))) {
-        last = Some(scene.coap.ask(&post(block, id).with_payload(part)).code);
-    }
-    assert_eq!(last, Some(Code::CHANGED));
-    assert_eq!(scene.caller.told(ID), [Told::over_coap("t", whole)]);
-}
-
-#[test]
-fn a_request_in_blocks_that_a_crash_or_a_stop_cut_off_begins_again() {
-    let mut scene = Scene::new();
-    let whole = body(5_000);
-    let put = carrying_bytes(coap("PUT", "/image", scene.coap.port()), &whole);
-    for is_killed in [true, false] {
-        let id = scene.ask(&with(put.clone(), "sendAttempts", 2));
-        for number in 0..2 {
-            let asked = scene.coap.hear_request();
-            assert_eq!(asked.block1().unwrap().number(), number);
-            confirm(&scene, &asked);
-        }
-        if !is_killed {
-            let status = scene.service.stop();
-            assert_eq!(status.code(), Some(0), "{status}");
-        }
-        scene.crash();
-        assert_eq!(standing(&scene.caller.action(&id)), ("IN_PROGRESS", 1));
-        scene.coap.heard();
-        scene.post("awake");
-        for number in 0..5 {
-            let asked = scene.coap.hear_request();
-            assert_eq!(
-                asked.block1().unwrap().number(),
-                number,
-                "from the beginning"
-            );
-            confirm(&scene, &asked);
-        }
-        let action = scene.caller.final_action(&id);
-        assert_eq!(standing(&action), ("SUCCEEDED", 0), "{action}");
-    }
-}
-
-/// Has the device take a block.
-fn confirm(scene: &Scene, asked: &Message) {
-    let block = asked.block1().unwrap();
-    let code = if block.has_more() {
-        Code::CONTINUE
-    } else {
-        Code::CHANGED
-    };
-    let said = answer(asked, code).with_block1(block);
-    scene.coap.say(&said.encode());
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! Is what devices say over plain CoAP and UDP taken once, kept as it came, and told?
 
 use protocol::coap::code::Code;
-use protocol::coap::message::{Kind, Message, MessageId};
-use protocol::coap::token::Token;
 use serde_json::{Value, json};
 
 use super::{ELSEWHERE, FIRST_CONTACT, ID, IP, Scene};
@@ -14,46 +12,6 @@ use crate::vocabulary::poll::until;
 use crate::vocabulary::wire::Wire;
 
 const PRIVATE: (&str, &str) = ("SIGNALBOX_ALLOW_PRIVATE_DESTINATIONS", "true");
-
-#[test]
-fn data_said_again_is_answered_again_and_taken_once() {
-    let scene = Scene::new();
-    let said = data("t", "once", 7);
-    let first = scene.coap.ask(&said);
-    assert_eq!(first.code, Code::CHANGED);
-    for _ in 0..3 {
-        assert_eq!(scene.coap.ask(&said), first, "one message, one answer");
-    }
-    let token = Token::from_u64(8);
-    let unconfirmed = Message::request(Kind::NonConfirmable, Code::POST, MessageId(8), token)
-        .with_uri_query(["t=t"])
-        .with_payload("unconfirmed");
-    scene.coap.say(&unconfirmed.encode());
-    let answer = scene.coap.hear();
-    assert_eq!(
-        (answer.kind, answer.code, answer.token),
-        (Kind::NonConfirmable, Code::CHANGED, token)
-    );
-    scene.coap.say(&unconfirmed.encode());
-    assert_eq!(
-        scene.coap.ask_among_others(&data("t", "once", 9)).code,
-        Code::CHANGED
-    );
-    let once = Told::over_coap("t", "once");
-    let expected = [once.clone(), Told::over_coap("t", "unconfirmed"), once];
-    assert_eq!(scene.caller.told(ID), expected);
-}
-
-#[test]
-fn another_device_behind_the_address_later_is_heard_with_its_own_message_ids() {
-    let scene = Scene::new();
-    for payload in ["first port", "second port"] {
-        let wire = Wire::from(IP, &scene.service);
-        assert_eq!(wire.ask(&data("t", payload, 1)).code, Code::CHANGED);
-    }
-    let told = ["first port", "second port"].map(|it| Told::over_coap("t", it));
-    assert_eq!(scene.caller.told(ID), told);
-}
 
 #[test]
 fn every_datagram_is_an_event_and_none_is_answered() {
@@ -107,17 +65,6 @@ fn a_burst_of_datagrams_is_told_whole_and_in_its_order() {
     assert_eq!(scene.caller.final_action(&waiting)["status"], "SUCCEEDED");
     assert_eq!(scene.udp.heard(), [b"waits".to_vec()]);
     assert_eq!(scene.logged(ID, FIRST_CONTACT), 1);
-}
-
-#[test]
-fn an_empty_datagram_is_a_sign_of_life_and_no_event() {
-    let scene = Scene::new();
-    scene.udp.say(b"");
-    until("a first contact", || {
-        (scene.logged(ID, FIRST_CONTACT) == 1).then_some(())
-    });
-    assert_eq!(scene.caller.inspect(ID)["presence"]["protocol"], "UDP");
-    assert_eq!(scene.caller.told(ID), []);
 }
 
 #[test]

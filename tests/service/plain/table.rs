@@ -3,12 +3,10 @@
 use protocol::coap::code::Code;
 use protocol::coap::message::Message;
 use protocol::coap::option;
-use serde_json::Value;
 
-use super::{ID, IP, Scene};
-use crate::vocabulary::caller::{API, text};
+use super::{ID, Scene};
 use crate::vocabulary::plain::{Told, data};
-use crate::vocabulary::wire::{Wire, request};
+use crate::vocabulary::wire::request;
 
 /// What is kept of a request that says something.
 type Kept = Option<(&'static str, &'static [u8])>;
@@ -29,32 +27,6 @@ fn each_request_is_answered_and_kept_as_the_table_says() {
         expected.extend(kept.map(|(topic, bytes)| Told::over_coap(topic, bytes)));
     }
     assert_eq!(scene.caller.told(ID), expected);
-}
-
-#[test]
-fn other_methods_and_other_paths_are_none() {
-    let scene = Scene::new();
-    let cases = [
-        (Code::GET, "", Code::METHOD_NOT_ALLOWED),
-        (Code::PUT, "", Code::METHOD_NOT_ALLOWED),
-        (Code::DELETE, "", Code::METHOD_NOT_ALLOWED),
-        (Code::FETCH, "", Code::METHOD_NOT_ALLOWED),
-        (Code::PATCH, "", Code::METHOD_NOT_ALLOWED),
-        (Code::IPATCH, "", Code::METHOD_NOT_ALLOWED),
-        (Code::POST, "data", Code::NOT_FOUND),
-        (Code::GET, "data", Code::NOT_FOUND),
-    ];
-    for (id, (code, segment, expected)) in (1..).zip(cases) {
-        let message = request(code, id)
-            .with_uri_query(["t=topic"])
-            .with_payload("21.5");
-        let message = match segment {
-            "" => message,
-            segment => message.with_uri_path([segment]),
-        };
-        assert_eq!(scene.coap.ask(&message).code, expected, "{message:?}");
-    }
-    assert_eq!(scene.caller.told(ID), []);
 }
 
 #[test]
@@ -97,42 +69,6 @@ fn options_are_met_as_the_standard_says() {
     }
     let told = vec![Told::over_coap("t", "21.5"); 4];
     assert_eq!(scene.caller.told(ID), told);
-}
-
-#[test]
-fn what_is_refused_is_kept_for_who_looks_but_not_each_time() {
-    let scene = Scene::with(&[("SIGNALBOX_DATA_BYTES_MAX", "2048")]);
-    scene.caller.create_device("other", "127.0.0.13");
-    let other = Wire::from("127.0.0.13", &scene.service);
-    for id in 1..=20 {
-        let refused = scene.coap.ask(&data("a/#", format!("number {id}"), id));
-        assert_eq!(refused.code, Code::BAD_REQUEST);
-        let long = vec![b'x'; 2_048 + usize::from(id)];
-        let refused = other.ask(&data("t", long, id));
-        assert_eq!(refused.code, Code::REQUEST_ENTITY_TOO_LARGE);
-    }
-    let topic = kept(&scene, ID, "CoAP[InvalidTopic]");
-    assert_eq!(topic.1, b"number 1");
-    assert_eq!(topic.0["ip"], IP);
-    let long = kept(&scene, "other", "Translator[UserPayloadError]");
-    assert_eq!(long.1, vec![b'x'; 2_049]);
-}
-
-/// The one entry of a kind about a device, and the bytes it keeps.
-fn kept(scene: &Scene, device: &str, message: &str) -> (Value, Vec<u8>) {
-    let entries = scene.caller.log_entries().into_iter();
-    let mut entries =
-        entries.filter(|entry| entry["iccid"] == device && entry["message"] == message);
-    let entry = entries.next().unwrap_or_else(|| panic!("no {message}"));
-    assert_eq!(entries.next(), None, "once is enough");
-    assert_eq!(
-        (&*text(&entry["type"]), &*text(&entry["category"])),
-        ("DEVICE", "error")
-    );
-    let path = format!("{API}/administrationLogs/{}/payload", text(&entry["id"]));
-    let payload = scene.caller.request("GET", &path);
-    assert_eq!(payload.status, 200, "{entry}");
-    (entry, payload.text().as_bytes().to_vec())
 }
 
 /// Arguments and a payload, the code they are answered, and what is kept.

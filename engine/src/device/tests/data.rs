@@ -150,7 +150,14 @@ fn data_that_is_too_long_is_refused_and_the_device_hears_how_long_it_may_be() {
 #[test]
 fn nothing_else_can_be_done_at_the_root() {
     let mut bench = heard();
-    for code in [Code::GET, Code::PUT, Code::DELETE, Code::FETCH] {
+    for code in [
+        Code::GET,
+        Code::PUT,
+        Code::DELETE,
+        Code::FETCH,
+        Code::PATCH,
+        Code::IPATCH,
+    ] {
         let message = bench.request(code, &[]).with_uri_query(["t=x"]);
         let id = message.message_id.0;
         let expected = sent(&format!("ACK 4.05 to {id}"));

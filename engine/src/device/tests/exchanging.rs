@@ -16,12 +16,13 @@ fn a_ping_is_answered_with_a_reset() {
 
 #[test]
 fn a_request_for_something_that_is_not_there_is_answered_so() {
-    let cases: [(Code, &[&str], &str); 6] = [
+    let cases: [(Code, &[&str], &str); 7] = [
         (Code::GET, &["rd"], "4.05"),
         (Code::PUT, &["rd", "5a3f"], "4.05"),
         (Code::POST, &["rd", "5a3f"], "4.04"),
         (Code::POST, &["rd", "a", "b"], "4.04"),
         (Code::GET, &["elsewhere"], "4.04"),
+        (Code::POST, &["elsewhere"], "4.04"),
         (Code::GET, &[], "4.05"),
     ];
     for (code, path, answer) in cases {
