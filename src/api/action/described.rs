@@ -1,4 +1,4 @@
-//! What does an action request look like? For the document of the API.
+//! Which properties does an action request have? The OpenAPI schemas.
 
 use engine::action::{ContentForm, Method, Mode, Operation, PayloadType, Protocol, Status};
 use engine::limits::SEND_ATTEMPTS_MAX;
@@ -6,34 +6,42 @@ use engine::limits::SEND_ATTEMPTS_MAX;
 use crate::api::action::{EVENT_WORDS, OMITTED_WORDS};
 use crate::api::openapi::{Schema, names};
 
-/// An action request as lists show it.
+const AT_CREATION: &str = "The value known when the request was created.";
+
+const CODE: &str = "The CoAP response code without its dot: `205` is 2.05 Content.";
+
+const PERMITTED: &str = "The number of attempts permitted.";
+
+/// An action request in a list.
 pub(in crate::api) fn action() -> Schema {
     record().named("ActionRequest")
 }
 
-/// An action request as it is shown by itself.
+/// A single action request, with its timeline.
 pub(in crate::api) fn followed() -> Schema {
     record()
         .must(
             "timeline",
             Schema::list(happened()),
-            "What happened to the request on its way, oldest first. What happens during an \
-             attempt is told when the attempt is over.",
+            "The events of the request, oldest first. The events of an attempt are added when \
+             the attempt ends.",
         )
         .named("FollowedActionRequest")
 }
 
 fn happened() -> Schema {
     Schema::object()
-        .must("time", names::spaced(), "When (UTC).")
+        .must("time", names::spaced(), "The time of the event (UTC).")
         .must(
             "event",
             Schema::one_of_words(EVENT_WORDS.to_vec()).example("ANSWERED"),
-            "What happened. An attempt is one datagram and its repetitions (RFC 7252 section \
-             4.2); `ACKNOWLEDGED` means that the answer comes apart.",
+            "An attempt is one request to the device with its retransmissions (RFC 7252 \
+             section 4.2). `ACKNOWLEDGED`: the device sent an empty acknowledgement, and its \
+             response follows separately. `REJECTED`: the device sent a Reset. `GAVE_UP`: the \
+             attempt ended without a response.",
         )
-        .may("attempt", attempts(), "The number of the attempt.")
-        .may("code", code(), "The code of the answer, without its dot.")
+        .may("attempt", attempts(), "The number of the attempt, from 1.")
+        .may("code", code(), CODE)
         .named("TimelineEvent")
 }
 
@@ -45,76 +53,78 @@ fn record() -> Schema {
     let id = Schema::uuid().example("01935c5a-0000-7000-8000-000000000001");
     let left = Schema::whole(0..=u64::from(SEND_ATTEMPTS_MAX)).example(2_u64);
     let status = Schema::word::<Status>().example("SUCCEEDED");
-    let ip = "The address of the device, where it had one when the request was made.";
     Schema::object()
-        .must("id", id, "What to follow and cancel the request by.")
-        .must("status", status, "Where the request stands.")
-        .must("deviceId", names::device_id(), "The device that is asked.")
-        .may("ip", names::ip(), ip)
+        .must("id", id, "The id of the request.")
+        .must("status", status, "The status of the request.")
+        .must("deviceId", names::device_id(), "The device.")
+        .may("ip", names::ip(), AT_CREATION)
         .must(
             "protocol",
             Schema::word::<Protocol>().example("LWM2M"),
-            "How the device is asked.",
+            "The protocol of the request.",
         )
         .must(
             "created",
             names::spaced(),
-            "When the request was made (UTC).",
+            "When the request was created (UTC).",
         )
-        .must("updated", names::spaced(), "When it last changed (UTC).")
-        .must("mode", Schema::word::<Mode>(), "When it is sent.")
-        .must("requestData", request_data(), "What was asked.")
+        .must(
+            "updated",
+            names::spaced(),
+            "When the request last changed (UTC).",
+        )
+        .must("mode", Schema::word::<Mode>(), "The `requestMode`.")
+        .must("requestData", request_data(), "The body of the call.")
         .may(
             "resultData",
             result_data(),
-            "What came of it, once something did. A datagram that left has no answer, and no \
-             result.",
+            "The result, once there is one. A successful UDP request has none.",
         )
-        .must("sendAttempts", attempts(), "Attempts that are permitted.")
-        .must("sendAttemptsLeft", left, "Attempts that were not begun.")
+        .must("sendAttempts", attempts(), PERMITTED)
+        .must("sendAttemptsLeft", left, "Attempts that have not started.")
         .may(
             "omitted",
             Schema::list(Schema::one_of_words(OMITTED_WORDS.to_vec())),
-            "What is longer than 4096 characters and left out of lists; it is there where the \
-             request is shown by itself.",
+            "The properties left out of this list because they exceed 4096 characters. \
+             `getAction` returns them.",
         )
 }
 
-/// Attempts a caller may permit.
+/// The number of attempts a request permits.
 pub(in crate::api) fn attempts() -> Schema {
     Schema::whole(1..=u64::from(SEND_ATTEMPTS_MAX)).example(3_u64)
 }
 
-/// What was asked over any protocol.
+/// The body of the call that created the request, over any protocol.
 fn request_data() -> Schema {
     Schema::any_of([udp_data(), coap_data(), lwm2m_data()])
 }
 
 fn udp_data() -> Schema {
     known(Schema::object())
-        .must("payload", Schema::text().example("on"), "What is sent.")
+        .must("payload", Schema::text().example("on"), "The payload.")
         .must(
             "payloadType",
             Schema::word::<ContentForm>(),
-            "How the payload is written.",
+            "The encoding of `payload`.",
         )
-        .must("port", port(), "The port that it is sent to.")
+        .must("port", port(), "The UDP port on the device.")
         .named("UdpRequestData")
 }
 
 fn coap_data() -> Schema {
     let path = Schema::text().example("/led?color=r");
     known(Schema::object())
-        .may("payload", Schema::text(), "What is sent along.")
+        .may("payload", Schema::text(), "The payload.")
         .may(
             "payloadType",
             Schema::word::<ContentForm>(),
-            "How the payload is written, where there is one.",
+            "The encoding of `payload`.",
         )
-        .must("port", port(), "The port that the request is made at.")
-        .must("path", path, "The resource.")
-        .must("requestType", Schema::word::<Method>(), "The method.")
-        .must("sendAttempts", attempts(), "Attempts that are permitted.")
+        .must("port", port(), "The UDP port on the device.")
+        .must("path", path, "The path, with its query.")
+        .must("requestType", Schema::word::<Method>(), "The CoAP method.")
+        .must("sendAttempts", attempts(), PERMITTED)
         .named("CoapRequestData")
 }
 
@@ -124,15 +134,15 @@ fn lwm2m_data() -> Schema {
         .must(
             "action",
             Schema::word::<Operation>(),
-            "What the device is to do.",
+            "The LwM2M operation.",
         )
-        .must("resourceAddress", address, "Where.")
+        .must("resourceAddress", address, "The path of the target.")
         .may(
             "data",
             Schema::text(),
-            "What was given to write or execute.",
+            "The value to write, or the arguments to execute with.",
         )
-        .must("sendAttempts", attempts(), "Attempts that are permitted.")
+        .must("sendAttempts", attempts(), PERMITTED)
         .named("Lwm2mRequestData")
 }
 
@@ -140,53 +150,53 @@ fn port() -> Schema {
     Schema::whole(1..=u64::from(u16::MAX)).example(5_683_u64)
 }
 
-/// The same with what is known of every request.
+/// The same schema with the properties that every request has.
 fn known(data: Schema) -> Schema {
-    let now_known = "What was known of the device when the request was made.";
-    data.must("requestMode", Schema::word::<Mode>(), "When it is sent.")
-        .may(
-            "expiresIn",
-            Schema::whole(1..=u64::from(u32::MAX)),
-            "Seconds the request may wait, where its caller said so.",
-        )
-        .must("iccid", names::iccid(), now_known)
-        .may("imsi1", names::imsi(), now_known)
-        .must(
-            "traceId",
-            names::trace(),
-            "The trace of the call that made it.",
-        )
-        .must("deviceId", names::device_id(), "The device.")
-        .must(
-            "requestId",
-            Schema::uuid().example("01935c5a-0000-7000-8000-000000000001"),
-            "The request.",
-        )
-        .must("customerId", names::customer_id(), "The customer.")
-        .may("deviceIpAddress", names::ip(), now_known)
+    data.must(
+        "requestMode",
+        Schema::word::<Mode>(),
+        "When to send the request.",
+    )
+    .may(
+        "expiresIn",
+        Schema::whole(1..=u64::from(u32::MAX)),
+        "The expiry given in the call, in seconds.",
+    )
+    .must("iccid", names::iccid(), AT_CREATION)
+    .may("imsi1", names::imsi(), AT_CREATION)
+    .must(
+        "traceId",
+        names::trace(),
+        "The trace id of the call that created the request.",
+    )
+    .must("deviceId", names::device_id(), "The device.")
+    .must(
+        "requestId",
+        Schema::uuid().example("01935c5a-0000-7000-8000-000000000001"),
+        "The request.",
+    )
+    .must("customerId", names::customer_id(), "The customer.")
+    .may("deviceIpAddress", names::ip(), AT_CREATION)
 }
 
-/// What came of a request.
+/// The result of a request.
 pub(in crate::api) fn result_data() -> Schema {
     Schema::object()
-        .may(
-            "code",
-            code(),
-            "The code of the device's answer, without its dot.",
-        )
+        .may("code", code(), CODE)
         .may(
             "payload",
             Schema::text().example("21.5"),
-            "Over CoAP what the device answered, as `payloadType` says. Over LwM2M the value as a \
-             text: `false`, `21.5`, base64 for OPAQUE, ISO 8601 for TIME, `o:i` for OBJLINK. Of \
-             an object or an instance of one it is a JSON object as text: typed values by path.",
+            "CoAP: the payload of the response, encoded as `payloadType` says. LwM2M: the value \
+             as a string, such as `false` or `21.5`; base64 for OPAQUE, ISO 8601 for TIME, `o:i` \
+             for OBJLINK. For an object or object instance: a string of JSON that maps each path \
+             to its typed value.",
         )
         .may(
             "payloadType",
             Schema::word::<PayloadType>(),
-            "How the payload of an answer over CoAP is written: `TEXT` where its content format \
-             is one of text and its bytes are, `BASE64` where they are not or it has none.",
+            "CoAP only. `TEXT` if the response has a text Content-Format and its payload is \
+             UTF-8, otherwise `BASE64`.",
         )
-        .may("errorMessage", Schema::text(), "What went wrong.")
+        .may("errorMessage", Schema::text(), "Why the request failed.")
         .named("ResultData")
 }

@@ -1,4 +1,4 @@
-//! How is a device asked to do something? For the document of the API.
+//! Which operations create, read, list and cancel action requests? The OpenAPI descriptions.
 
 pub(in crate::api) mod coap;
 pub(in crate::api) mod lwm2m;
@@ -16,7 +16,7 @@ use crate::api::openapi::{Operation as Described, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged};
 use crate::api::words::Word;
 
-/// POST for one device, whatever carries what it is asked.
+/// POST for one device, over any protocol.
 fn create(
     id: &'static str,
     summary: &'static str,
@@ -26,8 +26,8 @@ fn create(
 ) -> Described {
     let (code, refused) = refusal;
     let refused = format!(
-        "{refused}, or too much waits for the device already; or the key names another call, or \
-         one that is under way (see `Retry-After`)."
+        "`{code}`: {refused}. `QUEUE_FULL`: too many requests, or too many bytes of data, wait \
+         for the device. {KEY_REFUSED}"
     );
     let codes = [
         code,
@@ -38,8 +38,8 @@ fn create(
     Described::new(id, Tag::Actions, summary)
         .description(format!("{text}\n\n{QUEUED}"))
         .header(HEADER, key(), ONCE)
-        .json(body, "What the device is to be asked.")
-        .answer(202, accepted(), "The request is queued.")
+        .json(body, "The request to create.")
+        .answer(202, accepted(), "The request is stored.")
         .leads_to(
             202,
             &["getAction", "cancelAction"],
@@ -49,32 +49,27 @@ fn create(
         .retried_sometimes(409)
 }
 
-/// POST for several devices, whatever carries what they are asked.
+/// POST for several devices, over any protocol.
 fn create_many(id: &'static str, summary: &'static str, body: Schema) -> Described {
-    let text = "Asks the same of several devices. What one of them refuses does not concern the \
-                others: the answer says which devices were asked, by which requests, and why each \
-                of the others was not.";
-    let refused = "The key names another call, or one that is under way (see `Retry-After`).";
+    let text = "Creates the same request for several devices. Each device is accepted or rejected \
+                on its own: the response lists the created requests and the reason for each \
+                rejected device.";
     let codes = ["IDEMPOTENCY_KEY_IN_USE", "IDEMPOTENCY_KEY_REUSED"];
-    let asked = "Every device was asked, or it is said why not.";
+    let created = "The created requests and the rejected devices.";
     Described::new(id, Tag::Actions, summary)
         .description(text)
         .header(HEADER, key(), ONCE)
-        .json(body, "What the devices are to be asked.")
-        .answer(202, many(), asked)
-        .refusal(409, &codes, refused)
+        .json(body, "The request to create, and the devices.")
+        .answer(202, many(), created)
+        .refusal(409, &codes, KEY_REFUSED)
         .retried_sometimes(409)
 }
 
 /// GET one.
 pub(in crate::api) fn show() -> Described {
-    Described::new("getAction", Tag::Actions, "Read an action request")
-        .description("Requests are kept for 7 days.")
-        .answer(
-            200,
-            followed(),
-            "The request as it stands, with what happened to it.",
-        )
+    Described::new("getAction", Tag::Actions, "Get an action request")
+        .description("Requests are deleted 7 days after creation. The operator can change this.")
+        .answer(200, followed(), "The request with its timeline.")
 }
 
 /// GET all.
@@ -84,82 +79,89 @@ pub(in crate::api) fn list() -> Described {
     listed(operation)
 }
 
-/// GET those that can still change.
+/// GET those that are not final.
 pub(in crate::api) fn active() -> Described {
-    let summary = "List action requests that are not final";
+    let summary = "List active action requests";
     let operation = Described::new("listActiveActions", Tag::Actions, summary)
-        .description("The requests that are `SCHEDULED` or `IN_PROGRESS`.");
+        .description("The requests in status `SCHEDULED` or `IN_PROGRESS`.");
     listed(operation)
 }
 
 /// GET those that are final.
 pub(in crate::api) fn archived() -> Described {
-    let summary = "List action requests that are final";
+    let summary = "List archived action requests";
     let operation = Described::new("listArchivedActions", Tag::Actions, summary)
-        .description("The requests that are `SUCCEEDED`, `FAILED` or `CANCELLED`.");
+        .description("The requests in status `SUCCEEDED`, `FAILED` or `CANCELLED`.");
     listed(operation)
 }
 
 fn listed(operation: Described) -> Described {
-    let device = "Requests of this device alone; of one that does not exist there are none.";
+    let device = "Only requests of this device. The list is empty if the device does not exist.";
     let newest_first = ActionOrder::CreatedDescending.word();
     let operation = operation
         .query("deviceId", names::device_id(), device)
         .query(
             "protocol",
             Schema::word::<Protocol>(),
-            "Requests over this protocol alone.",
+            "Only requests over this protocol.",
         )
         .query(
             "status",
             Schema::word::<Status>(),
-            "Requests that stand here alone.",
+            "Only requests in this status.",
         )
         .query(
             "sort",
             Schema::word::<ActionOrder>().default(newest_first),
-            "The order: by creation or by the last change, with `-` the newest first.",
+            "Sort by creation or by last change. `-` sorts newest first.",
         );
     paged(operation).answer(200, page_of(action()), "A page of requests.")
 }
 
 /// DELETE one.
 pub(in crate::api) fn cancel() -> Described {
-    let refused = "The request is under way or final.";
-    Described::new("cancelAction", Tag::Actions, "Take a request back")
-        .description("A request that waits is cancelled, and never sent.")
+    let refused = "The request is in progress or final.";
+    Described::new("cancelAction", Tag::Actions, "Cancel an action request")
+        .description("Cancels a `SCHEDULED` request. A cancelled request is never sent.")
         .answer(200, cancelled(), "The request is cancelled.")
         .refusal(409, &["REQUEST_NOT_SCHEDULED"], refused)
 }
 
 /// DELETE of a device.
 pub(in crate::api) fn cancel_all() -> Described {
-    let summary = "Take all waiting requests of a device back";
+    let summary = "Cancel all scheduled action requests of a device";
+    let cancelled = Schema::list(cancelled());
     Described::new("cancelActions", Tag::Actions, summary)
-        .description("Cancels what waits; requests under way go on.")
-        .answer(
-            200,
-            Schema::list(cancelled()),
-            "The requests that are cancelled; possibly none.",
-        )
+        .description("Requests in progress continue.")
+        .answer(200, cancelled, "The cancelled requests. May be empty.")
 }
 
-/// How a device that speaks no LwM2M is refused to be asked now.
+/// Why a `SEND_NOW` request over UDP or CoAP is refused.
 const NO_ADDRESS: (&str, &str) = (
     "DEVICE_HAS_NO_ADDRESS",
-    "Nobody knows where the device is and the request was to be sent now",
+    "the mode is `SEND_NOW` and the device has neither an `ip` nor a registration",
 );
 
-const QUEUED: &str = "The request is queued and the call answered at once; the answer promises \
-                      that the request survives a crash of the service. What came of it stands \
-                      in the request later: follow it by its `id`. With `SEND_WHEN_ACTIVE` it \
-                      waits for the device's next sign of life over any protocol. Requests of a \
-                      device leave one at a time, oldest first.";
+/// Where a `SEND_NOW` request over UDP or CoAP goes, and when.
+const SENT_NOW: &str = "With `SEND_NOW` the request is sent immediately to the `ip` of the device \
+                        or, if it has none, to the address of its registration. If the device is \
+                        registered in queue mode and asleep, the request waits until it wakes.";
 
-/// Devices of one call where the operator says nothing.
+/// Why a call with an idempotency key is refused.
+const KEY_REFUSED: &str = "`IDEMPOTENCY_KEY_IN_USE`: a call with this key is in progress; see \
+                           `Retry-After`. `IDEMPOTENCY_KEY_REUSED`: the key was used for a \
+                           different call.";
+
+const QUEUED: &str = "The call returns as soon as the request is durably stored: a request \
+                      answered with 202 survives a crash of the service. Poll `getAction` with \
+                      the returned `id` for the result. A `SEND_WHEN_ACTIVE` request waits for \
+                      the next message from the device, over any protocol. The service sends \
+                      requests to a device one at a time, oldest first.";
+
+/// The default of the `bulk_devices_max` setting.
 const BULK_DEVICES: u64 = 100;
 
-/// The body that one of these is, each with its title.
+/// A body that is one of these cases, each with its title.
 fn one_of(cases: impl IntoIterator<Item = (Schema, &'static str)>, name: &'static str) -> Schema {
     let cases = cases.into_iter().map(|(case, title)| case.titled(title));
     Schema::one_of(cases).named(name)
@@ -173,7 +175,7 @@ fn one_of_many(
     let devices = Schema::list(names::device_id())
         .many(1..=BULK_DEVICES)
         .unique();
-    let why = "The devices, each once. The operator may allow another number of them.";
+    let why = "The devices, without duplicates. The operator can change the maximum.";
     let with_devices = |(case, title): (Schema, _)| {
         let body = case.must("deviceIds", devices.clone(), why);
         (body, title)
@@ -181,28 +183,30 @@ fn one_of_many(
     one_of(cases.into_iter().map(with_devices), name)
 }
 
-/// The same body with what every request may say.
+/// The same body with the optional properties of every request.
 fn when(body: Schema) -> Schema {
     body.may(
         "requestMode",
         Schema::word::<Mode>().default(Mode::SendNow.word()),
-        "When it is sent.",
+        "`SEND_NOW`: send as soon as the device is reachable. `SEND_WHEN_ACTIVE`: wait for the \
+         next message from the device.",
     )
     .may(
         "expiresIn",
         Schema::whole(1..=u64::from(EXPIRY_S_MAX)),
-        "Seconds after which a request that still waits fails; 48 hours where nothing is said.",
+        "The request fails if it is not final after this time, in seconds. Default: 172800 (48 \
+         hours); the operator can change it.",
     )
 }
 
-/// The same body with what a request may say that the device answers.
+/// The same body with the number of attempts, for protocols in which the device responds.
 fn as_often(body: Schema) -> Schema {
     let attempts = Schema::whole(1..=u64::from(SEND_ATTEMPTS_MAX)).default(1_u64);
     body.may(
         "sendAttempts",
         attempts,
-        "Attempts that are permitted. An attempt ends when the device answers, or does not; \
-         the next is made when the device is next heard.",
+        "The maximum number of attempts. An attempt that gets no response is repeated after the \
+         next message from the device.",
     )
 }
 
@@ -211,7 +215,7 @@ fn port(example: u64) -> Schema {
     Schema::whole(1..=u64::from(u16::MAX)).example(example)
 }
 
-/// A text in base64 (RFC 4648 section 4).
+/// A base64 string (RFC 4648 section 4).
 fn base64() -> Schema {
     const DIGIT: &str = "[A-Za-z0-9+/]";
     let one = format!("{DIGIT}[AQgw]==");
@@ -220,11 +224,12 @@ fn base64() -> Schema {
     Schema::text().pattern(&pattern).example("AQID")
 }
 
-const ONCE: &str = "Names the call, by 1 to 255 visible ASCII characters. Made again within 24 \
-                    hours, it is answered as before and does nothing more. A call that was \
-                    refused leaves its key free.";
+const ONCE: &str = "A key of your choice that identifies this call: 1 to 255 visible ASCII \
+                    characters. Repeating the call with the same key within 24 hours returns the \
+                    original response and creates nothing. A rejected call does not use up its \
+                    key.";
 
-/// What a call is named by.
+/// An idempotency key.
 fn key() -> Schema {
     let visible = format!("^[!-~]{{1,{KEY_CHARACTERS_MAX}}}$");
     let example = "9f1c5b2e-7d43-4c8a-8a51-0b6d2f3e4a10";
@@ -235,45 +240,41 @@ fn many() -> Schema {
     let id = || Schema::uuid().example("01935c5a-0000-7000-8000-000000000001");
     let accepted = Schema::object()
         .must("deviceId", names::device_id(), "The device.")
-        .must(
-            "requestId",
-            id(),
-            "What to follow and cancel the request by.",
-        )
+        .must("requestId", id(), "The id of the created request.")
         .named("AcceptedRequest");
     let rejected = Schema::object()
         .must("deviceId", names::device_id(), "The device.")
         .must(
             "code",
             Schema::text().example("DEVICE_NOT_REGISTERED"),
-            "For programs: the code it would have as an error.",
+            "The error code, as in the error response of a call for one device.",
         )
         .must(
             "message",
             Schema::text().example("there is no such device"),
-            "For people.",
+            "The reason, for people.",
         )
         .named("RejectedReason");
     Schema::object()
         .must(
             "acceptedRequests",
             Schema::list(accepted),
-            "The devices that were asked, in the order given.",
+            "The devices with a created request, in the order given.",
         )
         .must(
             "rejectedDevices",
             Schema::list(names::device_id()),
-            "The devices that were not asked, in the order given.",
+            "The rejected devices, in the order given.",
         )
         .must(
             "message",
             Schema::text().example("Action requests scheduled: 1; devices rejected: 1."),
-            "For people.",
+            "A summary for people.",
         )
         .must(
             "rejectedReasons",
             Schema::list(rejected),
-            "Why each of them was not.",
+            "The reason for each rejected device.",
         )
         .named("ActionsAccepted")
 }
@@ -281,22 +282,22 @@ fn many() -> Schema {
 fn accepted() -> Schema {
     let id = Schema::uuid().example("01935c5a-0000-7000-8000-000000000001");
     Schema::object()
-        .must("id", id, "What to follow and cancel the request by.")
+        .must("id", id, "The id of the created request.")
         .must(
             "message",
             Schema::text().example("The action request was scheduled."),
-            "For people.",
+            "A confirmation for people.",
         )
 }
 
 fn cancelled() -> Schema {
     let id = Schema::uuid().example("01935c5a-0000-7000-8000-000000000001");
     Schema::object()
-        .must("id", id, "The request.")
+        .must("id", id, "The id of the request.")
         .must(
             "status",
             Schema::only(Status::Cancelled.word()),
-            "Where it stands now.",
+            "The new status.",
         )
         .named("CancelledRequest")
 }
