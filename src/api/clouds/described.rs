@@ -1,4 +1,4 @@
-//! How are webhooks made, followed and revived? For the document of the API.
+//! Which operations manage webhooks and their dead letters? The OpenAPI descriptions.
 
 use engine::delivery::destination::DestinationState;
 use engine::event::EventType;
@@ -7,25 +7,24 @@ use engine::limits::{DESTINATIONS_MAX, WEBHOOK_URL_BYTES_MAX};
 use crate::api::openapi::{Node, Operation, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged, sized};
 
-/// A URL as an example shows it.
+/// The URL in examples.
 const URL_EXAMPLE: &str = "https://example.com/devices/:deviceId:";
 
 /// POST.
 pub(in crate::api) fn create() -> Operation {
-    let text = "From the answer on, what the devices of the customer say and do is posted to \
-                `url`, each event at least once and those of a device in order. What happened \
-                before is not told.\n\n`:deviceId:`, `:iccid:`, `:imsi:` and `:ip:` in path and \
-                query of `url` and in the values of `headers` are replaced by what the event is \
-                about, or by `none` where that is not known. The URL is `https`, without \
-                credentials, and leads to a public address, unless the operator allows others; \
-                this is judged again at each connection.\n\nWith a `secret`, events are signed as \
-                Standard Webhooks says. With `jsonPayloadEnabled`, a text of a device that is JSON \
-                stands in the event as what it says and not as a text; values of LwM2M are typed \
-                whatever it says.";
-    Operation::new("createWebhook", Tag::Clouds, "Make a webhook")
+    let text = "The service POSTs each event of the customer's devices to `url` as JSON. Delivery \
+                is at least once and in order per device. Events from before the creation are not \
+                delivered.\n\nThe placeholders `:deviceId:`, `:iccid:`, `:imsi:` and `:ip:` in \
+                the path and query of `url` and in header values are replaced by the values of \
+                the event's device, or by `none` if a value is unknown. The URL must use `https`, \
+                must not contain credentials, and must resolve to a public address, which is \
+                checked at each connection. The operator can allow `http` and private \
+                addresses.\n\nWith a `secret`, deliveries are signed as Standard Webhooks \
+                specifies.";
+    Operation::new("createWebhook", Tag::Clouds, "Create a webhook")
         .description(text)
-        .json(new_webhook(), "Where to, and what of.")
-        .answer(201, webhook(), "The webhook as it is.")
+        .json(new_webhook(), "The webhook to create.")
+        .answer(201, webhook(), "The created webhook.")
         .answer_header(201, "Location", Schema::text(), "The path of the webhook.")
         .leads_to(
             201,
@@ -41,222 +40,214 @@ pub(in crate::api) fn create() -> Operation {
         .refusal(
             409,
             &["TOO_MANY_DESTINATIONS"],
-            &format!("The customer has {DESTINATIONS_MAX} webhooks, as many as it may."),
+            &format!("The customer has {DESTINATIONS_MAX} webhooks, which is the maximum."),
         )
 }
 
 /// GET all.
 pub(in crate::api) fn list() -> Operation {
     let operation = Operation::new("listWebhooks", Tag::Clouds, "List webhooks")
-        .description("The webhooks of the customer, the oldest first.");
+        .description("Returns the webhooks of the customer, oldest first.");
     paged(operation).answer(200, page_of(webhook()), "A page of webhooks.")
 }
 
 /// GET one.
 pub(in crate::api) fn show() -> Operation {
-    let text = "The webhook, with how many events it has not taken yet and how many were set \
-                aside for it. Headers are shown as they were given, the secret never is.";
-    Operation::new("getWebhook", Tag::Clouds, "Follow a webhook")
+    let text = "Returns the webhook with its backlog. Header values are returned as they were \
+                given. The secret is never returned.";
+    Operation::new("getWebhook", Tag::Clouds, "Get a webhook")
         .description(text)
-        .answer(200, followed(), "The webhook as it is now.")
+        .answer(200, followed(), "The webhook and its backlog.")
 }
 
 /// PATCH.
 pub(in crate::api) fn amend() -> Operation {
-    let text = "Changes what you name and nothing else; `headers` and `eventTypes` take the place \
-                of all that were. `secret: null` removes the secret. What waits is delivered by \
-                what was said last. A webhook in failure stays so until it is restarted.";
-    Operation::new("amendWebhook", Tag::Clouds, "Change a webhook")
+    let text = "Changes only the given fields. `headers` and `eventTypes` replace the previous \
+                values as a whole. `\"secret\": null` removes the secret. Events that wait for \
+                delivery use the new values. A webhook in state `INTEGRATION_FAILED` stays in \
+                that state until it is restarted.";
+    Operation::new("amendWebhook", Tag::Clouds, "Update a webhook")
         .description(text)
-        .json(amended_webhook(), "What is to be otherwise.")
-        .answer(200, webhook(), "The webhook as it is now.")
+        .json(amended_webhook(), "The fields to change.")
+        .answer(200, webhook(), "The updated webhook.")
         .faults(&["READ_ONLY"])
 }
 
 /// DELETE.
 pub(in crate::api) fn delete() -> Operation {
-    let text = "What waits for it and its dead letters go with it. A delivery under way may still \
-                arrive.";
-    Operation::new("deleteWebhook", Tag::Clouds, "Remove a webhook")
+    let text = "Also deletes its waiting events and its dead letters. A delivery in progress may \
+                still arrive.";
+    Operation::new("deleteWebhook", Tag::Clouds, "Delete a webhook")
         .description(text)
-        .answer_empty(204, "The webhook is gone.")
+        .answer_empty(204, "The webhook is deleted.")
 }
 
 /// POST test.
 pub(in crate::api) fn test() -> Operation {
-    let text = "Sends one `TEST_MESSAGE` now, with the headers and the signature of the webhook, \
-                and waits for what the endpoint answers. It is tried once, whatever the state of \
-                the webhook, and changes nothing of it.";
-    Operation::new("testWebhook", Tag::Clouds, "Send a test message")
+    let text = "Sends one `TEST_MESSAGE` with the headers and the signature of the webhook, and \
+                waits for the response of the endpoint. There is one attempt, in any state of \
+                the webhook, and the state does not change.";
+    Operation::new("testWebhook", Tag::Clouds, "Send a test event")
         .description(text)
-        .answer(200, tested(), "What came of it.")
+        .answer(200, tested(), "The result of the delivery.")
 }
 
 /// POST restart.
 pub(in crate::api) fn restart() -> Operation {
-    let text = "Has events delivered again after `INTEGRATION_FAILED`. What was set aside stays \
-                among the dead letters until it is replayed. A webhook that has not failed \
-                goes on as it is.";
+    let text = "Resumes delivery after `INTEGRATION_FAILED`. Dead letters stay until they are \
+                replayed. In any other state this has no effect.";
     Operation::new("restartWebhook", Tag::Clouds, "Restart a webhook")
         .description(text)
-        .answer(200, webhook(), "The webhook as it is now.")
+        .answer(200, webhook(), "The webhook.")
 }
 
 /// GET dead letters.
 pub(in crate::api) fn letters() -> Operation {
-    let text = "The events that were set aside because the endpoint did not take them, the oldest \
-                first. They are kept for some days, seven unless the operator says otherwise. \
-                Follow `nextCursor` until there is none.";
+    let text = "Returns the events that were not delivered, oldest first. Dead letters are \
+                deleted after 7 days; the operator can change this. To read the next page, pass \
+                `nextCursor` as `cursor` until a page has none.";
     let cursor = Schema::text().pattern("^[0-9]{1,19}$").example("4711");
     let operation = Operation::new("listDeadLetters", Tag::Clouds, "List dead letters")
         .description(text)
-        .query("cursor", cursor, "The `nextCursor` of the stretch before.");
-    sized(operation).answer(200, letters_body(), "A stretch of the dead letters.")
+        .query("cursor", cursor, "The `nextCursor` of the previous page.");
+    sized(operation).answer(200, letters_body(), "A page of dead letters.")
 }
 
 /// DELETE one dead letter.
 pub(in crate::api) fn discard() -> Operation {
-    let text = "Gives the event up for good: it is not replayed, and what is behind it no longer \
-                waits for it. For an event that the endpoint refuses for ever. It stays in the \
-                history of its device.";
-    let operation = Operation::new("discardDeadLetter", Tag::Clouds, "Discard a dead letter");
-    unless_replayed(operation.description(text).answer_empty(204, "It is gone."))
+    let text = "Deletes a dead letter that the endpoint never accepts. The event is not replayed \
+                and no longer blocks the events behind it. It stays in the message history of \
+                its device.";
+    let operation = Operation::new("discardDeadLetter", Tag::Clouds, "Delete a dead letter");
+    let operation = operation.description(text);
+    unless_replayed(operation.answer_empty(204, "The dead letter is deleted."))
 }
 
 /// DELETE all dead letters.
 pub(in crate::api) fn discard_all() -> Operation {
-    let text = "Gives up for good all that was set aside until now.";
-    let operation = Operation::new(
-        "discardDeadLetters",
-        Tag::Clouds,
-        "Discard all dead letters",
-    );
-    unless_replayed(
-        operation
-            .description(text)
-            .answer_empty(204, "They are gone."),
-    )
+    let text = "Deletes all dead letters of the webhook.";
+    let summary = "Delete all dead letters";
+    let operation = Operation::new("discardDeadLetters", Tag::Clouds, summary);
+    let operation = operation.description(text);
+    unless_replayed(operation.answer_empty(204, "The dead letters are deleted."))
 }
 
 fn unless_replayed(operation: Operation) -> Operation {
-    let why = "The dead letters are being taken up for a replay: come again when `replaying` is \
-               false.";
+    let why = "A replay is in progress. Try again when `replaying` is `false`.";
     operation.refusal(409, &["REPLAY_UNDER_WAY"], why)
 }
 
 /// POST replay.
 pub(in crate::api) fn replay() -> Operation {
-    let text = "Has the dead letters delivered again, in order and before anything new, each with \
-                all its tries and the `webhook-id` it had. Asked again while that goes on, it \
-                changes nothing.";
+    let text = "Queues the dead letters for delivery, in order and ahead of new events. Each \
+                event keeps its `webhook-id` and gets the full number of attempts. Calling this \
+                again during a replay has no effect.";
     Operation::new("replayDeadLetters", Tag::Clouds, "Replay dead letters")
         .description(text)
-        .answer(
-            202,
-            followed(),
-            "The webhook as it is now; they are on their way.",
-        )
+        .answer(202, followed(), "The replay has started.")
         .refusal(
             409,
             &["INTEGRATION_FAILED"],
-            "The webhook is in failure: restart it first.",
+            "The state is `INTEGRATION_FAILED`. Restart the webhook first.",
         )
 }
 
 fn new_webhook() -> Schema {
     Schema::closed()
-        .must("name", names::label(), "What people call it.")
-        .must("url", url(), "Where events are posted to.")
+        .must("name", names::label(), NAME)
+        .must("url", url(), URL)
         .may("headers", headers(), HEADERS)
         .may(
             "eventTypes",
             types_asked(),
-            "What it is told; all but `ACTION_RESULT` where nothing is said.",
+            &format!("{TYPES} Default: all but `ACTION_RESULT`."),
         )
-        .may("jsonPayloadEnabled", Schema::truth(), JSON_PAYLOAD)
+        .may(
+            "jsonPayloadEnabled",
+            Schema::truth(),
+            &format!("{JSON_PAYLOAD} Default: `false`."),
+        )
         .may("secret", secret(), SECRET)
         .named("NewWebhook")
 }
 
 fn amended_webhook() -> Schema {
     Schema::closed()
-        .may_never_null("name", names::label(), "What people call it.")
-        .may_never_null("url", url(), "Where events are posted to.")
+        .may_never_null("name", names::label(), NAME)
+        .may_never_null("url", url(), URL)
         .may_never_null("headers", headers(), HEADERS)
-        .may_never_null("eventTypes", types_asked(), "What it is told.")
+        .may_never_null("eventTypes", types_asked(), TYPES)
         .may_never_null("jsonPayloadEnabled", Schema::truth(), JSON_PAYLOAD)
         .may("secret", secret(), SECRET)
         .named("AmendedWebhook")
 }
 
-const JSON_PAYLOAD: &str = "Whether a text of a device that is JSON stands in the event as what it \
-                            says; `false` where nothing is said.";
+const NAME: &str = "The display name.";
 
-const HEADERS: &str = "Values by the names of headers, sent with each event: at most 20 of 4 KiB, \
-                       8 KiB together. `Authorization`, `Content-Type`, `Accept` and `User-Agent` \
-                       take the place of the service's own; those by which HTTP works, \
-                       `webhook-…` and `proxy-…` are refused.";
+const URL: &str = "The URL that events are POSTed to.";
 
-const SECRET: &str = "What events are signed with (Standard Webhooks): `whsec_` and 24 to 64 bytes \
-                      in base64. Without one they are not signed.";
+const TYPES: &str = "The event types to deliver.";
 
-/// A webhook as it is shown.
+const JSON_PAYLOAD: &str = "If `true`, UDP and CoAP data that is valid JSON is delivered as JSON \
+                            instead of a base64 string. LwM2M values are always typed.";
+
+const HEADERS: &str = "HTTP headers sent with each event, as a map of names to values. At most 20 \
+                       headers, 4 KiB each, 8 KiB in total. `Authorization`, `Content-Type`, \
+                       `Accept` and `User-Agent` replace the defaults of the service. Headers \
+                       that HTTP itself uses, such as `Host`, and names that begin with \
+                       `webhook-` or `proxy-` are rejected.";
+
+const SECRET: &str = "The signing secret (Standard Webhooks): `whsec_` followed by 24 to 64 bytes \
+                      in base64. Without a secret, events are not signed.";
+
+/// A webhook in responses.
 fn webhook() -> Schema {
     webhook_body().named("Webhook")
 }
 
 fn followed() -> Schema {
     let backlog = Schema::object()
-        .must("waiting", Schema::count(), "Events it is not done with.")
-        .must(
-            "deadLetters",
-            Schema::count(),
-            "Events that were set aside.",
-        )
+        .must("waiting", Schema::count(), "Events not yet delivered.")
+        .must("deadLetters", Schema::count(), "Dead letters.")
         .named("WebhookBacklog");
     webhook_body()
-        .must("backlog", backlog, "What waits for it.")
+        .must("backlog", backlog, "The number of undelivered events.")
         .named("FollowedWebhook")
 }
 
 fn webhook_body() -> Schema {
     let shown = Schema::map(Schema::text().or_null());
     Schema::object()
-        .must("id", Schema::uuid(), "Its id.")
-        .must("name", names::label(), "What people call it.")
-        .must(
-            "url",
-            Schema::text().example(URL_EXAMPLE),
-            "Where events are posted to.",
-        )
+        .must("id", Schema::uuid(), "The id of the webhook.")
+        .must("name", names::label(), NAME)
+        .must("url", Schema::text().example(URL_EXAMPLE), URL)
         .must(
             "headers",
             shown,
-            "What is sent with each; `null` where the service cannot read a value any more \
-             because its master key was replaced.",
+            "The HTTP headers sent with each event. A value is `null` if the service can no \
+             longer decrypt it because its master key was replaced.",
         )
-        .must("eventTypes", types_shown(), "What it is told.")
+        .must("eventTypes", types_shown(), TYPES)
         .must("jsonPayloadEnabled", Schema::truth(), JSON_PAYLOAD)
-        .must("secretSet", Schema::truth(), "Whether events are signed.")
+        .must("secretSet", Schema::truth(), "Whether a secret is set.")
         .must("state", Schema::word::<DestinationState>(), STATE)
         .must(
             "replaying",
             Schema::truth(),
-            "Whether a replay goes on taking up dead letters. `false` says that all of them wait \
-             to be delivered again, not that they were.",
+            "Whether a replay is queueing dead letters. `false` means that all of them are \
+             queued, not that they are delivered.",
         )
-        .must("created", names::instant(), "When it was made.")
+        .must("created", names::instant(), "The creation time.")
         .must(
             "updated",
             names::instant(),
-            "When it or its state changed last.",
+            "The time of the last change of the webhook or its state.",
         )
 }
 
-const STATE: &str = "`ROLLOUT_DONE`: nothing was delivered yet. `INTEGRATION_ACTIVE`: it takes \
-                     what it is told, or is being tried again. `INTEGRATION_FAILED`: it did not \
-                     take an event after all its tries; what is for it goes to its dead letters \
-                     until it is restarted.";
+const STATE: &str = "`ROLLOUT_DONE`: no event was delivered yet. `INTEGRATION_ACTIVE`: events are \
+                     delivered or retried. `INTEGRATION_FAILED`: all attempts for an event \
+                     failed; events go to the dead letters until the webhook is restarted.";
 
 fn url() -> Schema {
     let url = Schema::text_of(1..=WEBHOOK_URL_BYTES_MAX);
@@ -279,7 +270,7 @@ fn types_shown() -> Schema {
     types_of(event_type.named("EventType"))
 }
 
-const TYPE: &str = "A type of events.";
+const TYPE: &str = "An event type.";
 
 fn types_of(event_type: Schema) -> Schema {
     let example = serde_json::json!([{ "type": "TELEMETRY_DATA" }, { "type": "LIFECYCLE" }]);
@@ -298,35 +289,43 @@ fn tested() -> Schema {
         .must(
             "delivered",
             Schema::truth(),
-            "Whether the endpoint took it.",
+            "Whether the endpoint answered with a 2xx status.",
         )
         .may(
             "statusCode",
             status.example(204_u64),
-            "What it answered, if it did.",
+            "The HTTP status of the endpoint's response, if there was one.",
         )
-        .must("message", Schema::text(), "The same in words.")
+        .must("message", Schema::text(), "The result, for people.")
         .named("TestedWebhook")
 }
 
 fn letters_body() -> Schema {
     let received = Schema::text().pattern("^[0-9]+$").example("1795780800000");
     let letter = Schema::object()
-        .must("id", Schema::uuid(), "The event; its `webhook-id`.")
-        .must("type", Schema::word::<EventType>(), "Its type.")
+        .must(
+            "id",
+            Schema::uuid(),
+            "The id of the event: its `webhook-id`.",
+        )
+        .must("type", Schema::word::<EventType>(), TYPE)
         .may(
             "deviceId",
             names::device_id(),
-            "The device it is about, while the event is kept.",
+            "The device of the event. Absent if the event itself has expired.",
         )
         .may(
             "received",
             received,
-            "When it happened, in milliseconds since 1970.",
+            "The time of the event, in Unix milliseconds. Absent if the event has expired.",
         )
-        .must("tries", Schema::count(), "How often it was tried.")
-        .must("time", names::instant(), "When it was set aside.")
-        .must("reason", Schema::text(), "Why.")
+        .must("tries", Schema::count(), "The number of delivery attempts.")
+        .must(
+            "time",
+            names::instant(),
+            "When the event became a dead letter.",
+        )
+        .must("reason", Schema::text(), "Why the event was not delivered.")
         .named("DeadLetter");
     let cursor = Schema::text().pattern("^[0-9]+$").example("4711");
     Schema::object()
@@ -334,6 +333,6 @@ fn letters_body() -> Schema {
         .may(
             "nextCursor",
             cursor,
-            "Where later ones begin, if there are any.",
+            "The cursor of the next page. Absent on the last page.",
         )
 }

@@ -1,4 +1,4 @@
-//! What is posted to webhooks? For the document of the API, which tells of it beside the calls.
+//! Which events are POSTed to webhooks? The `webhooks` section of the OpenAPI document.
 
 use engine::action::Protocol;
 
@@ -10,57 +10,58 @@ use crate::api::openapi::{Node, Schema, names};
 /// The version of the envelope.
 const VERSION: &str = "1.0.0";
 
-/// Something that is posted to webhooks.
+/// An event that is POSTed to webhooks.
 pub(in crate::api) struct Told {
-    /// Its name for programs.
+    /// The operation id.
     pub(in crate::api) id: &'static str,
-    /// Its name for people.
+    /// The summary.
     pub(in crate::api) summary: &'static str,
-    /// When it is told.
+    /// The description: when it is sent.
     pub(in crate::api) why: &'static str,
-    /// Its body.
+    /// The body.
     pub(in crate::api) body: Schema,
 }
 
-/// Everything that is.
+/// Every event.
 pub(in crate::api) fn all() -> [Told; 5] {
     [
         Told {
             id: "telemetryData",
-            summary: "A device told values or sent data",
-            why: "One for each time at which values were measured, and one for each message of \
-                  data over plain CoAP or UDP.",
+            summary: "Device data",
+            why: "LwM2M values, one event per measurement time, or data that a device sent over \
+                  CoAP or UDP, one event per message.",
             body: telemetry(),
         },
         Told {
             id: "lifecycle",
-            summary: "A device came or went",
-            why: "Whenever a device registers, deregisters, or is not heard in time.",
+            summary: "Device lifecycle",
+            why: "A device registered or deregistered, or its registration expired.",
             body: lifecycle(),
         },
         Told {
             id: "error",
-            summary: "Something failed",
-            why: "One for each entry of category `error` in the administration log that is about \
-                  a device.",
+            summary: "Device error",
+            why: "An entry of category `error` about a device was added to the administration \
+                  log.",
             body: error(),
         },
         Told {
             id: "actionResult",
-            summary: "A request is final",
-            why: "To webhooks that ask for `ACTION_RESULT`.",
+            summary: "Action result",
+            why: "An action request became final. Only for webhooks with `ACTION_RESULT` in their \
+                  `eventTypes`.",
             body: action_result(),
         },
         Told {
             id: "testMessage",
-            summary: "A test of the webhook",
-            why: "Whenever somebody asks for it.",
+            summary: "Test event",
+            why: "Sent by `testWebhook`.",
             body: test_message(),
         },
     ]
 }
 
-/// The headers of each, with why they are there.
+/// The headers of each event, with their descriptions.
 pub(in crate::api) fn headers() -> [(&'static str, Schema, &'static str); 3] {
     let time = Schema::text().pattern("^[0-9]+$").example("1795780800");
     let signature = Schema::text().example("v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=");
@@ -68,17 +69,18 @@ pub(in crate::api) fn headers() -> [(&'static str, Schema, &'static str); 3] {
         (
             "webhook-id",
             Schema::uuid(),
-            "The event: the same at each try. Whoever has seen it passes it over.",
+            "The id of the event, identical in every attempt. Use it to discard duplicates.",
         ),
         (
             "webhook-timestamp",
             time,
-            "When it was sent, in seconds since 1970.",
+            "The time of this attempt, in Unix seconds.",
         ),
         (
             "webhook-signature",
             signature,
-            "The signature of Standard Webhooks over id, time and body, where there is a secret.",
+            "The Standard Webhooks signature over id, timestamp and body. Present if the webhook \
+             has a secret.",
         ),
     ]
 }
@@ -89,18 +91,18 @@ fn telemetry() -> Schema {
         .may(
             "measured",
             received,
-            "When the values were measured, where the device says so.",
+            "The measurement time reported by the device, in Unix milliseconds.",
         )
-        .must("source", Schema::word::<Protocol>(), "How it came.")
-        .must("payload", told(), "What the device told.")
+        .must("source", Schema::word::<Protocol>(), "The protocol.")
+        .must("payload", told(), "The data.")
         .named("WebhookTelemetryData")
 }
 
-/// Values by path, data as it came, or data as the JSON it is.
+/// Values by path, data as received, or data as JSON.
 fn told() -> Schema {
     let json = Schema::object()
-        .must("type", Schema::only("JSON"), "How the data is written.")
-        .must("value", Schema::anything(), "The JSON that came.")
+        .must("type", Schema::only("JSON"), "The data is JSON.")
+        .must("value", Schema::anything(), "The JSON value.")
         .may("topic", topic(), TOPIC_IS)
         .named("JsonDataPayload");
     Schema::any_of([payload(), bytes(), json])
@@ -108,61 +110,53 @@ fn told() -> Schema {
 
 fn lifecycle() -> Schema {
     envelope("LIFECYCLE")
-        .must("lifecycle", coming_and_going(), "What the device did.")
+        .must("lifecycle", coming_and_going(), "The lifecycle event.")
         .named("WebhookLifecycle")
 }
 
 fn error() -> Schema {
     envelope("ERROR")
-        .must("error", failure(), "What failed.")
+        .must("error", failure(), "The error.")
         .named("WebhookError")
 }
 
 fn action_result() -> Schema {
     envelope("ACTION_RESULT")
-        .must("action", conclusion(), "How the request ended.")
+        .must("action", conclusion(), "The result of the request.")
         .named("WebhookActionResult")
 }
 
 fn test_message() -> Schema {
     let test = Schema::object()
-        .must("message", Schema::text(), "That it is a test.")
+        .must("message", Schema::text(), "A fixed text.")
         .named("TestEvent");
     envelope("TEST_MESSAGE")
-        .must("test", test, "That it is a test.")
+        .must("test", test, "The test event.")
         .named("WebhookTestMessage")
 }
 
-/// What every event has.
+/// The properties of every event.
 fn envelope(event_type: &str) -> Schema {
     let device = Schema::object()
-        .may("deviceId", names::device_id(), "What it is called.")
-        .may("iccid", names::iccid(), "Its SIM.")
-        .may(
-            "imsi",
-            names::imsi(),
-            "The subscriber of its SIM, where known.",
-        )
-        .may("ip", names::ip(), "Its address, where known.")
+        .may("deviceId", names::device_id(), "The id of the device.")
+        .may("iccid", names::iccid(), "The ICCID of the SIM.")
+        .may("imsi", names::imsi(), "The IMSI of the SIM, if known.")
+        .may("ip", names::ip(), "The IP address, if known.")
         .named("EventDevice");
     Schema::object()
-        .must("id", Schema::uuid(), "The event.")
-        .must("type", Schema::only(event_type), "Its type.")
+        .must("id", Schema::uuid(), "The id of the event.")
+        .must("type", Schema::only(event_type), "The event type.")
         .must(
             "received",
             epoch_ms(),
-            "When it happened, in milliseconds since 1970.",
+            "The time of the event, in Unix milliseconds.",
         )
         .must(
             "version",
             Schema::only(VERSION),
-            "The version of this form.",
+            "The version of this format.",
         )
-        .must(
-            "device",
-            device,
-            "The device it is about; of a test message none.",
-        )
+        .must("device", device, "The device. Empty in a test event.")
 }
 
 fn epoch_ms() -> Schema {
@@ -170,7 +164,7 @@ fn epoch_ms() -> Schema {
 }
 
 impl Told {
-    /// What the document says of it beside its body.
+    /// Its operation in the document, without the body.
     pub(in crate::api) fn node(&self) -> Node {
         Node::object()
             .with("operationId", self.id)
