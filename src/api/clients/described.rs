@@ -1,4 +1,4 @@
-//! How are API clients made, listed and revoked? For the document of the API.
+//! Which operations create, list and revoke API clients? The OpenAPI descriptions.
 
 use crate::api::openapi::{Operation, Schema, Tag, names};
 use crate::api::page::described::page_of;
@@ -6,12 +6,12 @@ use crate::api::words::every_scope_word;
 
 /// POST.
 pub(in crate::api) fn create() -> Operation {
-    let text = "A client is a program that acts for the customer. Its secret is shown in this \
-                answer and never again: the service keeps a digest of it.";
-    Operation::new("createClient", Tag::Customers, "Make an API client")
+    let text = "An API client is a program that calls the management API for the customer. Only \
+                this response contains the secret: the service stores a digest of it.";
+    Operation::new("createClient", Tag::Customers, "Create an API client")
         .description(text)
-        .json(new_client(), "Who the client is.")
-        .answer(201, created(), "The client with its secret.")
+        .json(new_client(), "The API client to create.")
+        .answer(201, created(), "The API client and its secret.")
         .leads_to(
             201,
             &["deleteClient"],
@@ -23,31 +23,31 @@ pub(in crate::api) fn create() -> Operation {
         .refusal(
             409,
             &["TOO_MANY_CLIENTS"],
-            "The customer has as many clients as it may.",
+            "The customer has the maximum number of API clients.",
         )
 }
 
 /// GET all.
 pub(in crate::api) fn list() -> Operation {
     Operation::new("listClients", Tag::Customers, "List API clients")
-        .description("The clients of a customer by id, on one page.")
-        .answer(200, page_of(client()), "The clients.")
+        .description("Returns all API clients of the customer on one page, sorted by id.")
+        .answer(200, page_of(client()), "The API clients.")
 }
 
 /// DELETE.
 pub(in crate::api) fn delete() -> Operation {
     Operation::new("deleteClient", Tag::Customers, "Revoke an API client")
-        .description("Its tokens end at once.")
-        .answer_empty(204, "The client is gone.")
+        .description("The access tokens of the client become invalid immediately.")
+        .answer_empty(204, "The API client is revoked.")
 }
 
 fn new_client() -> Schema {
     Schema::closed()
-        .must("name", names::label(), "What people call it.")
+        .must("name", names::label(), "The display name.")
         .may(
             "scopes",
             scopes().at_least_one(),
-            "What it may do; everything where nothing is said.",
+            "The permissions of the client. Default: `all`.",
         )
         .named("NewClient")
 }
@@ -55,17 +55,17 @@ fn new_client() -> Schema {
 fn created() -> Schema {
     let secret = Schema::text().example("o0h4rN8XvJ2kZfLwC7uEaGiMtRsAd5mS0jQp3bTq9y1");
     Schema::object()
-        .must("clientId", names::client_id(), "What it calls itself.")
-        .must("clientSecret", secret, "What proves that it is the client.")
+        .must("clientId", names::client_id(), "The id of the client.")
+        .must("clientSecret", secret, "The secret of the client.")
         .named("ClientWithSecret")
 }
 
 fn client() -> Schema {
     Schema::object()
-        .must("clientId", names::client_id(), "What it calls itself.")
-        .must("name", names::label(), "What people call it.")
-        .must("scopes", scopes(), "What it may do.")
-        .must("created", names::instant(), "When it was made.")
+        .must("clientId", names::client_id(), "The id of the client.")
+        .must("name", names::label(), "The display name.")
+        .must("scopes", scopes(), "The permissions of the client.")
+        .must("created", names::instant(), "The creation time.")
         .named("Client")
 }
 

@@ -1,4 +1,4 @@
-//! How are customers made, listed and removed? For the document of the API.
+//! Which operations create, list and delete customers? The OpenAPI descriptions.
 
 use crate::api::openapi::{Operation, Schema, Tag, names};
 use crate::api::page::described::{page_of, paged};
@@ -9,44 +9,44 @@ pub(in crate::api) fn create() -> Operation {
         .may(
             "id",
             names::customer_id(),
-            "What programs call it; made where none is given.",
+            "The id of the customer. Default: a generated id.",
         )
         .must("name", names::label().example("Acme Metering"), NAME)
         .named("NewCustomer");
-    Operation::new("createCustomer", Tag::Customers, "Make a customer")
+    Operation::new("createCustomer", Tag::Customers, "Create a customer")
         .description("Devices, their data and API clients belong to a customer.")
-        .json(body, "Who the customer is.")
-        .answer(201, created(), "The customer.")
+        .json(body, "The customer to create.")
+        .answer(201, created(), "The created customer.")
         .answer_header(201, "Location", Schema::text(), "The path of the customer.")
         .leads_to(
             201,
             &["createClient", "listClients", "deleteCustomer"],
             &[("customer", "$response.body#/id")],
         )
-        .refusal(409, &["CUSTOMER_EXISTS"], "Another customer has the id.")
+        .refusal(409, &["CUSTOMER_EXISTS"], "Another customer has this id.")
 }
 
 /// GET all.
 pub(in crate::api) fn list() -> Operation {
     let operation = Operation::new("listCustomers", Tag::Customers, "List customers")
-        .description("All customers, by id.");
+        .description("Returns all customers, sorted by id.");
     paged(operation).answer(200, page_of(customer()), "A page of customers.")
 }
 
 /// DELETE.
 pub(in crate::api) fn delete() -> Operation {
-    let text = "Removes the customer with its clients, devices and all their data. If it is \
-                interrupted, calling it again goes on.";
-    Operation::new("deleteCustomer", Tag::Customers, "Remove a customer")
+    let text = "Deletes the customer with its API clients, its devices and all their data. If \
+                the call is interrupted, repeat it to continue.";
+    Operation::new("deleteCustomer", Tag::Customers, "Delete a customer")
         .description(text)
-        .answer_empty(204, "The customer is gone.")
+        .answer_empty(204, "The customer is deleted.")
 }
 
-const NAME: &str = "What people call it.";
+const NAME: &str = "The display name.";
 
 fn created() -> Schema {
     Schema::object()
-        .must("id", names::customer_id(), "What programs call it.")
+        .must("id", names::customer_id(), "The id of the customer.")
         .must("name", names::label().example("Acme Metering"), NAME)
 }
 
@@ -55,8 +55,8 @@ fn customer() -> Schema {
         .must(
             "number",
             Schema::count().example(80_063_993_375_475_u64),
-            "What it is called where only numbers will do.",
+            "The numeric id of the customer.",
         )
-        .must("created", names::instant(), "When it was made.")
+        .must("created", names::instant(), "The creation time.")
         .named("Customer")
 }

@@ -1,4 +1,4 @@
-//! How is a device given its key? For the document of the API.
+//! Which operation sets the pre-shared key of a device? The OpenAPI description.
 
 use engine::directory::device::PskIdentity;
 use engine::directory::psk::{KEY_CHARACTERS_MAX, KEY_CHARACTERS_MIN, KeyFormat};
@@ -8,16 +8,14 @@ use crate::api::words::Word;
 
 /// POST.
 pub(in crate::api) fn give() -> Operation {
-    let taken = "Another device shows itself under this identity.";
-    Operation::new(
-        "setDeviceKey",
-        Tag::Devices,
-        "Give a device its pre-shared key",
-    )
-    .description("The key is kept sealed and is never shown again. It replaces any other.")
-    .json(key(), "The key.")
-    .answer_empty(204, "The device has the key.")
-    .refusal(409, &["DEVICE_EXISTS"], taken)
+    let text = "Sets or replaces the pre-shared key (PSK) of a device. The key is stored \
+                encrypted and never returned.";
+    let taken = "Another device has this PSK identity.";
+    Operation::new("setDeviceKey", Tag::Devices, "Set the key of a device")
+        .description(text)
+        .json(key(), "The key.")
+        .answer_empty(204, "The key is set.")
+        .refusal(409, &["DEVICE_EXISTS"], taken)
 }
 
 fn key() -> Schema {
@@ -27,7 +25,7 @@ fn key() -> Schema {
     let hex = with(
         KeyFormat::Hex,
         hex.example("00112233445566778899aabbccddeeff"),
-        "The key; two digits are one byte of it.",
+        "The key in hexadecimal, two digits per byte.",
     );
     Schema::one_of([plain.titled("Text"), hex.titled("Hexadecimal")]).named("DeviceKey")
 }
@@ -38,13 +36,13 @@ fn with(format: KeyFormat, key: Schema, why: &str) -> Schema {
         .must(
             "format",
             Schema::only(format.word()),
-            "How the key is written.",
+            "The encoding of `secretKey`.",
         )
         .must("secretKey", key, why)
         .may(
             "identity",
             identity.example("meter-7"),
-            "What the device calls itself when it shows the key; its `endpoint` where nothing \
-             was ever said.",
+            "The PSK identity. Default: the current identity, which is the `endpoint` until one \
+             is set.",
         )
 }

@@ -1,4 +1,4 @@
-//! How are settings read and changed? For the document of the API.
+//! Which operations read and change settings? The OpenAPI descriptions.
 
 use engine::setting::{SettingName, SettingState};
 
@@ -8,44 +8,37 @@ use crate::api::page::described::page_of;
 /// GET all.
 pub(in crate::api) fn list() -> Operation {
     Operation::new("listSettings", Tag::Settings, "List the settings")
-        .description("Every setting with its state, on one page.")
+        .description("Returns every setting with its state, on one page.")
         .answer(200, page_of(setting()), "The settings.")
 }
 
 /// PATCH.
 pub(in crate::api) fn change() -> Operation {
-    let text = "`LWM2M_PASSIVE_REPORTING`: whether the service is to read a device whenever it \
-                registers or updates its registration. Off until it is switched on, and in force \
-                at once: a device is read with its next update.\n\nOf the objects a device \
-                registers, those are read that have an instance and a resource to read, and those \
-                that neither OMA nor you define; never 0, 1, 2, 3 and 21. A device is asked after \
-                your requests, for one object after the other, or for all at once where it \
-                announces a format for that (LwM2M 1.1); what it refuses as not readable is not \
-                asked for again until it registers anew. At most 64 objects are read, and only \
-                answers that fit one datagram. The values are messages of the device with the \
-                cause `PASSIVE_REPORT`. An object that is not there is passed over; of others that \
-                cannot be read the log says so, once a day for a device: \
-                `LwM2M[PassiveReportingFailed]`. A device that falls silent or asleep is read on \
-                with its next update, from the first object.";
-    let body = Schema::closed().must(
-        "state",
-        Schema::word::<SettingState>(),
-        "Whether it is in force.",
-    );
-    Operation::new("changeSetting", Tag::Settings, "Switch a setting on or off")
+    let text = "`LWM2M_PASSIVE_REPORTING`: if `ENABLED`, the service reads the objects of a \
+                device each time the device registers or updates its registration. Default: \
+                `DISABLED`. A change takes effect with the next registration or update.\n\nThe \
+                service reads each registered object that has an instance and a readable \
+                resource, and objects without a definition; never objects 0, 1, 2, 3 and 21, and \
+                at most 64 objects. It sends the reads after your action requests, one object at \
+                a time, or all in one Read-Composite if the device supports it (LwM2M 1.1). An \
+                object that the device refuses to read (4.05) is skipped until the device \
+                registers again. The values are messages with the cause `PASSIVE_REPORT`. A 4.04 \
+                response is ignored; any other failure is logged as \
+                `LwM2M[PassiveReportingFailed]`, at most once a day per device. If the device \
+                stops responding or falls asleep, the service starts again with its next update.";
+    let body = Schema::closed().must("state", Schema::word::<SettingState>(), STATE);
+    Operation::new("changeSetting", Tag::Settings, "Update a setting")
         .description(text)
-        .json(body, "The state it is to have.")
-        .answer(200, setting(), "The setting as it is now.")
+        .json(body, "The new state.")
+        .answer(200, setting(), "The updated setting.")
 }
+
+const STATE: &str = "Whether the setting is enabled.";
 
 fn setting() -> Schema {
     Schema::object()
-        .must("customerId", names::customer_id(), "Whose it is.")
-        .must("name", Schema::word::<SettingName>(), "Which it is.")
-        .must(
-            "state",
-            Schema::word::<SettingState>(),
-            "Whether it is in force.",
-        )
+        .must("customerId", names::customer_id(), "The customer.")
+        .must("name", Schema::word::<SettingName>(), "The setting.")
+        .must("state", Schema::word::<SettingState>(), STATE)
         .named("Setting")
 }

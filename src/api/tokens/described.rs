@@ -1,4 +1,4 @@
-//! How does a client take a token? For the document of the API.
+//! Which operations issue access tokens? The OpenAPI descriptions.
 
 use engine::customer::TOKEN_LIFETIME_S;
 
@@ -17,11 +17,11 @@ pub(in crate::api) fn issue_for_management() -> Operation {
 }
 
 fn issue_as(id: &'static str) -> Operation {
-    let text = "The grant `client_credentials` of OAuth 2.0 (RFC 6749 section 4.4). The client \
-                shows its id and its secret in an `Authorization: Basic` header, or as \
-                `client_id` and `client_secret` in the body. The same at `/oauth/token` and at \
-                `/management-api/oauth/token`.";
-    Operation::new(id, Tag::Tokens, "Take an access token")
+    let text = "The OAuth 2.0 client credentials grant (RFC 6749 section 4.4). Send the client id \
+                and secret in an `Authorization: Basic` header, or as `client_id` and \
+                `client_secret` in the body. `/oauth/token` and `/management-api/oauth/token` \
+                are equivalent.";
+    Operation::new(id, Tag::Tokens, "Create an access token")
         .description(text)
         .by_client_secret()
         .body(
@@ -29,9 +29,9 @@ fn issue_as(id: &'static str) -> Operation {
                 (JSON, asked(Schema::text().or_null())),
                 ("application/x-www-form-urlencoded", asked(Schema::text())),
             ],
-            "The grant, and who asks where the header does not say.",
+            "The grant type, and the client credentials unless they are in the header.",
         )
-        .answer(200, token(), "A token.")
+        .answer(200, token(), "An access token.")
         .answer_header(200, "Cache-Control", Schema::only("no-store"), SECRET)
         .answer_header(200, "Pragma", Schema::only("no-cache"), SECRET)
         .refusal(
@@ -43,7 +43,7 @@ fn issue_as(id: &'static str) -> Operation {
                 "WRONG_TYPE",
                 "UNSUPPORTED_GRANT_TYPE",
             ],
-            "What was asked cannot be understood.",
+            "The request is invalid.",
         )
         .answer(
             401,
@@ -54,15 +54,15 @@ fn issue_as(id: &'static str) -> Operation {
             401,
             "WWW-Authenticate",
             Schema::text(),
-            "What credentials would do (RFC 7617).",
+            "The accepted authentication scheme (RFC 7617).",
         )
 }
 
-const SECRET: &str = "A token is never cached (RFC 6749 section 5.1).";
+const SECRET: &str = "Tokens must not be cached (RFC 6749 section 5.1).";
 
 fn asked(text: Schema) -> Schema {
     Schema::object()
-        .must("grant_type", Schema::only(GRANT), "The grant.")
+        .must("grant_type", Schema::only(GRANT), "The grant type.")
         .may("client_id", text.clone(), "The `clientId`.")
         .may("client_secret", text, "The `clientSecret`.")
         .open()
@@ -70,23 +70,23 @@ fn asked(text: Schema) -> Schema {
 
 fn token() -> Schema {
     Schema::object()
-        .must("status_code", Schema::whole(200..=200), "The status again.")
+        .must("status_code", Schema::whole(200..=200), "The HTTP status.")
         .must(
             "access_token",
             Schema::text().example("d5mS0jQp3bTq9y1o0h4rN8XvJ2kZfLwC7uEaGiMtRsA"),
-            "The token, for `Authorization: Bearer`.",
+            "The access token, for `Authorization: Bearer`.",
         )
-        .must("token_type", Schema::only("bearer"), "Its type.")
+        .must("token_type", Schema::only("bearer"), "The token type.")
         .must(
             "expires_in",
             Schema::count().example(u64::from(TOKEN_LIFETIME_S)),
-            "Seconds it holds.",
+            "The lifetime of the token, in seconds.",
         )
-        .must("userId", names::client_id(), "The client.")
+        .must("userId", names::client_id(), "The `clientId`.")
         .must(
             "scope",
             Schema::text().example("all"),
-            "What the client may do: scopes with blanks between them, or `all`.",
+            "The scopes of the token, separated by spaces, or `all`.",
         )
         .named("Token")
 }
