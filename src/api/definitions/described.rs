@@ -1,4 +1,4 @@
-//! How are definitions of objects put, shown and removed? For the document of the API.
+//! Which operations create, read and delete object definitions? The OpenAPI descriptions.
 
 use engine::DataType;
 use engine::limits::DEFINITIONS_MAX;
@@ -8,7 +8,7 @@ use super::{EXECUTE, READ, WRITE, XML, XML_TOO};
 use crate::api::openapi::{JSON, Operation, Schema, Tag, names};
 use crate::api::page::described::page_of;
 
-/// An example of a definition.
+/// An example of an object definition.
 pub(in crate::api) const SOME_XML: &str = r#"<LWM2M>
   <Object ObjectType="MODefinition">
     <Name>Heat Meter</Name>
@@ -33,17 +33,17 @@ pub(in crate::api) const SOME_XML: &str = r#"<LWM2M>
 /// PUT.
 pub(in crate::api) fn put() -> Operation {
     let text = format!(
-        "Says what the resources of an object are, so that values of them are checked before they \
-         are written and told in their types. The body is the OMA XML of one version of one \
-         object, as the files of the OMA registry are: at most {BYTES_MAX} bytes and \
-         {RESOURCES_MAX} resources, in UTF-8, without a document type. It goes before what the \
-         registry says of that version, for the devices of this customer alone, from their next \
-         message on. Objects 0, 1, 2, 3 and 21 are not defined anew (`OBJECT_RESERVED`). Putting \
-         the same again changes nothing."
+        "Defines the resources of an LwM2M object. The service uses the definition to check \
+         values before it writes them and to type the values it reads. The body is the OMA XML \
+         of one version of one object, in the format of the OMA registry: UTF-8, at most \
+         {BYTES_MAX} bytes and {RESOURCES_MAX} resources, without a document type declaration. \
+         For the devices of this customer, it takes precedence over the OMA registry, from their \
+         next message on. Objects 0, 1, 2, 3 and 21 cannot be redefined (`OBJECT_RESERVED`). The \
+         call is idempotent."
     );
     let full = format!(
-        "The customer has {DEFINITIONS_MAX} definitions, or all of them together would be longer \
-         than they may be."
+        "`TOO_MANY_DEFINITIONS`: the customer has {DEFINITIONS_MAX} definitions. \
+         `DEFINITIONS_TOO_LONG`: the definitions of the customer would be too long in total."
     );
     Operation::new("putObjectDefinition", Tag::Settings, "Define an object")
         .description(text)
@@ -52,14 +52,10 @@ pub(in crate::api) fn put() -> Operation {
             "The OMA XML of one version of an object.",
         )
         .faults(&["OBJECT_RESERVED"])
-        .answer(201, definition(), "What was understood. It is new.")
-        .answer(
-            200,
-            definition(),
-            "What was understood. There was a definition of this version before.",
-        )
-        .answer_header(201, "Location", Schema::text(), "Where it is.")
-        .answer_header(200, "Location", Schema::text(), "Where it is.")
+        .answer(201, definition(), "The definition is created.")
+        .answer(200, definition(), "The definition is replaced.")
+        .answer_header(201, "Location", Schema::text(), LOCATION)
+        .answer_header(200, "Location", Schema::text(), LOCATION)
         .leads_to(
             201,
             &["getObjectDefinition", "deleteObjectDefinition"],
@@ -75,48 +71,37 @@ pub(in crate::api) fn put() -> Operation {
         )
 }
 
+const LOCATION: &str = "The path of the definition.";
+
 /// GET all.
 pub(in crate::api) fn list() -> Operation {
-    Operation::new(
-        "listObjectDefinitions",
-        Tag::Settings,
-        "List the objects defined",
-    )
-    .description("The customer's own definitions by object and version, on one page.")
-    .answer(200, page_of(definition()), "The definitions.")
+    let summary = "List object definitions";
+    let text = "Returns the customer's own definitions on one page, sorted by object and version.";
+    Operation::new("listObjectDefinitions", Tag::Settings, summary)
+        .description(text)
+        .answer(200, page_of(definition()), "The definitions.")
 }
 
 /// GET one.
 pub(in crate::api) fn show() -> Operation {
-    let text = "What the definition says. With `Accept: application/xml` the XML as it was put, \
-                byte for byte.";
+    let summary = "Get an object definition";
+    let text = "With `Accept: application/xml`, returns the XML unchanged.";
     let media = vec![(JSON, whole()), (XML, xml())];
-    Operation::new(
-        "getObjectDefinition",
-        Tag::Settings,
-        "Read a definition of an object",
-    )
-    .description(text)
-    .answer_in(200, media, "The definition.")
-    .answer_header(
-        200,
-        "Vary",
-        Schema::text().example("Accept"),
-        "What the answer depends on.",
-    )
+    let vary = Schema::text().example("Accept");
+    Operation::new("getObjectDefinition", Tag::Settings, summary)
+        .description(text)
+        .answer_in(200, media, "The definition.")
+        .answer_header(200, "Vary", vary, "The response depends on `Accept`.")
 }
 
 /// DELETE.
 pub(in crate::api) fn delete() -> Operation {
-    let text = "What the registry says of the object holds again, if it says anything; values of \
-                an object that nobody defines are not typed.";
-    Operation::new(
-        "deleteObjectDefinition",
-        Tag::Settings,
-        "Remove a definition of an object",
-    )
-    .description(text)
-    .answer_empty(204, "The definition is gone.")
+    let summary = "Delete an object definition";
+    let text = "The definition of the OMA registry applies again, if there is one. Values of an \
+                undefined object are not typed.";
+    Operation::new("deleteObjectDefinition", Tag::Settings, summary)
+        .description(text)
+        .answer_empty(204, "The definition is deleted.")
 }
 
 fn xml() -> Schema {
@@ -133,33 +118,33 @@ fn whole() -> Schema {
         .may(
             "multipleInstances",
             Schema::truth(),
-            "Whether a device may have several instances of it.",
+            "Whether the object can have several instances.",
         )
         .must(
             "resources",
             Schema::list(resource()).many(0..=RESOURCES_MAX as u64),
-            "Its resources by number.",
+            "The resources, sorted by id.",
         )
         .named("WholeObjectDefinition")
 }
 
 fn summary() -> Schema {
-    let unread = "missing if this version of the service cannot read the XML any more, which \
-                  holds nothing up; put it again";
+    let unread = "Absent if this version of the service cannot parse the stored XML; put the \
+                  definition again.";
     Schema::object()
-        .must("objectId", object_number(), "The number of the object.")
-        .must("version", version(), "The version defined.")
+        .must("objectId", object_number(), "The object id.")
+        .must("version", version(), "The version of the object.")
         .may(
             "name",
             Schema::text().example("Heat Meter"),
-            &format!("What it is called; {unread}."),
+            &format!("The name of the object. {unread}"),
         )
         .may(
             "resourceCount",
             Schema::whole(1..=RESOURCES_MAX as u64).example(3_u64),
-            &format!("How many resources it has; {unread}."),
+            &format!("The number of resources. {unread}"),
         )
-        .must("updated", names::instant(), "When it was put.")
+        .must("updated", names::instant(), "The time of the last change.")
 }
 
 fn resource() -> Schema {
@@ -169,42 +154,39 @@ fn resource() -> Schema {
         .must(
             "resourceId",
             Schema::whole(0..=u64::from(u16::MAX)).example(0_u64),
-            "Its number.",
+            "The resource id.",
         )
         .must(
             "name",
             Schema::text().example("Flow Temperature"),
-            "What it is called.",
+            "The name of the resource.",
         )
         .must(
             "operations",
             operations.example(vec![READ, WRITE]),
-            "What a server may do with it; nothing if only a bootstrap server touches it.",
+            "The operations an LwM2M server may use. Empty if only a bootstrap server may access \
+             the resource.",
         )
         .must(
             "multipleInstances",
             Schema::truth(),
-            "Whether it may have several values.",
+            "Whether the resource can have several instances.",
         )
         .must(
             "mandatory",
             Schema::truth(),
-            "Whether every instance of the object has it.",
+            "Whether every instance of the object has the resource.",
         )
         .may(
             "type",
             Schema::one_of_words(types),
-            "The type of its values, if it has any.",
+            "The data type. Absent for a resource without a value.",
         )
-        .may(
-            "units",
-            Schema::text().example("Cel"),
-            "The unit of its values.",
-        )
+        .may("units", Schema::text().example("Cel"), "The unit.")
         .named("ObjectResource")
 }
 
-/// The number of an object.
+/// An object id.
 pub(in crate::api) fn object_number() -> Schema {
     Schema::whole(0..=u64::from(u16::MAX)).example(33_000_u64)
 }

@@ -1,4 +1,4 @@
-//! What does a device look like? For the document of the API.
+//! Which properties does a device have? The OpenAPI schemas.
 
 use engine::action::Protocol;
 use engine::device::record::ObservationState;
@@ -9,96 +9,98 @@ use crate::api::action::described::action;
 use crate::api::messages::described::{message, value};
 use crate::api::openapi::{Schema, names};
 
-/// A device as a list shows it.
+/// A device in a list.
 pub(in crate::api) fn device() -> Schema {
     identity().named("Device")
 }
 
-/// A device as the inspector shows it.
+/// A single device, as the device inspector returns it.
 pub(in crate::api) fn inspector() -> Schema {
     identity()
-        .must("presence", presence(), "Where and when it was heard.")
+        .must(
+            "presence",
+            presence(),
+            "When and where the device was last seen.",
+        )
         .must(
             "registration",
             registration().or_null(),
-            "What it said when it registered; `null` where it is not registered.",
+            "The LwM2M registration, or `null` if the device is not registered.",
         )
         .must(
             "pendingActions",
             Schema::list(action()),
-            "The requests that are not final, oldest first.",
+            "The action requests that are not final, oldest first.",
         )
         .must(
             "observations",
             Schema::list(observation()),
-            "What is observed of it, oldest first.",
+            "The observations, oldest first.",
         )
         .must(
             "values",
             Schema::list(known_value()),
             &format!(
-                "The last known value of each resource, by path: {VALUES_MAX} at most. A resource \
-                 whose last text or opaque value has more than {VALUE_BYTES_MAX} bytes is missing."
+                "The last known value of each resource, sorted by path: at most {VALUES_MAX}. \
+                 String and opaque values longer than {VALUE_BYTES_MAX} bytes are left out."
             ),
         )
         .must(
             "recentMessages",
             Schema::list(message()),
-            "What it said and did lately, newest first.",
+            "The last 20 messages, newest first.",
         )
         .named("InspectedDevice")
 }
 
 fn identity() -> Schema {
     let psk = Schema::object()
-        .must(
-            "identity",
-            names::endpoint(),
-            "What the device calls itself when it shows its key.",
-        )
-        .must("configured", Schema::truth(), "Whether it has a key.");
+        .must("identity", names::endpoint(), "The PSK identity.")
+        .must("configured", Schema::truth(), "Whether a key is set.");
     Schema::object()
-        .must("deviceId", names::device_id(), "What you call it.")
+        .must("deviceId", names::device_id(), "The id of the device.")
         .must(
             "number",
             Schema::count().example(80_063_993_375_475_u64),
-            "What it is called where only numbers will do.",
+            "The numeric id of the device.",
         )
-        .must("iccid", names::iccid(), "Its SIM.")
-        .may("imsi", names::imsi(), "The subscriber of its SIM.")
-        .may("msisdn", names::msisdn(), "Its telephone number.")
-        .may("ip", names::ip(), "The address it is known by.")
+        .must("iccid", names::iccid(), "The ICCID of the SIM.")
+        .may("imsi", names::imsi(), "The IMSI of the SIM.")
+        .may("msisdn", names::msisdn(), "The phone number (MSISDN).")
+        .may("ip", names::ip(), "The fixed IP address of the device.")
+        .must("endpoint", names::endpoint(), "The LwM2M endpoint name.")
+        .may("name", names::label(), "The display name.")
         .must(
-            "endpoint",
-            names::endpoint(),
-            "What it calls itself when it registers.",
+            "psk",
+            psk,
+            "The pre-shared key. The key itself is never returned.",
         )
-        .may("name", names::label(), "What people call it.")
-        .must("psk", psk, "What may be told of its pre-shared key.")
-        .must("created", names::instant(), "When it was made.")
+        .must("created", names::instant(), "The creation time.")
 }
 
 fn observation() -> Schema {
-    let state = "Whether the device knows of it (`HELD`), or forgot it and is asked again when it \
-                 is next heard (`OWED`).";
+    let state = "`HELD`: the observation is active on the device. `OWED`: the device lost the \
+                 observation, and the service starts it again after the next message from the \
+                 device.";
+    let request = "The `observe-start` request.";
     Schema::object()
-        .must("path", path(), "What is observed.")
+        .must("path", path(), "The observed path.")
         .must("state", Schema::word::<ObservationState>(), state)
-        .must("since", names::instant(), "When it began.")
-        .must("requestId", Schema::uuid(), "The request that began it.")
+        .must("since", names::instant(), "The start of the observation.")
+        .must("requestId", Schema::uuid(), request)
         .named("Observation")
 }
 
 fn known_value() -> Schema {
     Schema::object()
-        .must("path", path(), "Where the value is.")
+        .must("path", path(), "The path of the resource.")
         .must("value", value(), "The value.")
         .must(
             "type",
             Schema::text().example("FLOAT"),
             "The LwM2M data type of the value.",
         )
-        .must("time", names::instant(), "When the device told it.")
+        .must("time", names::instant(), "The time of the value.")
         .named("KnownValue")
 }
 
@@ -111,23 +113,28 @@ fn presence() -> Schema {
         .must(
             "state",
             Schema::word::<Presence>().example("ASLEEP"),
-            "Whether it is registered, and whether it listens now.",
+            "`UNREGISTERED`: the device has no LwM2M registration. `AWAKE`: it is registered and \
+             reachable. `ASLEEP`: it is registered in queue mode and its awake window is over.",
         )
         .may(
             "firstRegistered",
             names::instant(),
-            "When it was first heard, over whatever protocol.",
+            "The time of the first message from the device, over any protocol.",
         )
-        .may("lastSeen", names::instant(), "When it was last heard.")
+        .may(
+            "lastSeen",
+            names::instant(),
+            "The time of the last message.",
+        )
         .may(
             "protocol",
             Schema::word::<Protocol>().example("LWM2M"),
-            "How it was last heard.",
+            "The protocol of the last message.",
         )
         .may(
             "address",
             Schema::text().example("10.0.0.7:49152"),
-            "Where it was last heard from.",
+            "The source address and port of the last message.",
         )
         .named("Presence")
 }
@@ -136,47 +143,51 @@ fn registration() -> Schema {
     let lifetime = Schema::whole(1..=u64::from(LIFETIME_S_MAX)).example(86_400_u64);
     let asked = Schema::whole(0..=u64::from(u32::MAX)).example(86_400_u64);
     Schema::object()
-        .must("registered", names::instant(), "When it registered.")
+        .must(
+            "registered",
+            names::instant(),
+            "The time of the registration.",
+        )
         .must(
             "expires",
             names::instant(),
-            "When the registration ends unless it is updated.",
+            "When the registration expires unless the device updates it.",
         )
-        .must("lifetime", lifetime, "Seconds that hold.")
+        .must("lifetime", lifetime, "The effective lifetime, in seconds.")
         .may(
             "lifetimeAsked",
             asked,
-            "Seconds the device asked for, where it asked for any.",
+            "The lifetime the device requested (`lt`), in seconds.",
         )
         .must(
             "binding",
             Schema::text().example("UQ"),
-            "Over what the device listens.",
+            "The binding (`b`).",
         )
-        .must("queueMode", Schema::truth(), "Whether it sleeps.")
-        .must("version", Schema::text().example("1.1"), "Its LwM2M.")
-        .may("smsNumber", Schema::text(), "Where it takes SMS.")
-        .must("objects", Schema::list(object()), "What it offers.")
+        .must("queueMode", Schema::truth(), "Whether queue mode is used.")
+        .must(
+            "version",
+            Schema::text().example("1.1"),
+            "The LwM2M version.",
+        )
+        .may("smsNumber", Schema::text(), "The SMS number (`sms`).")
+        .must("objects", Schema::list(object()), "The registered objects.")
         .named("Registration")
 }
 
 fn object() -> Schema {
     let number = || Schema::whole(0..=u64::from(u16::MAX));
     Schema::object()
-        .must(
-            "id",
-            number().example(3_303_u64),
-            "The number of the object.",
-        )
+        .must("id", number().example(3_303_u64), "The object id.")
         .may(
             "version",
             Schema::text().example("1.1"),
-            "Its version, where the device said one.",
+            "The object version, if the device registered one.",
         )
         .must(
             "instances",
             Schema::list(number().example(0_u64)),
-            "The numbers of its instances.",
+            "The instance ids.",
         )
         .named("OfferedObject")
 }

@@ -1,4 +1,4 @@
-//! How are devices made, listed and forgotten? For the document of the API.
+//! Which operations create, read, update and delete devices? The OpenAPI descriptions.
 
 use engine::action::Protocol;
 use engine::ids::Endpoint;
@@ -10,16 +10,15 @@ use crate::api::page::described::{page_of, paged};
 
 /// POST.
 pub(in crate::api) fn create() -> Operation {
-    let text = "A device is known by its `deviceId` or, where you give none, by its `iccid`; one \
-                of them is enough. `endpoint` is the name under which an LwM2M device registers, \
-                and is the `deviceId` where you give none.\n\nA device that registers without \
-                DTLS is believed only if it comes from its `ip`. A device that sends plain CoAP or \
-                datagrams is known by its `ip` alone; where several devices have the same one, \
-                none of them is.";
-    Operation::new("createDevice", Tag::Devices, "Make a device known")
+    let text = "Give a `deviceId`, an `iccid` or both: each defaults to the other. `endpoint` is \
+                the endpoint name of an LwM2M device and defaults to the `deviceId`.\n\nA \
+                registration without DTLS is accepted only from the `ip` of the device, unless \
+                the operator trusts endpoint names. A device that sends plain CoAP or UDP is \
+                identified by its `ip` alone, so no other device may have the same `ip`.";
+    Operation::new("createDevice", Tag::Devices, "Create a device")
         .description(text)
-        .json(new_device(), "Who the device is.")
-        .answer(201, device(), "The device as it is known now.")
+        .json(new_device(), "The device to create.")
+        .answer(201, device(), "The created device.")
         .answer_header(201, "Location", Schema::text(), "The path of the device.")
         .leads_to(
             201,
@@ -36,36 +35,31 @@ pub(in crate::api) fn create() -> Operation {
         .refusal(
             409,
             &["DEVICE_EXISTS"],
-            "Another device has one of the names; `field` says which.",
+            "Another device has the same identifier. `field` names the property.",
         )
 }
 
 /// GET all.
 pub(in crate::api) fn list() -> Operation {
     let text = format!(
-        "The devices of the customer, by `deviceId`. Filters that are given together all have to \
-         fit.\n\n`q` finds the devices whose `deviceId`, `iccid`, `imsi`, `msisdn` or `endpoint` \
-         begins so, letter for letter: `Meter` does not find `meter-7`. With {NAMES_SEARCHED_MAX} \
-         devices or fewer that the filters fit every search is answered. With more, one that \
-         meets more than {NAMES_SEARCHED_MAX} names that begin so, those of other customers \
-         among them, is answered 400 `TOO_BROAD`: give more of the name."
+        "Returns the devices of the customer that match all filters, sorted by `deviceId`.\n\n\
+         `q` is a case-sensitive prefix of `deviceId`, `iccid`, `imsi`, `msisdn` or `endpoint`: \
+         `Meter` does not find `meter-7`. If the other filters match more than \
+         {NAMES_SEARCHED_MAX} devices and `q` matches more than {NAMES_SEARCHED_MAX} \
+         identifiers in the whole service, the response is 400 `TOO_BROAD`. Use a longer prefix."
     );
     let operation = Operation::new("listDevices", Tag::Devices, "List devices")
         .description(text)
-        .query(
-            "q",
-            beginning(),
-            "How one of the names of the device begins.",
-        )
+        .query("q", beginning(), "A prefix of an identifier.")
         .query(
             "registered",
             Schema::truth(),
-            "Whether the device is registered now.",
+            "Only devices that are registered, or only those that are not.",
         )
         .query(
             "protocol",
             Schema::word::<Protocol>(),
-            "Over what the device was ever heard.",
+            "Only devices that have ever used this protocol.",
         )
         .faults(&["TOO_BROAD"]);
     paged(operation).answer(200, page_of(device()), "A page of devices.")
@@ -73,27 +67,27 @@ pub(in crate::api) fn list() -> Operation {
 
 /// GET one.
 pub(in crate::api) fn inspect() -> Operation {
-    let text = "Who the device is, whether it is there, what it offers and what waits for it.";
-    Operation::new("getDevice", Tag::Devices, "Inspect a device")
+    let text = "Returns the identifiers, presence, registration, pending requests, observations, \
+                last values and recent messages of a device.";
+    Operation::new("getDevice", Tag::Devices, "Get a device")
         .description(text)
-        .answer(200, inspector(), "The device as it is now.")
+        .answer(200, inspector(), "The device.")
 }
 
 /// PATCH.
 pub(in crate::api) fn amend() -> Operation {
-    let text = "Changes what you name and nothing else. `null` removes `imsi`, `msisdn`, `ip` and \
-                `name`. The `deviceId` never changes.\n\nThe change holds from the answer on: the \
-                next registration is judged by the new `ip` and found by the new `endpoint`. A \
-                registration that exists goes on at its location: requests go to where it came \
-                from, and what comes from there is taken, until the device registers or updates \
-                its registration. If it has an `ip`, it then has to come from there. Requests and \
-                log entries that were made before keep the names the device had.\n\nThe PSK \
-                identity is the `endpoint` and changes with it until a key is given; a key keeps \
-                its identity.";
-    Operation::new("amendDevice", Tag::Devices, "Change who a device is")
+    let text = "Changes only the given fields. `null` removes `imsi`, `msisdn`, `ip` or `name`. \
+                The `deviceId` cannot be changed.\n\nThe change takes effect immediately: the \
+                next registration must use the new `endpoint` and come from the new `ip`. An \
+                existing registration stays valid at its address until the device registers \
+                again or updates its registration; that message must come from the new `ip`, if \
+                there is one. Existing action requests and log entries keep the previous \
+                identifiers.\n\nAs long as no key is set, the PSK identity follows the \
+                `endpoint`. Once a key is set, its identity does not change.";
+    Operation::new("amendDevice", Tag::Devices, "Update a device")
         .description(text)
-        .json(amended_device(), "What is to be otherwise.")
-        .answer(200, device(), "The device as it is known now.")
+        .json(amended_device(), "The fields to change.")
+        .answer(200, device(), "The updated device.")
         .refusal(
             400,
             &[
@@ -103,48 +97,48 @@ pub(in crate::api) fn amend() -> Operation {
                 "READ_ONLY",
                 "UNKNOWN_PROPERTY",
             ],
-            "What was asked cannot be understood or is not to be changed; every fault is told at \
-             once.",
+            "The body is invalid or names a read-only property. `errors` lists every fault.",
         )
         .refusal(
             409,
             &["DEVICE_EXISTS"],
-            "Another device has one of the names; `field` says which. Nothing was changed.",
+            "Another device has the same identifier. `field` names the property. Nothing was \
+             changed.",
         )
 }
 
 /// DELETE.
 pub(in crate::api) fn delete() -> Operation {
-    let text = "Forgets the device, its registration and its requests. Entries of the \
-                administration log stay.";
-    Operation::new("deleteDevice", Tag::Devices, "Forget a device")
+    let text = "Deletes the device with its registration, action requests and messages. Entries \
+                of the administration log stay.";
+    Operation::new("deleteDevice", Tag::Devices, "Delete a device")
         .description(text)
-        .answer_empty(204, "The device is forgotten.")
+        .answer_empty(204, "The device is deleted.")
 }
 
-/// Who a device is, as its maker says.
+/// The body that creates a device.
 pub(in crate::api) fn new_device() -> Schema {
     Schema::closed()
-        .may("deviceId", names::device_id(), "What you call it.")
-        .may("iccid", names::iccid(), "Its SIM.")
-        .may("imsi", names::imsi(), "The subscriber of its SIM.")
-        .may("msisdn", names::msisdn(), "Its telephone number.")
-        .may("ip", names::host_ip(), IP_IS)
+        .may("deviceId", names::device_id(), "The id of the device.")
+        .may("iccid", names::iccid(), ICCID)
+        .may("imsi", names::imsi(), IMSI)
+        .may("msisdn", names::msisdn(), MSISDN)
+        .may("ip", names::host_ip(), IP)
         .may("endpoint", names::endpoint(), &endpoint_is())
-        .may("name", names::label(), "What people call it.")
+        .may("name", names::label(), NAME)
         .text_in_one_of(&["deviceId", "iccid"])
         .named("NewDevice")
 }
 
-/// What of a device is to be otherwise.
+/// The body that updates a device.
 fn amended_device() -> Schema {
     Schema::closed()
-        .may_never_null("iccid", names::iccid(), "Its SIM.")
-        .may("imsi", names::imsi(), "The subscriber of its SIM.")
-        .may("msisdn", names::msisdn(), "Its telephone number.")
-        .may("ip", names::host_ip(), IP_IS)
+        .may_never_null("iccid", names::iccid(), ICCID)
+        .may("imsi", names::imsi(), IMSI)
+        .may("msisdn", names::msisdn(), MSISDN)
+        .may("ip", names::host_ip(), IP)
         .may_never_null("endpoint", names::endpoint(), &endpoint_is())
-        .may("name", names::label(), "What people call it.")
+        .may("name", names::label(), NAME)
         .named("AmendedDevice")
 }
 
@@ -153,11 +147,14 @@ fn beginning() -> Schema {
     beginning.pattern(names::PRINTABLE).example("8988")
 }
 
-const IP_IS: &str = "The address it comes from and is asked at: of one host, and not of a group.";
+const ICCID: &str = "The ICCID of the SIM.";
+const IMSI: &str = "The IMSI of the SIM.";
+const MSISDN: &str = "The phone number (MSISDN), digits without `+`.";
+const NAME: &str = "The display name.";
+const IP: &str = "The fixed IP address of the device: unicast IPv4 or IPv6. The service sends \
+                  requests to it and accepts messages from it.";
 
 fn endpoint_is() -> String {
-    format!(
-        "What it calls itself when it registers; at most {} bytes in UTF-8.",
-        Endpoint::LENGTH_MAX
-    )
+    let max = Endpoint::LENGTH_MAX;
+    format!("The LwM2M endpoint name: at most {max} bytes in UTF-8.")
 }

@@ -1,4 +1,4 @@
-//! How are devices imported? For the document of the API.
+//! Which operation imports devices? The OpenAPI description.
 
 use super::report::REFUSALS_MAX;
 use crate::api::error::described::{error, error_with, fault};
@@ -8,49 +8,46 @@ const NDJSON: &str = "application/x-ndjson";
 
 /// POST.
 pub(in crate::api) fn create() -> Operation {
-    let text = "Takes as many devices as an import may have lines, as NDJSON (an object a line, \
-                each as `POST /management-api/v1/devices` takes it) or as CSV under a header \
-                with the same names. Devices are made while the body still comes. A line that \
-                cannot be a device is refused and told with its number; the others count. \
-                Repeating an import makes no device twice.\n\nWith `Accept: \
-                application/x-ndjson` the answer comes line by line as the import goes.";
+    let text = "Creates one device per line. The body is NDJSON, one object per line with the \
+                properties of `createDevice`, or CSV with a header row of the same names. By \
+                default an import has at most 1,000,000 lines. Devices are created while the body \
+                is uploaded. An invalid line is refused and reported with its number; the other \
+                lines are imported. An import can be repeated: existing identical devices are \
+                counted as `unchanged`.\n\nWith `Accept: application/x-ndjson`, the response \
+                streams the progress and each refused line during the import.";
     let operation = Operation::new("importDevices", Tag::Devices, "Import devices")
         .description(text)
-        .body(lines(), "The devices, one a line.")
+        .body(lines(), "The devices, one per line.")
         .answer_in(
             200,
             vec![(JSON, summary().named("ImportSummary")), (NDJSON, told())],
-            "The import came to its end; some lines may be refused.",
+            "The import is complete. Some lines may be refused.",
         )
         .refusal(
             409,
             &["IMPORT_RUNNING"],
-            "Another import of this customer is under way.",
+            "Another import of this customer is in progress.",
         );
     stopped(operation)
 }
 
-/// With whatever may stop an import; then the answer says how far it came.
+/// The same operation with the errors that stop an import. The response says how far it came.
 fn stopped(operation: Operation) -> Operation {
     let stops = [
         (
             400,
-            "The body is not what it says it is, or did not come to its end. Codes: \
-             `MALFORMED_BODY`.",
+            "The body is malformed or incomplete. Codes: `MALFORMED_BODY`.",
         ),
         (
             401,
-            "There is no token, or it is unknown, expired or revoked, also while the import is \
-             under way. Codes: `UNAUTHORIZED`.",
+            "The token is missing, unknown, expired or revoked. A client revoked during the \
+             import stops it. Codes: `UNAUTHORIZED`.",
         ),
-        (
-            413,
-            "The body has more lines than an import may have. Codes: `TOO_MANY_LINES`.",
-        ),
-        (500, "The service failed. Codes: `INTERNAL`."),
+        (413, "The body has too many lines. Codes: `TOO_MANY_LINES`."),
+        (500, "Internal error. Codes: `INTERNAL`."),
         (
             503,
-            "The service has too much to do, is stopping, or its store does not answer. Codes: \
+            "The service is overloaded or stopping, or its store does not respond. Codes: \
              `UNAVAILABLE`.",
         ),
     ];
@@ -71,7 +68,7 @@ fn lines() -> Vec<(&'static str, Schema)> {
     ]
 }
 
-/// A failure that may come when part of the import was done.
+/// An error after a part of the lines was imported.
 fn partly() -> Schema {
     let stopped = error_with(summary()).named("StoppedImport");
     Schema::any_of([stopped, error()])
@@ -88,7 +85,7 @@ fn summary() -> Schema {
         .must(
             "refusalsOmitted",
             Schema::count(),
-            "Refused lines that are not listed.",
+            "The number of refused lines that are not listed.",
         )
 }
 
@@ -97,26 +94,30 @@ fn tally() -> Schema {
         .must(
             "lines",
             Schema::count().example(2_u64),
-            "Lines that are settled.",
+            "Processed lines: `created` + `unchanged` + `refused`. Blank lines do not count.",
         )
-        .must("created", Schema::count().example(2_u64), "Devices made.")
+        .must(
+            "created",
+            Schema::count().example(2_u64),
+            "Created devices.",
+        )
         .must(
             "unchanged",
             Schema::count(),
-            "Lines whose device was there, just as they say.",
+            "Lines whose device already exists with the same values.",
         )
-        .must("refused", Schema::count(), "Lines that did nothing.")
+        .must("refused", Schema::count(), "Refused lines.")
         .must(
             "through",
             Schema::count().example(2_u64),
-            "Up to and with this line of the body everything is settled.",
+            "A line number. All lines up to and including it are processed.",
         )
 }
 
 fn refusal() -> Schema {
     Schema::object()
-        .must("line", Schema::count(), "The line, from 1.")
-        .must("errors", Schema::list(fault()), "What is wrong with it.")
+        .must("line", Schema::count(), "The line number, from 1.")
+        .must("errors", Schema::list(fault()), "The faults of the line.")
         .named("RefusedLine")
 }
 

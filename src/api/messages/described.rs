@@ -1,4 +1,4 @@
-//! What does the history of a device look like? For the document of the API.
+//! Which operation reads the message history of a device? The OpenAPI description.
 
 use serde_json::json;
 
@@ -14,59 +14,64 @@ use crate::api::words::Word;
 
 /// GET.
 pub(in crate::api) fn list() -> Operation {
-    let text = "What the device said and did in the last days, newest first. Follow `nextCursor` \
-                until there is none: messages that come meanwhile are not shown twice. A stretch \
-                of long messages may have fewer than were asked for.";
-    let operation = Operation::new("listMessages", Tag::Devices, "Read what a device said")
-        .description(text)
-        .query("cursor", id(), "The `nextCursor` of the stretch before.");
-    sized(operation).answer(200, messages(), "A stretch of the history.")
+    let text = "Returns the messages of a device, newest first: data, lifecycle events, errors \
+                and action results. Messages are deleted after 7 days; the operator can change \
+                this. To read the next page, pass `nextCursor` as `cursor` until a page has none. \
+                A page of long messages can have fewer than `pageSize` items.";
+    let operation = Operation::new(
+        "listMessages",
+        Tag::Devices,
+        "List the messages of a device",
+    )
+    .description(text)
+    .query("cursor", id(), "The `nextCursor` of the previous page.");
+    sized(operation).answer(200, messages(), "A page of messages.")
 }
 
-/// One thing a device said or did.
+/// One message of a device.
 pub(in crate::api) fn message() -> Schema {
     let received = Schema::text().pattern("^[0-9]+$").example("1795780800000");
-    let telemetry = happening("TELEMETRY_DATA", "It told values.", &received)
+    let telemetry = happening("TELEMETRY_DATA", "LwM2M values.", &received)
         .may(
             "measured",
             received.clone(),
-            "When the device measured them, in milliseconds since 1970, where it says so.",
+            "The measurement time reported by the device, in Unix milliseconds.",
         )
         .must(
             "source",
             Schema::only(Protocol::Lwm2m.word()),
-            "How the values came.",
+            "The protocol.",
         )
-        .must("cause", cause(), "Why the values came.")
+        .must("cause", cause(), "Why the device sent the values.")
         .must("payload", payload(), "The values.")
         .named("ValuesMessage");
-    let data = happening("TELEMETRY_DATA", "It sent data.", &received)
-        .must("source", plain(), "How the data came.")
+    let data = happening("TELEMETRY_DATA", "CoAP or UDP data.", &received)
+        .must("source", plain(), "The protocol.")
         .must("payload", bytes(), "The data.")
         .named("DataMessage");
-    let lifecycle = happening("LIFECYCLE", "It came or went.", &received)
-        .must("lifecycle", coming_and_going(), "What it did.")
+    let lifecycle = happening("LIFECYCLE", "A lifecycle event.", &received)
+        .must("lifecycle", coming_and_going(), "The lifecycle event.")
         .named("LifecycleMessage");
-    let failure = happening("ERROR", "Something failed.", &received)
-        .must("error", failure(), "What failed.")
+    let failure = happening("ERROR", "An error.", &received)
+        .must("error", failure(), "The error.")
         .named("ErrorMessage");
-    let result = happening("ACTION_RESULT", "A request is final.", &received)
-        .must("action", conclusion(), "The request.")
+    let result = happening("ACTION_RESULT", "A final action request.", &received)
+        .must("action", conclusion(), "The result of the request.")
         .named("ActionResultMessage");
     Schema::one_of([telemetry, data, lifecycle, failure, result]).named("Message")
 }
 
-/// What messages of every type have.
+/// The properties of every message.
 fn happening(word: &'static str, text: &'static str, received: &Schema) -> Schema {
     Schema::object()
-        .must("id", id(), "The message.")
+        .must("id", id(), "The id of the message.")
         .must("type", Schema::only(word), text)
         .must(
             "received",
             received.clone(),
-            "When, in milliseconds since 1970.",
+            "The time of the message, in Unix milliseconds.",
         )
-        .must("time", names::instant(), "When.")
+        .must("time", names::instant(), "The same time in ISO 8601.")
 }
 
 /// The value of a resource.
@@ -86,30 +91,34 @@ fn messages() -> Schema {
         .may(
             "nextCursor",
             id(),
-            "Where older messages begin, if there are any.",
+            "The cursor of the next, older page. Absent on the last page.",
         )
 }
 
 fn cause() -> Schema {
     let observation = Schema::object()
-        .must("type", Schema::only("OBSERVATION"), "They are observed.")
+        .must("type", Schema::only("OBSERVATION"), "A notification.")
         .must(
             "path",
             Schema::text().example("/3303/0/5700"),
-            "What is observed.",
+            "The observed path.",
         )
         .named("ObservationCause");
     let action = Schema::object()
-        .must("type", Schema::only("ACTION"), "A request asked for them.")
-        .must("requestId", id(), "The request.")
+        .must(
+            "type",
+            Schema::only("ACTION"),
+            "The result of an action request.",
+        )
+        .must("requestId", id(), "The id of the action request.")
         .named("ActionCause");
     let unasked = |word, text, name| {
         Schema::object()
             .must("type", Schema::only(word), text)
             .named(name)
     };
-    let sent = unasked("SEND", "The device sent them unasked.", "SendCause");
-    let why = "They were read because the device registered or updated its registration.";
+    let sent = unasked("SEND", "An LwM2M Send operation.", "SendCause");
+    let why = "Passive reporting read the values after a registration or update.";
     let reported = unasked("PASSIVE_REPORT", why, "PassiveReportCause");
     Schema::one_of([observation, action, sent, reported])
 }
@@ -117,81 +126,84 @@ fn cause() -> Schema {
 /// Values by path.
 pub(in crate::api) fn payload() -> Schema {
     Schema::object()
-        .must("type", Schema::only("JSON"), "How the values are written.")
+        .must("type", Schema::only("JSON"), "The data is JSON.")
         .must(
             "value",
             Schema::map(value()).named("ValuesByPath"),
-            "The values by path.",
+            "A map of each path to its typed value.",
         )
         .named("Payload")
 }
 
-/// Data that a device sent over plain CoAP or bare UDP, as it came.
+/// Data that a device sent over plain CoAP or UDP, as received.
 pub(in crate::api) fn bytes() -> Schema {
     Schema::object()
-        .must("type", Schema::only("STRING"), "How the data is written.")
+        .must("type", Schema::only("STRING"), "The data is a string.")
         .must(
             "value",
             Schema::text().example("MjEuNQ=="),
-            "The bytes that came, in base64.",
+            "The received bytes, in base64.",
         )
-        .must("encoding", Schema::only("base64"), "That it is base64.")
+        .must(
+            "encoding",
+            Schema::only("base64"),
+            "The encoding of `value`.",
+        )
         .may("topic", topic(), TOPIC_IS)
         .named("DataPayload")
 }
 
-/// What a device says that its data is about.
+/// The topic of data over plain CoAP.
 pub(in crate::api) fn topic() -> Schema {
     Schema::text_of(1..=TOPIC_BYTES_MAX).example("meters/temperature")
 }
 
-/// What a topic is told as.
-pub(in crate::api) const TOPIC_IS: &str =
-    "What the device says that it is about; over UDP it does not say.";
+/// The description of a topic.
+pub(in crate::api) const TOPIC_IS: &str = "The topic the device gave. CoAP only.";
 
-/// The protocols over which data comes.
+/// The protocols for data without LwM2M.
 pub(in crate::api) fn plain() -> Schema {
     Schema::one_of_words(vec![Protocol::Coap.word(), Protocol::Udp.word()])
 }
 
-/// What a device did.
+/// A lifecycle event.
 pub(in crate::api) fn coming_and_going() -> Schema {
     Schema::object()
-        .must("type", Schema::word::<Lifecycle>(), "What the device did.")
-        .must("message", Schema::text(), "The same in a sentence.")
+        .must("type", Schema::word::<Lifecycle>(), "The lifecycle event.")
+        .must("message", Schema::text(), "The event, for people.")
         .named("LifecycleEvent")
 }
 
-/// An entry of the log that is an error.
+/// A log entry of category `error`.
 pub(in crate::api) fn failure() -> Schema {
     Schema::object()
-        .must("id", id(), "The entry of the administration log.")
-        .must("type", Schema::word::<Subject>(), "What it is about.")
+        .must("id", id(), "The id of the log entry.")
+        .must(
+            "type",
+            Schema::word::<Subject>(),
+            "The subject of the entry.",
+        )
         .must(
             "message",
             Schema::text().example("Translator[UserPayloadError]"),
-            "What failed.",
+            "The kind of entry: `Component[Kind]`.",
         )
-        .must("description", Schema::text(), "The detail.")
+        .must("description", Schema::text(), "The details, for people.")
         .must(
             "payloadExists",
             Schema::truth(),
-            "Whether the log has the bytes it is about.",
+            "Whether the log entry has a stored payload.",
         )
         .named("ErrorEvent")
 }
 
-/// How a request ended.
+/// The result of a final request.
 pub(in crate::api) fn conclusion() -> Schema {
     Schema::object()
-        .must("requestId", id(), "The request.")
-        .must(
-            "status",
-            Schema::word::<Status>(),
-            "Its status, which is final.",
-        )
-        .must("protocol", Schema::word::<Protocol>(), "How it was sent.")
-        .may("resultData", result_data(), "What came of it.")
+        .must("requestId", id(), "The id of the request.")
+        .must("status", Schema::word::<Status>(), "The final status.")
+        .must("protocol", Schema::word::<Protocol>(), "The protocol.")
+        .may("resultData", result_data(), "The result.")
         .named("ActionResultEvent")
 }
 
