@@ -1,8 +1,8 @@
-//! `/docs`: what is the API, for people? One page with a guide and every operation, made of the
-//! OpenAPI document when the service starts.
+//! `/docs`: one HTML page with a guide and every operation, made from the OpenAPI document when the
+//! service starts.
 //!
-//! Everything it needs is in the program: it works without the internet, and its policy lets a
-//! browser fetch nothing from elsewhere.
+//! All assets are part of the program: the page works offline, and its Content-Security-Policy
+//! allows no other origin.
 
 pub(super) mod described;
 mod markup;
@@ -21,7 +21,7 @@ const STYLE: &str = include_str!("docs/style.css");
 
 const SCRIPT: &str = include_str!("docs/script.js");
 
-/// Nothing from elsewhere, nothing inline, in nobody's frame.
+/// No other origin, nothing inline, no framing.
 const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
 
@@ -35,7 +35,7 @@ pub(super) async fn page(api: web::Data<Api>) -> HttpResponse {
     file("text/html; charset=utf-8", api.docs.clone())
 }
 
-/// GET: what it looks like.
+/// GET: the style sheet.
 pub(super) async fn style() -> HttpResponse {
     file(
         "text/css; charset=utf-8",
@@ -43,7 +43,7 @@ pub(super) async fn style() -> HttpResponse {
     )
 }
 
-/// GET: what searches and copies in it.
+/// GET: the script for search and copy buttons.
 pub(super) async fn script() -> HttpResponse {
     file(
         "text/javascript; charset=utf-8",

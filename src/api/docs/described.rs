@@ -1,33 +1,23 @@
-//! How is the page for people read? For the document of the API.
+//! Which operations serve the documentation page? The OpenAPI descriptions.
 
 use crate::api::openapi::{Operation, Schema, Tag};
 
 /// GET the page.
 pub(in crate::api) fn page() -> Operation {
-    let text = "A guide and every operation, for people. Needs nothing from anywhere else.";
-    file("getDocs", "Read the documentation", "text/html").description(text)
+    let text = "A guide and the API reference as an HTML page. Loads nothing from other hosts.";
+    file("getDocs", "Get the documentation", "text/html").description(text)
 }
 
-/// GET what the page looks like.
+/// GET the style sheet.
 pub(in crate::api) fn style() -> Operation {
-    let text = "What the documentation looks like.";
-    file(
-        "getDocsStyle",
-        "Read the style of the documentation",
-        "text/css",
-    )
-    .description(text)
+    let text = "The style sheet of `/docs`.";
+    file("getDocsStyle", "Get the style sheet", "text/css").description(text)
 }
 
-/// GET what the page does.
+/// GET the script.
 pub(in crate::api) fn script() -> Operation {
-    let text = "What searches and copies in the documentation.";
-    file(
-        "getDocsScript",
-        "Read the script of the documentation",
-        "text/javascript",
-    )
-    .description(text)
+    let text = "The script for search and copy buttons in `/docs`.";
+    file("getDocsScript", "Get the script", "text/javascript").description(text)
 }
 
 fn file(id: &'static str, summary: &'static str, media: &'static str) -> Operation {

@@ -1,4 +1,4 @@
-//! How does text become HTML? Escaped, with paragraphs and code as descriptions write them.
+//! How are descriptions turned into HTML? Escaped, with paragraphs and code in backquotes.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ impl Html {
         self.0.push_str(markup);
     }
 
-    /// Adds text of which nothing is markup.
+    /// Adds text, escaped.
     pub(super) fn text(&mut self, text: &str) {
         for character in text.chars() {
             match character {
@@ -26,7 +26,7 @@ impl Html {
         }
     }
 
-    /// Adds an element that holds text alone.
+    /// Adds an element with text content.
     pub(super) fn element(&mut self, tag: &str, class: &str, text: &str) {
         self.open(tag, class);
         self.text(text);
@@ -47,7 +47,7 @@ impl Html {
         self.format(format_args!("</{tag}>"));
     }
 
-    /// Adds a text whose code stands in backquotes.
+    /// Adds a text with code in backquotes.
     pub(super) fn line(&mut self, text: &str) {
         for (place, part) in text.split('`').enumerate() {
             if place % 2 == 1 {
@@ -58,7 +58,7 @@ impl Html {
         }
     }
 
-    /// Adds such a text with empty lines between its paragraphs.
+    /// Adds a text with code in backquotes and empty lines between paragraphs.
     pub(super) fn prose(&mut self, text: &str) {
         for paragraph in text.trim().split("\n\n") {
             self.open("p", "");
@@ -67,7 +67,7 @@ impl Html {
         }
     }
 
-    /// Adds lines that may be copied.
+    /// Adds a block of code with a copy button.
     pub(super) fn sample(&mut self, label: &str, lines: &str) {
         self.open("div", "sample");
         self.element("span", "label", label);

@@ -1,4 +1,4 @@
-//! How is an operation shown to people? What it takes, what it answers, and a call to copy.
+//! How is an operation rendered as HTML? Parameters, body, responses, and a `curl` call to copy.
 
 use super::markup::Html;
 use super::sample::{curl, lines, resolved, sample};
@@ -14,17 +14,17 @@ pub(super) struct Operation<'a> {
 }
 
 impl Operation<'_> {
-    /// What programs call it.
+    /// The operation id.
     pub(super) fn id(&self) -> &str {
         self.node.text("operationId").unwrap_or_default()
     }
 
-    /// What people call it.
+    /// The summary.
     pub(super) fn summary(&self) -> &str {
         self.node.text("summary").unwrap_or_default()
     }
 
-    /// Shows it.
+    /// Renders it.
     pub(super) fn show(&self, html: &mut Html) {
         html.raw(&format!(
             "<article id=\"{}\" class=\"operation\">",
@@ -40,7 +40,7 @@ impl Operation<'_> {
         self.show_credentials(html);
         html.prose(self.node.text("description").unwrap_or_default());
         let call = curl(self.document, &self.method, self.path, self.node);
-        html.sample("Call", &call);
+        html.sample("Request", &call);
         self.show_parameters(html);
         self.show_body(html);
         self.show_answers(html);
@@ -52,7 +52,7 @@ impl Operation<'_> {
         let scheme = security.unwrap_or_default().first();
         let scheme = scheme.and_then(|it| it.properties().first());
         let Some((scheme, scopes)) = scheme else {
-            html.element("p", "needs", "Anybody may call it.");
+            html.element("p", "needs", "No credentials are required.");
             return;
         };
         html.open("p", "needs");
@@ -61,10 +61,12 @@ impl Operation<'_> {
             scopes.items().first().and_then(Node::as_text),
         ) {
             ("accessToken", Some(scope)) => {
-                html.line(&format!("Needs an access token with the scope `{scope}`."));
+                html.line(&format!(
+                    "Requires an access token with the scope `{scope}`."
+                ));
             }
-            ("operatorToken", _) => html.text("Needs the operator's token."),
-            _ => html.text("Needs the id and the secret of an API client."),
+            ("operatorToken", _) => html.text("Requires the operator token."),
+            _ => html.text("Requires the id and the secret of an API client."),
         }
         html.close("p");
     }
@@ -116,7 +118,7 @@ impl Operation<'_> {
     }
 
     fn show_answers(&self, html: &mut Html) {
-        html.element("h4", "", "Answers");
+        html.element("h4", "", "Responses");
         let answers = self.node.find("responses").map(Node::properties);
         for (status, answer) in answers.unwrap_or_default() {
             let is_success = status.starts_with('2');

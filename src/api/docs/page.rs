@@ -1,11 +1,11 @@
-//! What does somebody read who knows nothing yet? The guide, and every operation of the document.
+//! How is the documentation page made? A guide, every operation and every schema.
 
 use super::markup::Html;
 use super::operation::Operation;
 use super::schema::show;
 use crate::api::openapi::Node;
 
-/// How to do the main job, from the operator's token to the log.
+/// The guide: from the operator token to the first value of a device.
 const GUIDE: &str = include_str!("guide.html");
 
 /// The page of this document.
@@ -41,10 +41,10 @@ fn navigation(html: &mut Html, document: &Node, tags: &[Node], version: &str) {
     html.raw("aria-label=\"Search\" autocomplete=\"off\">");
     html.raw("<p class=\"document\"><a href=\"/openapi.json\">openapi.json</a></p>");
     html.raw("<ul class=\"guide\"><li><a href=\"#begin\">Getting started</a></li>");
-    html.raw("<li><a href=\"#asking\">What a device can be asked</a></li>");
-    html.raw("<li><a href=\"#plain\">Devices that speak no LwM2M</a></li>");
-    html.raw("<li><a href=\"#requests\">How a request lives</a></li>");
-    html.raw("<li><a href=\"#rules\">What holds everywhere</a></li></ul>");
+    html.raw("<li><a href=\"#asking\">LwM2M operations</a></li>");
+    html.raw("<li><a href=\"#plain\">Devices without LwM2M</a></li>");
+    html.raw("<li><a href=\"#requests\">Status of a request</a></li>");
+    html.raw("<li><a href=\"#rules\">Conventions</a></li></ul>");
     for tag in tags {
         let name = tag.text("name").unwrap_or_default();
         html.element("h2", "", name);
@@ -107,12 +107,12 @@ fn operations<'a>(document: &'a Node, tag: &str) -> Vec<Operation<'a>> {
             }
         }
     }
-    // Whoever begins makes something first.
+    // A new user creates an object first.
     found.sort_by_key(|operation| rank(&operation.method));
     found
 }
 
-/// The place of a method among those about the same things.
+/// The position of a method within a tag.
 fn rank(method: &str) -> u8 {
     match method {
         "POST" => 0,
@@ -122,7 +122,7 @@ fn rank(method: &str) -> u8 {
     }
 }
 
-/// A name as it stands in a link.
+/// The anchor of a tag.
 fn anchor(name: &str) -> String {
     name.to_ascii_lowercase().replace(' ', "-")
 }

@@ -1,19 +1,19 @@
-//! What would a body look like, and the call that sends it? Made of the examples of its parts.
+//! What do a sample body and a sample `curl` call look like? Made from the examples of the schemas.
 
 use crate::api::openapi::Node;
 
-/// What a text is called of which there is no example.
+/// The sample of a string without an example.
 const SOME_TEXT: &str = "text";
 
-/// Objects in objects that a sample shows at most; none of ours are deeper.
+/// The maximum depth of nested objects in a sample; no schema is deeper.
 const DEPTH_MAX: u8 = 12;
 
-/// A value as its schema says it may be.
+/// A sample value of a schema.
 pub(super) fn sample(document: &Node, schema: &Node) -> Node {
     sampled(document, schema, DEPTH_MAX)
 }
 
-/// The schema itself, where it is one that stands elsewhere.
+/// The schema that a `$ref` refers to, or the schema itself.
 pub(super) fn resolved<'a>(document: &'a Node, schema: &'a Node) -> &'a Node {
     let Some(name) = name_of(schema) else {
         return schema;
@@ -31,13 +31,13 @@ pub(super) fn name_of(schema: &Node) -> Option<&str> {
     to.rsplit('/').next()
 }
 
-/// The value in lines for people.
+/// The value as indented JSON.
 pub(super) fn lines(value: &Node) -> String {
     let text = serde_json::to_string_pretty(value);
     text.expect("texts, numbers and truths can be written")
 }
 
-/// The call of an operation, as a shell runs it.
+/// The `curl` command that calls an operation.
 pub(super) fn curl(document: &Node, method: &str, path: &str, operation: &Node) -> String {
     let mut parts = vec!["curl".to_owned()];
     if !matches!(method, "GET" | "POST") {
@@ -103,7 +103,7 @@ fn object(document: &Node, schema: &Node, depth: u8) -> Node {
     sample
 }
 
-/// Whether a sample shows a property that may be left out.
+/// Whether a sample includes an optional property.
 fn is_worth_showing(property: &Node) -> bool {
     let shown = ["examples", "$ref", "properties"];
     shown.iter().any(|part| property.find(part).is_some())
@@ -135,7 +135,7 @@ fn target(document: &Node, path: &str, operation: &Node) -> String {
     }
 }
 
-/// A value as it stands in a URL.
+/// A value with percent-encoding.
 fn escaped(value: &str) -> String {
     let escaped = value.bytes().map(|byte| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b':' => {
@@ -170,7 +170,7 @@ fn sent(document: &Node, operation: &Node, method: &str) -> Vec<String> {
     let body = body.find("schema").map(|schema| sample(document, schema));
     let body = body.unwrap_or_else(Node::object);
     let sent = match body.as_text() {
-        // Lines travel as they are; a file holds them.
+        // A body that is not JSON is read from a file.
         Some(_) => "--data-binary @lines".to_owned(),
         None => {
             let json = serde_json::to_string(&body);

@@ -1,10 +1,10 @@
-//! How is a schema shown to people? A table of its properties, named schemas as links.
+//! How is a schema rendered as HTML? A table of its properties, with links to named schemas.
 
 use super::markup::Html;
 use super::sample::name_of;
 use crate::api::openapi::Node;
 
-/// Shows a schema whole: its properties, or what it may be.
+/// Renders a schema in full: its properties or its cases.
 pub(super) fn show(html: &mut Html, schema: &Node) {
     let properties = schema.find("properties");
     let cases = schema.find("oneOf").or_else(|| schema.find("anyOf"));
@@ -22,7 +22,7 @@ pub(super) fn show(html: &mut Html, schema: &Node) {
     html.close("p");
 }
 
-/// Shows in a few words what a value is.
+/// Renders the type of a value in a few words.
 pub(super) fn kind(html: &mut Html, schema: &Node) {
     if let Some(name) = name_of(schema) {
         html.raw(&format!("<a href=\"#schema-{name}\">{name}</a>"));
@@ -61,18 +61,18 @@ fn plain_kind(html: &mut Html, schema: &Node) {
     let kind_name = named.first().or(kinds).and_then(Node::as_text);
     match kind_name {
         Some("array") => {
-            html.raw("list of ");
+            html.raw("array of ");
             if let Some(items) = schema.find("items") {
                 kind(html, items);
             }
         }
         Some("object") => html.raw("object"),
-        Some("integer") => html.raw("whole number"),
+        Some("integer") => html.raw("integer"),
         Some("number") => html.raw("number"),
-        Some("string") => html.raw("text"),
-        Some("boolean") => html.raw("true or false"),
+        Some("string") => html.raw("string"),
+        Some("boolean") => html.raw("boolean"),
         Some("null") => html.raw("null"),
-        _ => html.raw("anything"),
+        _ => html.raw("any value"),
     }
     if let Some(bounds) = bounds(schema) {
         html.element("span", "bounds", &format!(", {bounds}"));
@@ -142,7 +142,7 @@ fn row(html: &mut Html, name: &str, property: &Node, needed: bool) {
     html.raw("</td></tr>");
 }
 
-/// Shows what holds where nothing is given.
+/// Renders the default value, if there is one.
 pub(super) fn default(html: &mut Html, schema: &Node) {
     let Some(Node::Leaf(default)) = schema.find("default") else {
         return;

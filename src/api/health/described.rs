@@ -1,30 +1,30 @@
-//! How is the service asked whether it is well? For the document of the API.
+//! Which operations report the health of the service? The OpenAPI descriptions.
 
 use crate::api::openapi::{Operation, Schema, Tag};
 
 /// GET `/livez`.
 pub(in crate::api) fn livez() -> Operation {
-    Operation::new("getLiveness", Tag::Service, "Is the service alive?")
-        .description("Answers as long as the process can answer at all.")
-        .answer(200, ok(), "It is.")
+    Operation::new("getLiveness", Tag::Service, "Check liveness")
+        .description("Returns 200 as long as the process serves HTTP.")
+        .answer(200, ok(), "The service is alive.")
         .never_fails()
 }
 
 /// GET `/readyz`.
 pub(in crate::api) fn readyz() -> Operation {
-    let text = "Answers while the service takes calls and its store answers. A load balancer \
-                asks this.";
-    Operation::new("getReadiness", Tag::Service, "Does the service take calls?")
+    let text = "Returns 200 while the service accepts calls and its store responds. Use it as \
+                the health check of a load balancer.";
+    Operation::new("getReadiness", Tag::Service, "Check readiness")
         .description(text)
-        .answer(200, ok(), "It does.")
+        .answer(200, ok(), "The service accepts calls.")
         .refusal(
             503,
             &["UNAVAILABLE"],
-            "The service is starting or stopping, or its store does not answer.",
+            "The service is starting or stopping, or its store does not respond.",
         )
         .retried(503)
 }
 
 fn ok() -> Schema {
-    Schema::object().must("status", Schema::only("ok"), "That it is well.")
+    Schema::object().must("status", Schema::only("ok"), "Always `ok`.")
 }

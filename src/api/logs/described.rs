@@ -1,4 +1,4 @@
-//! How is the administration log read? For the document of the API.
+//! Which operations read the administration log? The OpenAPI descriptions.
 
 use engine::admin_log::entry::{Category, Subject};
 
@@ -8,72 +8,58 @@ use crate::api::page::described::{page_of, paged_by};
 
 /// GET all.
 pub(in crate::api) fn list() -> Operation {
-    let text = "Newest first. Without a time, the entries of the last seven days; with an end \
-                alone, those of the seven days before it; with a start alone, those until now.";
-    let operation = Operation::new("listLogEntries", Tag::Log, "Read the administration log")
+    let text = "Returns entries newest first. Entries are deleted after 30 days; the operator can \
+                change this.";
+    let operation = Operation::new("listLogEntries", Tag::Log, "List log entries")
         .description(text)
-        .query("iccid", names::iccid(), "Entries about this SIM alone.")
+        .query("iccid", names::iccid(), "Only entries about this SIM.")
         .query(
             "startDateTime",
             names::log_time(),
-            "Entries from this time on (UTC): `2026-11-24T12:00:00.000`; the milliseconds may be \
-             left out, and a `Z` may follow.",
+            "The start of the time range, inclusive (UTC): `2026-11-24T12:00:00.000`. The \
+             milliseconds and a final `Z` are optional. Default: 7 days before the end.",
         )
         .query(
             "endDateTime",
             names::log_time(),
-            "Entries up to and with this time (UTC), in the same form.",
+            "The end of the time range, inclusive, in the same format. Default: now.",
         )
-        .query(
-            "category",
-            Schema::word::<Category>(),
-            "Entries of this category alone.",
-        )
+        .query("category", Schema::word::<Category>(), CATEGORY)
         .query(
             "type",
             Schema::word::<Subject>(),
-            "Entries of this type alone.",
+            "Only entries of this type.",
         );
     paged_by(operation, PAGE_SIZE_MAX).answer(200, page_of(entry()), "A page of entries.")
 }
 
 /// GET statistics.
 pub(in crate::api) fn statistics() -> Operation {
-    let text = "Counts the entries of each of the last seven days of a time zone, today included, \
-                and the devices they are about.";
-    Operation::new("getLogStatistics", Tag::Log, "Count log entries by day")
+    let text = "Counts the entries of each of the last 7 days, today included, and the distinct \
+                devices they are about.";
+    Operation::new("getLogStatistics", Tag::Log, "Get daily log statistics")
         .description(text)
         .needed_query(
             "timezone",
             Schema::text()
                 .pattern("^[A-Za-z0-9_+/-]+$")
                 .example("Europe/Zurich"),
-            "Whose days: a name of the IANA time zone database, URL-encoded.",
+            "The time zone of the days: an IANA time zone name, URL-encoded.",
         )
-        .query(
-            "category",
-            Schema::word::<Category>(),
-            "Entries of this category alone.",
-        )
-        .answer(200, statistics_body(), "What the log has.")
+        .query("category", Schema::word::<Category>(), CATEGORY)
+        .answer(200, statistics_body(), "The statistics.")
 }
+
+const CATEGORY: &str = "Only entries of this category.";
 
 /// GET a payload.
 pub(in crate::api) fn payload() -> Operation {
-    let text = "An entry about something that a device sent and that cannot be read has a \
-                `payloadReference`. It leads here: to the bytes as the device sent them.";
-    let bytes = Schema::text().format("binary");
-    Operation::new(
-        "getLogPayload",
-        Tag::Log,
-        "Read the bytes a log entry is about",
-    )
-    .description(text)
-    .answer_in(
-        200,
-        vec![("application/octet-stream", bytes)],
-        "The bytes as they came.",
-    )
+    let text = "Returns the bytes a device sent and the service could not decode. The \
+                `payloadReference` of a log entry is the path of this operation.";
+    let bytes = vec![("application/octet-stream", Schema::text().format("binary"))];
+    Operation::new("getLogPayload", Tag::Log, "Get the payload of a log entry")
+        .description(text)
+        .answer_in(200, bytes, "The bytes as received.")
 }
 
 fn statistics_body() -> Schema {
@@ -82,12 +68,12 @@ fn statistics_body() -> Schema {
         .must(
             "amount",
             Schema::count().example(12_u64),
-            "How many entries it has.",
+            "The number of entries on this day.",
         )
         .must(
             "day",
             day.example("2026-11-24T00:00:00.000+0000"),
-            "The date in the time zone.",
+            "The local date in `timezone`. The time and offset are constant.",
         )
         .named("LogDay");
     let days = Schema::list(day);
@@ -95,17 +81,17 @@ fn statistics_body() -> Schema {
         .must(
             "totalUniqueDevices",
             Schema::count().example(5_u64),
-            "How many devices the entries are about.",
+            "The number of distinct devices in the entries.",
         )
         .must(
             "administrationLogs",
             days,
-            "The days that have entries, oldest first.",
+            "The days with entries, oldest first.",
         )
         .named("LogStatistics")
 }
 
-/// An entry.
+/// A log entry.
 pub(in crate::api) fn entry() -> Schema {
     let id = Schema::uuid().example("01a20d6d-5a00-7000-8167-89abcdef0123");
     let message = Schema::text().pattern(r"^[A-Za-z0-9]+\[[A-Za-z0-9]+\]$");
@@ -116,29 +102,29 @@ pub(in crate::api) fn entry() -> Schema {
         "/management-api/v1/administrationLogs/01a20d6d-5a00-7000-8167-89abcdef0123/payload",
     );
     Schema::object()
-        .must("id", id, "The entry.")
-        .must("customerId", names::customer_id(), "Whose it is.")
-        .must("timestamp", names::instant(), "When it happened.")
-        .must("type", Schema::word::<Subject>(), "What it is about.")
-        .must("message", message, "What happened: `Component[Kind]`.")
-        .must("description", description, "What happened, for people.")
-        .must("traceId", names::trace(), "What it happened with.")
+        .must("id", id, "The id of the entry.")
+        .must("customerId", names::customer_id(), "The customer.")
+        .must("timestamp", names::instant(), "The time of the entry.")
+        .must(
+            "type",
+            Schema::word::<Subject>(),
+            "The subject of the entry.",
+        )
+        .must("message", message, "The kind of entry: `Component[Kind]`.")
+        .must("description", description, "The details, for people.")
+        .must("traceId", names::trace(), "The trace id of the cause.")
         .must(
             "category",
             Schema::word::<Category>().example("info"),
-            "Whether something went wrong.",
+            "`error` if something failed, otherwise `info`.",
         )
-        .may(
-            "imsi",
-            names::imsi(),
-            "The subscriber, where a device is known.",
-        )
-        .may("ip", names::ip(), "Where the device was heard from.")
-        .may("iccid", names::iccid(), "The SIM, where a device is known.")
+        .may("imsi", names::imsi(), "The IMSI of the device.")
+        .may("ip", names::ip(), "The IP address of the device.")
+        .may("iccid", names::iccid(), "The ICCID of the device.")
         .may(
             "payloadReference",
             payload,
-            "The path of the bytes it is about, where there are any.",
+            "The path of the stored payload, if there is one.",
         )
         .named("LogEntry")
 }

@@ -1,16 +1,13 @@
-//! How are the figures of the service read? For the document of the API.
+//! Which operation returns the metrics? The OpenAPI description.
 
 use crate::api::openapi::{Operation, Schema, Tag};
 
 /// GET.
 pub(in crate::api) fn show() -> Operation {
-    let text = "In the text format that Prometheus scrapes. Names no customer and no device.";
-    Operation::new(
-        "getMetrics",
-        Tag::Service,
-        "Read the figures of the service",
-    )
-    .description(text)
-    .answer_in(200, vec![("text/plain", Schema::text())], "The figures.")
-    .never_fails()
+    let text = "Returns metrics in the Prometheus text format. They name no customer and no \
+                device.";
+    Operation::new("getMetrics", Tag::Service, "Get metrics")
+        .description(text)
+        .answer_in(200, vec![("text/plain", Schema::text())], "The metrics.")
+        .never_fails()
 }

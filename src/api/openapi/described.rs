@@ -1,11 +1,11 @@
-//! How is the document of the API read? For the document of the API.
+//! Which operation returns the OpenAPI document? The OpenAPI description.
 
 use super::{JSON, Operation, Schema, Tag};
 
 /// GET.
 pub(in crate::api) fn show() -> Operation {
-    let text = "OpenAPI 3.1, made of the routes themselves.";
-    Operation::new("getOpenapi", Tag::Service, "Read this document")
+    let text = "Returns the OpenAPI 3.1 document of this service.";
+    Operation::new("getOpenapi", Tag::Service, "Get the OpenAPI document")
         .description(text)
         .answer_in(200, vec![(JSON, Schema::object())], "The document.")
         .never_fails()

@@ -1,4 +1,4 @@
-//! What does the whole API look like to a program? The OpenAPI 3.1 document, made of the routes.
+//! How are the routes turned into the OpenAPI 3.1 document?
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use super::schema::Schema;
 use crate::api::clouds::events;
 use crate::api::routes::Route;
 
-/// The version of OpenAPI that the document speaks.
+/// The OpenAPI version of the document.
 const OPENAPI: &str = "3.1.1";
 
-/// The header of every answer; HTTP does not care for its case.
+/// The header of every response; header names are case-insensitive.
 const TRACE_ID: &str = "X-Trace-Id";
 
-/// What a reader of the document should know before the first call.
+/// The description of the API.
 const INTRODUCTION: &str = include_str!("introduction.md");
 
 /// Schemas by their names.
@@ -54,7 +54,7 @@ pub(in crate::api) fn document(routes: &[Route], platform: &str) -> Node {
         .with("components", components)
 }
 
-/// What the service calls: the endpoints of customers.
+/// The calls that the service makes to the endpoints of customers.
 fn webhooks(named: &mut Named) -> Node {
     let mut webhooks = Node::object();
     for told in events::all() {
@@ -70,7 +70,7 @@ fn webhooks(named: &mut Named) -> Node {
         let body = Node::object()
             .with("required", true)
             .with("content", content(vec![(JSON, told.body)], named));
-        let taken = "Any 2xx takes the event; anything else has it come again.";
+        let taken = "Any 2xx acknowledges the event. Any other response causes a retry.";
         let answers = Node::object().with("2XX", Node::object().with("description", taken));
         let post = node
             .with("parameters", headers)
@@ -105,7 +105,7 @@ fn trace_header() -> Node {
     Node::object()
         .with(
             "description",
-            "What the operator finds the call by in the log of the service.",
+            "The trace id of the call. The operator finds the call in the log of the service by it.",
         )
         .with("required", true)
         .with("schema", names::trace().into_node(&mut Named::new()))
@@ -118,11 +118,11 @@ fn schemes() -> Node {
             .with("scheme", scheme)
             .with("description", why)
     };
-    let access = "An access token of an API client, from `POST /oauth/token`. It does what the \
-                  scopes of its client allow.";
-    let operator = "The operator's token: `SIGNALBOX_OPERATOR_TOKEN`, or the content of \
-                    `operator-token` in the data directory.";
-    let client = "The `clientId` and the `clientSecret` of an API client.";
+    let access = "An access token from `POST /oauth/token`. The scopes of the API client limit \
+                  which operations it may call.";
+    let operator = "The operator token: the value of `SIGNALBOX_OPERATOR_TOKEN`, or the content \
+                    of the file `operator-token` in the data directory.";
+    let client = "The `clientId` and `clientSecret` of an API client.";
     Node::object()
         .with(ACCESS_TOKEN, scheme("bearer", access))
         .with(OPERATOR_TOKEN, scheme("bearer", operator))

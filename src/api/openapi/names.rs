@@ -1,4 +1,4 @@
-//! What may name a thing? The same bounds as those who read the names.
+//! What are the schemas of names, ids and times? With the same bounds as their parsers.
 
 use engine::ids::{ClientId, CustomerId, DeviceId, Endpoint, Iccid, Imsi, Msisdn};
 

@@ -1,7 +1,7 @@
-//! How is an operation described? What a caller may send, and every answer it may be given.
+//! How is an operation described? Its parameters, its body and every response.
 //!
-//! A resource says here what is its own. What holds for every route of a kind (who may call, what
-//! its path names, that the service may be busy) is added by `rules`.
+//! Each resource describes what is specific to it. `rules` adds what all routes of a kind share:
+//! credentials, path parameters, and the responses of an overloaded service.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub(in crate::api) const JSON: &str = "application/json";
 
 const RETRY_AFTER: &str = "Retry-After";
 
-/// What an operation is about.
+/// The group an operation belongs to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::api) enum Tag {
     /// Tokens.
@@ -44,15 +44,15 @@ pub(in crate::api) struct Operation {
     pub(super) parameters: Vec<Parameter>,
     pub(super) body: Option<Body>,
     pub(super) answers: BTreeMap<u16, Answer>,
-    /// What may be wrong beside what may be wrong everywhere.
+    /// Codes of a 400 response that other operations do not have.
     pub(super) faults: Vec<&'static str>,
-    /// Credentials other than those that the access of the route says.
+    /// Credentials other than those that the access of the route requires.
     pub(super) credentials: Option<Credentials>,
-    /// Whether it asks anything of the store or of a device.
+    /// Whether it uses the store or a device.
     pub(super) can_fail: bool,
 }
 
-/// Where a parameter stands.
+/// Where a parameter is sent.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Place {
     /// In the path.
@@ -63,7 +63,7 @@ pub(super) enum Place {
     Header,
 }
 
-/// Something a caller says beside the body.
+/// A parameter in the path, the query or a header.
 #[derive(Debug)]
 pub(super) struct Parameter {
     pub(super) place: Place,
@@ -73,23 +73,23 @@ pub(super) struct Parameter {
     pub(super) why: String,
 }
 
-/// Whether a parameter has to be there.
+/// Whether a parameter is required.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Need {
-    /// It does.
+    /// It is required.
     Required,
-    /// It does not.
+    /// It is optional.
     Optional,
 }
 
-/// A body that is sent.
+/// A request body.
 #[derive(Debug)]
 pub(super) struct Body {
     pub(super) why: &'static str,
     pub(super) media: Vec<(&'static str, Schema)>,
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) why: String,
@@ -98,7 +98,7 @@ pub(super) struct Answer {
     pub(super) links: Vec<Link>,
 }
 
-/// A header of an answer.
+/// A header of a response.
 #[derive(Debug)]
 pub(super) struct Header {
     pub(super) name: &'static str,
@@ -107,11 +107,11 @@ pub(super) struct Header {
     pub(super) why: &'static str,
 }
 
-/// Another operation that takes something of an answer.
+/// Another operation that takes parameters from a response.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) operation: &'static str,
-    /// Names of its parameters, and where their values are.
+    /// The names of its parameters, and runtime expressions for their values.
     pub(super) parameters: Vec<(&'static str, &'static str)>,
 }
 
@@ -123,7 +123,7 @@ pub(super) enum Credentials {
 }
 
 impl Operation {
-    /// An operation with a name for programs and one for people.
+    /// An operation with its id, tag and summary.
     pub(in crate::api) fn new(id: &'static str, tag: Tag, summary: &'static str) -> Self {
         Self {
             id,
@@ -139,7 +139,7 @@ impl Operation {
         }
     }
 
-    /// Its name for programs.
+    /// The operation id.
     #[cfg(test)]
     pub(in crate::api) fn id(&self) -> &'static str {
         self.id
@@ -151,7 +151,7 @@ impl Operation {
         self.body.is_some()
     }
 
-    /// With what a caller should know.
+    /// With a description.
     pub(in crate::api) fn description(self, text: impl Into<String>) -> Self {
         Self {
             description: text.into(),
@@ -159,12 +159,12 @@ impl Operation {
         }
     }
 
-    /// With a parameter of the query that may be there.
+    /// With an optional query parameter.
     pub(in crate::api) fn query(self, name: &'static str, schema: Schema, why: &str) -> Self {
         self.parameter(Place::Query, name, Need::Optional, schema, why)
     }
 
-    /// With a parameter of the query that must be there.
+    /// With a required query parameter.
     pub(in crate::api) fn needed_query(
         self,
         name: &'static str,
@@ -174,17 +174,17 @@ impl Operation {
         self.parameter(Place::Query, name, Need::Required, schema, why)
     }
 
-    /// With a header that may be there.
+    /// With an optional request header.
     pub(in crate::api) fn header(self, name: &'static str, schema: Schema, why: &str) -> Self {
         self.parameter(Place::Header, name, Need::Optional, schema, why)
     }
 
-    /// With a body in JSON that must be there.
+    /// With a required JSON body.
     pub(in crate::api) fn json(self, schema: Schema, why: &'static str) -> Self {
         self.body(vec![(JSON, schema)], why)
     }
 
-    /// With a body that must be there, in one of these media types.
+    /// With a required body in one of these media types.
     pub(in crate::api) fn body(
         self,
         media: Vec<(&'static str, Schema)>,
@@ -196,17 +196,17 @@ impl Operation {
         }
     }
 
-    /// With an answer in JSON.
+    /// With a JSON response.
     pub(in crate::api) fn answer(self, status: u16, schema: Schema, why: &str) -> Self {
         self.answer_in(status, vec![(JSON, schema)], why)
     }
 
-    /// With an answer without a body.
+    /// With a response without a body.
     pub(in crate::api) fn answer_empty(self, status: u16, why: &str) -> Self {
         self.answer_in(status, Vec::new(), why)
     }
 
-    /// With an answer in one of these media types.
+    /// With a response in one of these media types.
     pub(in crate::api) fn answer_in(
         mut self,
         status: u16,
@@ -224,7 +224,7 @@ impl Operation {
         self
     }
 
-    /// With a header of an answer described before.
+    /// With a header of a response that was added before.
     pub(in crate::api) fn answer_header(
         self,
         status: u16,
@@ -243,30 +243,30 @@ impl Operation {
         )
     }
 
-    /// With the header that says what credentials would do.
+    /// With the header that names the accepted authentication scheme.
     pub(in crate::api) fn challenged(self, status: u16) -> Self {
-        let why = "What credentials would do (RFC 6750 section 3).";
+        let why = "The accepted authentication scheme (RFC 6750 section 3).";
         self.answer_header(status, "WWW-Authenticate", Schema::text(), why)
     }
 
-    /// With the header that says when to come again.
+    /// With a `Retry-After` header.
     pub(in crate::api) fn retried(self, status: u16) -> Self {
-        let why = "Seconds to wait before the next try.";
+        let why = "Seconds to wait before the next attempt.";
         self.answer_header(status, RETRY_AFTER, Schema::count(), why)
     }
 
-    /// With the header that says when to come again, where there is a time.
+    /// With a `Retry-After` header that some of the responses have.
     pub(in crate::api) fn retried_sometimes(self, status: u16) -> Self {
         let header = Header {
             name: RETRY_AFTER,
             need: Need::Optional,
             schema: Schema::count(),
-            why: "Seconds to wait before the next try, where waiting helps.",
+            why: "Seconds to wait before the next attempt. Absent if a retry cannot succeed.",
         };
         self.with_header(status, header)
     }
 
-    /// With other operations that take something of an answer described before.
+    /// With links to operations that take parameters from a response that was added before.
     pub(in crate::api) fn leads_to(
         mut self,
         status: u16,
@@ -282,14 +282,18 @@ impl Operation {
         self
     }
 
-    /// With a failure in the shape of every other, and the codes it may have.
+    /// With an error response and its codes; the description lists the codes it does not explain.
     pub(in crate::api) fn refusal(self, status: u16, codes: &[&'static str], why: &str) -> Self {
-        let named: Vec<_> = codes.iter().map(|code| format!("`{code}`")).collect();
-        let why = format!("{why} Codes: {}.", named.join(", "));
+        let codes_of_it = codes.iter().map(|code| format!("`{code}`"));
+        let unexplained: Vec<_> = codes_of_it.filter(|code| !why.contains(code)).collect();
+        let why = match unexplained.is_empty() {
+            true => why.to_owned(),
+            false => format!("{why} Codes: {}.", unexplained.join(", ")),
+        };
         self.answer(status, error_of(codes), &why)
     }
 
-    /// With codes of a 400 that others do not have; the description says when.
+    /// With codes of a 400 response that other operations do not have.
     pub(in crate::api) fn faults(self, faults: &[&'static str]) -> Self {
         Self {
             faults: faults.to_vec(),
@@ -305,7 +309,7 @@ impl Operation {
         }
     }
 
-    /// It needs nothing that could fail it.
+    /// It uses neither the store nor a device.
     pub(in crate::api) fn never_fails(self) -> Self {
         Self {
             can_fail: false,
@@ -340,7 +344,7 @@ impl Operation {
 }
 
 impl Tag {
-    /// Every tag, in the order in which somebody who begins meets them.
+    /// Every tag, in the order of a first use.
     pub(in crate::api) const ALL: [Self; 8] = [
         Self::Customers,
         Self::Tokens,
@@ -352,7 +356,7 @@ impl Tag {
         Self::Service,
     ];
 
-    /// What it is called.
+    /// The name of the tag.
     pub(in crate::api) fn name(self) -> &'static str {
         match self {
             Self::Customers => "Customers",
@@ -366,28 +370,26 @@ impl Tag {
         }
     }
 
-    /// What it is about.
+    /// The description of the tag.
     pub(in crate::api) fn description(self) -> &'static str {
         match self {
             Self::Customers => {
-                "The operator's API: whose devices the service serves, and the API clients that \
-                 act for each customer."
+                "The operator API: manage customers and the API clients of each customer."
             }
-            Self::Tokens => "How an API client takes an access token.",
-            Self::Devices => {
-                "What devices there are, how they are recognised, and what each is doing."
-            }
+            Self::Tokens => "Exchange API client credentials for an access token.",
+            Self::Devices => "Manage devices, inspect their state and read their messages.",
             Self::Actions => {
-                "Ask a device to do something, follow the request, take it back while it waits."
+                "Action requests: send a datagram, a CoAP request or an LwM2M operation to a \
+                 device, poll for the result, and cancel requests that are still scheduled."
             }
-            Self::Log => "What happened to a customer's devices that somebody should know.",
+            Self::Log => "Errors and notable events of a customer's devices and integrations.",
             Self::Clouds => {
-                "The customer's own systems, which are told what its devices say and do. What is \
-                 posted to them is under Schemas: `WebhookTelemetryData`, `WebhookLifecycle`, \
-                 `WebhookError`, `WebhookActionResult`, `WebhookTestMessage`."
+                "Webhooks deliver device events to your systems. The schemas of the events are \
+                 `WebhookTelemetryData`, `WebhookLifecycle`, `WebhookError`, \
+                 `WebhookActionResult` and `WebhookTestMessage`."
             }
-            Self::Settings => "What a customer switches on and off.",
-            Self::Service => "For whoever watches the service.",
+            Self::Settings => "Settings and LwM2M object definitions of a customer.",
+            Self::Service => "Health, metrics and documentation of the service.",
         }
     }
 }

@@ -1,5 +1,4 @@
-//! What holds for every route of a kind? Credentials by access, names in the path, and the answers
-//! that come with them.
+//! What do all routes of a kind share? Credentials, path parameters, and their error responses.
 
 use engine::Version;
 use engine::ids::{ActionId, ClientId, CustomerId, DestinationId, DeviceId, EntryId, EventId};
@@ -21,10 +20,10 @@ pub(super) const ACCESS_TOKEN: &str = "accessToken";
 /// The scheme of the operator's token.
 pub(super) const OPERATOR_TOKEN: &str = "operatorToken";
 
-/// The scheme of a client that shows its secret.
+/// The scheme of API client credentials.
 pub(super) const CLIENT_SECRET: &str = "clientSecret";
 
-/// What may be wrong with a body.
+/// The error codes of every body.
 const BODY_FAULTS: [&str; 8] = [
     "MALFORMED_BODY",
     "REQUIRED",
@@ -36,7 +35,7 @@ const BODY_FAULTS: [&str; 8] = [
     "MORE_FAULTS",
 ];
 
-/// The operation of a route with all that holds for its kind.
+/// The operation of a route with all that routes of its kind share.
 pub(super) fn complete(route: &Route, platform: &str) -> Operation {
     let mut operation = (route.describe)();
     for name in names_in(route.path) {
@@ -54,7 +53,7 @@ pub(super) fn complete(route: &Route, platform: &str) -> Operation {
     with_failures(operation)
 }
 
-/// The credentials that a route asks for.
+/// The credentials that a route requires.
 pub(super) fn security(access: Access, operation: &Operation) -> Node {
     let scheme = |name: &str, scopes: Vec<&str>| Node::object().with(name, scopes);
     match (access, operation.credentials) {
@@ -82,15 +81,12 @@ fn segment(name: &str, platform: &str) -> (Schema, &'static str) {
         DeviceId::NAME => (names::device_segment(), "The `deviceId` of the device."),
         EntryId::NAME => (Schema::uuid(), "The `id` of the log entry."),
         EventId::NAME => (Schema::uuid(), "The `id` of the event."),
-        ObjectNumber::NAME => (definitions::object_number(), "The number of the object."),
-        Version::NAME => (
-            definitions::version(),
-            "The version of the object, as it is put.",
-        ),
+        ObjectNumber::NAME => (definitions::object_number(), "The object id."),
+        Version::NAME => (definitions::version(), "The version of the object."),
         SettingName::NAME => (Schema::word::<SettingName>(), "The name of the setting."),
         Platform::NAME => (
             Schema::only(platform),
-            "The name of this platform, as its operator configured it.",
+            "The platform name, from the `platform` setting of the service.",
         ),
         name => unreachable!("a path names {name}, and nobody says what that is"),
     }
@@ -108,28 +104,30 @@ fn with_requests_refused(route: &Route, operation: Operation) -> Operation {
             query_faults(&operation)
         };
         codes.extend(&operation.faults);
-        let why = "What was asked cannot be understood; every fault is told at once.";
+        let why = "The request is invalid. `errors` lists every fault.";
         operation = operation.refusal(400, &codes, why);
     }
     if names && !operation.answers.contains_key(&404) {
         let why = match route.access {
-            Access::Customer(_) => "What the path names does not exist, or not for this customer.",
-            Access::Open | Access::Operator => "What the path names does not exist.",
+            Access::Customer(_) => {
+                "The path names an object that does not exist or belongs to another customer."
+            }
+            Access::Open | Access::Operator => "The path names an object that does not exist.",
         };
         operation = operation.refusal(404, &["NOT_FOUND"], why);
     }
     if reads && !operation.answers.contains_key(&413) {
-        let why = "The body is longer than the service reads.";
+        let why = "The body is too large.";
         operation = operation.refusal(413, &["BODY_TOO_LARGE"], why);
     }
     if reads && !operation.answers.contains_key(&415) {
-        let why = "The body is of another media type, or sent with Content-Encoding.";
+        let why = "The media type is not supported, or the body has a `Content-Encoding`.";
         operation = operation.refusal(415, &["UNSUPPORTED_MEDIA_TYPE"], why);
     }
     operation
 }
 
-/// What may be wrong with the parameters of a query.
+/// The error codes of the query parameters.
 fn query_faults(operation: &Operation) -> Vec<&'static str> {
     let asked = || {
         operation
@@ -157,7 +155,7 @@ fn with_callers_refused(access: Access, operation: Operation) -> Operation {
         if operation.answers.contains_key(&401) {
             return operation;
         }
-        let why = "There is no token, or it is unknown, revoked or expired.";
+        let why = "The token is missing, unknown, revoked or expired.";
         operation
             .refusal(401, &["UNAUTHORIZED"], why)
             .challenged(401)
@@ -167,7 +165,7 @@ fn with_callers_refused(access: Access, operation: Operation) -> Operation {
         Access::Operator => unknown(operation),
         Access::Customer(scope) => {
             let lacking = format!("The token lacks the scope `{}`.", scope.word());
-            let often = "The customer calls more often than it may; see `Retry-After`.";
+            let often = "The customer exceeds its rate limit. See `Retry-After`.";
             unknown(operation)
                 .refusal(403, &["FORBIDDEN"], &lacking)
                 .challenged(403)
@@ -177,19 +175,19 @@ fn with_callers_refused(access: Access, operation: Operation) -> Operation {
     }
 }
 
-/// What may befall every call that asks anything of the store or of a device.
+/// Adds the failures of every call that uses the store or a device.
 fn with_failures(operation: Operation) -> Operation {
     if !operation.can_fail {
         return operation;
     }
     let mut operation = operation;
     if !operation.answers.contains_key(&500) {
-        let broken = "The service failed; its operator finds the trace id in the log.";
+        let broken = "Internal error. The operator finds the cause by the `traceId`.";
         operation = operation.refusal(500, &["INTERNAL"], broken);
     }
     if operation.answers.contains_key(&503) {
         return operation;
     }
-    let busy = "The service has too much to do, or its store does not answer; see `Retry-After`.";
+    let busy = "The service is overloaded or its store does not respond. See `Retry-After`.";
     operation.refusal(503, &["UNAVAILABLE"], busy).retried(503)
 }
