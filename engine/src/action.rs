@@ -283,7 +283,7 @@ pub enum ContentForm {
 
 /// A text that is said to be base64 and is not.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("is not base64")]
+#[error("is not valid base64")]
 pub struct NotBase64;
 
 impl Content {

@@ -40,40 +40,40 @@ pub enum Refusal {
     #[error("there is no such destination")]
     DestinationUnknown,
     /// Another customer has the id.
-    #[error("a customer with this id exists")]
+    #[error("another customer has this id")]
     CustomerExists,
     /// Other devices bear these names.
-    #[error("another device bears this name")]
+    #[error("another device has this identifier")]
     DeviceExists(Vec<Name>),
     /// The customer has as many API clients as one may have.
-    #[error("a customer may have at most {max} clients")]
+    #[error("a customer can have at most {max} API clients")]
     TooManyClients {
         /// How many one may have.
         max: usize,
     },
     /// There is no such definition of an object.
-    #[error("there is no such definition of an object")]
+    #[error("there is no such object definition")]
     DefinitionUnknown,
     /// The object is one that the service relies on.
-    #[error("object {object} cannot be defined anew")]
+    #[error("object {object} is reserved and cannot be redefined")]
     ObjectReserved {
         /// Its number.
         object: u16,
     },
     /// The customer has as many definitions of objects as one may have.
-    #[error("a customer may have at most {max} definitions of objects")]
+    #[error("a customer can have at most {max} object definitions")]
     TooManyDefinitions {
         /// How many one may have.
         max: usize,
     },
     /// The definitions of the customer together are as long as they may be.
-    #[error("the definitions of a customer may have at most {max} bytes together")]
+    #[error("the object definitions of a customer can have at most {max} bytes in total")]
     DefinitionsTooLong {
         /// How many bytes they may have.
         max: usize,
     },
     /// The customer has as many destinations as one may have.
-    #[error("a customer may have at most {max} destinations")]
+    #[error("a customer can have at most {max} webhooks")]
     TooManyDestinations {
         /// How many one may have.
         max: usize,

@@ -18,7 +18,7 @@ pub enum InvalidId {
     #[error("must not be empty")]
     Empty,
     /// The text is longer than its kind allows.
-    #[error("must not be longer than {max} characters")]
+    #[error("must not be longer than {max} bytes")]
     TooLong {
         /// The longest that would do.
         max: usize,
@@ -27,7 +27,7 @@ pub enum InvalidId {
     #[error("must not contain {0:?}")]
     Character(char),
     /// The text means something else where the API writes such an id into a path.
-    #[error("must not be {0:?}, which means something else in a path")]
+    #[error("must not be {0:?}, which is reserved")]
     Reserved(&'static str),
     /// The text is not a UUID.
     #[error("must be a UUID")]

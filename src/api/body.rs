@@ -1,4 +1,4 @@
-//! What came with the call? Bodies and queries, taken in whole and no longer than allowed.
+//! How are the body and the query of a call read? In full, and within their bounds.
 
 use std::future::{Future, Ready, ready};
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use actix_web::{FromRequest, HttpRequest, web};
 use super::error::Failure;
 use super::fields::Fields;
 
-/// A body takes this long at most: connections are not for keeping.
+/// The longest time for a body to arrive: connections are not kept open for longer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A body in JSON.
@@ -21,9 +21,9 @@ pub(super) struct Json(pub(super) Fields);
 /// The query of the call.
 pub(super) struct Query(pub(super) Fields);
 
-/// A body as it came, with what its sender says it is.
+/// The bytes of a body with their media type.
 pub(super) struct Raw {
-    /// The media type without its parameters, in lower case; empty where none is said.
+    /// The media type without its parameters, in lower case; empty if there is none.
     pub(super) media_type: String,
     /// The body.
     pub(super) bytes: web::Bytes,
@@ -70,11 +70,11 @@ impl FromRequest for Query {
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let pairs = web::Query::<Vec<(String, String)>>::from_query(request.query_string());
         let fields = pairs.map(|pairs| Self(Fields::of_query(pairs.into_inner())));
-        ready(fields.map_err(|_| Failure::malformed("the query is not form-encoded")))
+        ready(fields.map_err(|_| Failure::malformed("the query is not URL-encoded")))
     }
 }
 
-/// The media type of the body without its parameters, in lower case; empty where none is said.
+/// The media type of the body without its parameters, in lower case; empty if there is none.
 pub(super) fn media_type(headers: &HeaderMap) -> String {
     let value = headers
         .get(CONTENT_TYPE)
@@ -89,23 +89,23 @@ pub(super) fn essence(media_type: &str) -> String {
     essence.trim().to_ascii_lowercase()
 }
 
-/// Refuses a body that was packed for its way.
+/// Refuses a body with a `Content-Encoding`.
 pub(super) fn expect_plain(headers: &HeaderMap) -> Result<(), Failure> {
     if headers.contains_key(CONTENT_ENCODING) {
-        return Err(Failure::unsupported_media("sent without Content-Encoding"));
+        return Err(Failure::unsupported_encoding());
     }
     Ok(())
 }
 
-/// The body took too long.
+/// The body did not arrive in time.
 pub(super) fn late() -> Failure {
-    Failure::malformed("the body did not come in time")
+    Failure::malformed("the body was not received in time")
 }
 
-/// The body broke off, or is too long.
+/// The body is incomplete or too large.
 pub(super) fn unread(error: &actix_web::Error) -> Failure {
     match error.as_error::<PayloadError>() {
         Some(PayloadError::Overflow) => Failure::body_too_large(),
-        _ => Failure::malformed("the body could not be read to its end"),
+        _ => Failure::malformed("the body is incomplete"),
     }
 }

@@ -1,4 +1,4 @@
-//! The devices of a customer.
+//! Which handlers create, list, inspect and delete the devices of a customer?
 
 pub(super) mod amending;
 pub(super) mod described;
@@ -27,13 +27,13 @@ use super::records::settle;
 use super::segment::At;
 use super::words::Word;
 
-/// Messages the inspector shows of the history.
+/// Recent messages in the device inspector.
 const RECENT_MESSAGES: u32 = 20;
 
-/// The longest beginning of a name that may be asked for: no name is longer.
+/// The longest prefix for a search: no identifier is longer.
 const BEGINNING_CHARACTERS_MAX: usize = Endpoint::LENGTH_MAX;
 
-/// POST: makes a device known.
+/// POST: creates a device.
 pub(super) async fn create(
     caller: Caller,
     Json(fields): Json,
@@ -89,7 +89,7 @@ pub(super) async fn inspect(
 ) -> Result<HttpResponse, Failure> {
     let device = DeviceKey::of(&caller.customer, &device);
     let snapshot = api.devices.inspect(device).await?;
-    // Much of it concerns no actor, which does not hear of a new key either.
+    // The actor of the device knows neither the whole profile nor a new key.
     let profile = found(api.store.profile(device).await?)?;
     let values = api.store.values_of(device).await?;
     let recent = api.store.events_of(device, None, RECENT_MESSAGES).await?;
@@ -97,7 +97,7 @@ pub(super) async fn inspect(
     Ok(HttpResponse::Ok().json(body))
 }
 
-/// DELETE: forgets a device with all that belongs to it.
+/// DELETE: deletes a device with all its data.
 pub(super) async fn delete(
     caller: Caller,
     At(device): At<DeviceId>,
@@ -113,7 +113,7 @@ fn found(profile: Option<Profile>) -> Result<Profile, Failure> {
     profile.ok_or_else(|| Failure::unknown("device"))
 }
 
-/// The device that fields say, wherever they come from.
+/// The new device in the fields of a body or a line of an import.
 pub(super) fn new_device(mut fields: Fields) -> Result<NewDevice, Failure> {
     let new = NewDevice {
         device: fields.optional("deviceId", DeviceId::parse),
@@ -127,19 +127,18 @@ pub(super) fn new_device(mut fields: Fields) -> Result<NewDevice, Failure> {
     fields.finish(Some(new))
 }
 
-/// The address of a device: one host's. An IPv4 address in the form of IPv6 is that IPv4 address.
-fn host(text: &str) -> Result<IpAddr, String> {
-    let ip: IpAddr = text
-        .parse()
-        .map_err(|why: AddrParseError| why.to_string())?;
+/// A unicast address. An IPv4-mapped IPv6 address is that IPv4 address.
+fn host(text: &str) -> Result<IpAddr, &'static str> {
+    let ip: Result<IpAddr, AddrParseError> = text.parse();
+    let ip = ip.map_err(|_| "must be an IPv4 or IPv6 address")?;
     let ip = ip.to_canonical();
     match is_of_one_host(ip) {
         true => Ok(ip),
-        false => Err("must be the address of one host".to_owned()),
+        false => Err("must be a unicast address of one host"),
     }
 }
 
-/// Those of the names that a device bears.
+/// The identifiers that another device already has.
 async fn borne(api: &Api, names: Vec<Name>) -> Result<Vec<Name>, Failure> {
     let mut borne = Vec::new();
     for name in names {
@@ -150,7 +149,7 @@ async fn borne(api: &Api, names: Vec<Name>) -> Result<Vec<Name>, Failure> {
     Ok(borne)
 }
 
-/// What a name begins with.
+/// A prefix of an identifier.
 fn beginning(text: &str) -> Result<Box<str>, String> {
     if text.is_empty() {
         return Err("must not be empty".to_owned());

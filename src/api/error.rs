@@ -1,7 +1,7 @@
-//! How does the API say no? The only place that knows the status codes of failures.
+//! Which error responses does the API send? The only file that knows their HTTP status codes.
 //!
-//! What went wrong has two faces: what the caller is told, and what the operator reads in the log.
-//! A failure says the first; an inner message, where there is one, goes to the log alone.
+//! A failure has up to two messages: one for the caller, in the response, and optionally an inner
+//! one for the operator, in the log only.
 
 pub(super) mod described;
 
@@ -22,36 +22,35 @@ use engine::query::devices::TooBroad;
 use engine::supervision::Unserved;
 use store::{CommitError, Unavailable};
 
-/// When a caller that came too early may come again: what has queued is done by then.
+/// The `Retry-After` of an overloaded service: the queues are empty by then.
 const BUSY_RETRY_S: u32 = 1;
 
-/// When to come again after the store failed: somebody has to look at it first.
+/// The `Retry-After` after a failure of the store: the operator has to act first.
 const STORE_RETRY_S: u32 = 5;
 
-/// Faults that an answer tells one by one: more than people read, and more than the devices that
-/// one call may name. Of the others it says how many there are, so that no body is answered by a
-/// much longer one.
+/// The most faults a response lists: more than people read, and at least as many as one call may
+/// name devices. The rest is only counted, so that no response is much longer than its request.
 const FAULTS_MAX: usize = 100;
 
-/// Why a call is not granted.
+/// Why a call fails.
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
     status: StatusCode,
     faults: Vec<Fault>,
     /// A header the status requires.
     header: Option<(HeaderName, String)>,
-    /// What the operator should know and the caller not.
+    /// The message for the operator's log.
     inner: Option<String>,
 }
 
-/// One thing wrong with a call.
+/// One fault of a call.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub(super) struct Fault {
-    /// What programs look at.
+    /// For programs.
     pub(super) code: &'static str,
-    /// What people read.
+    /// For people.
     pub(super) message: String,
-    /// The property or parameter it is about.
+    /// The property or parameter with the fault.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) field: Option<String>,
 }
@@ -77,43 +76,42 @@ impl Fault {
 }
 
 impl Failure {
-    /// What was asked cannot be understood or is out of range; every fault at once, or the first
-    /// of very many.
+    /// 400: the request is invalid. Lists every fault, up to the maximum.
     pub(super) fn invalid(mut faults: Vec<Fault>) -> Self {
         let more = faults.len().saturating_sub(FAULTS_MAX);
         if more > 0 {
             faults.truncate(FAULTS_MAX);
-            let message = format!("faults that are not listed: {more}");
+            let message = format!("{more} more faults are not listed");
             faults.push(Fault::new("MORE_FAULTS", message));
         }
         Self::new(StatusCode::BAD_REQUEST, faults)
     }
 
-    /// The body is not what it says it is.
+    /// 400: the body or the query cannot be parsed.
     pub(super) fn malformed(message: impl fmt::Display) -> Self {
         Self::invalid(vec![Fault::new("MALFORMED_BODY", message)])
     }
 
-    /// No token came with the call.
+    /// 401: there is no token.
     pub(super) fn token_missing() -> Self {
-        let fault = Fault::new("UNAUTHORIZED", "an access token is required");
+        let fault = Fault::new(
+            "UNAUTHORIZED",
+            "a token is required: send the header Authorization: Bearer <token>",
+        );
         Self::new(StatusCode::UNAUTHORIZED, vec![fault])
             .with(WWW_AUTHENTICATE, "Bearer realm=\"signalbox\"")
     }
 
-    /// The token is none, or not any more.
+    /// 401: the token is not valid.
     pub(super) fn token_invalid() -> Self {
-        let fault = Fault::new(
-            "UNAUTHORIZED",
-            "the access token is unknown, revoked or expired",
-        );
+        let fault = Fault::new("UNAUTHORIZED", "the token is unknown, revoked or expired");
         Self::new(StatusCode::UNAUTHORIZED, vec![fault]).with(
             WWW_AUTHENTICATE,
             "Bearer realm=\"signalbox\", error=\"invalid_token\"",
         )
     }
 
-    /// The client may not do this.
+    /// 403: the token lacks a scope.
     pub(super) fn scope_missing(scope: &str) -> Self {
         let message = format!("the access token lacks the scope {scope}");
         let challenge =
@@ -125,91 +123,96 @@ impl Failure {
         .with(WWW_AUTHENTICATE, &challenge)
     }
 
-    /// What is addressed does not exist, or not for this caller.
+    /// 404: the object does not exist, or belongs to another customer.
     pub(super) fn unknown(what: &str) -> Self {
         let fault = Fault::new("NOT_FOUND", format!("there is no such {what}"));
         Self::new(StatusCode::NOT_FOUND, vec![fault])
     }
 
-    /// No route has this path.
+    /// 404: no route has this path.
     pub(super) fn path_unknown() -> Self {
-        let fault = Fault::new("NOT_FOUND", "there is nothing at this path");
+        let fault = Fault::new("NOT_FOUND", "this path does not exist");
         Self::new(StatusCode::NOT_FOUND, vec![fault])
     }
 
-    /// The path has other methods.
+    /// 405: the path does not support the method.
     pub(super) fn method_not_allowed(allowed: &str) -> Self {
-        let fault = Fault::new("METHOD_NOT_ALLOWED", format!("this path allows {allowed}"));
+        let message = format!("the methods of this path are {allowed}");
+        let fault = Fault::new("METHOD_NOT_ALLOWED", message);
         Self::new(StatusCode::METHOD_NOT_ALLOWED, vec![fault]).with(ALLOW, allowed)
     }
 
-    /// What was asked does not go with how things are.
+    /// 409: the current state does not allow the call.
     pub(super) fn conflict(faults: Vec<Fault>) -> Self {
         Self::new(StatusCode::CONFLICT, faults)
     }
 
-    /// It does not in one way.
+    /// 409 with one fault.
     fn clash(code: &'static str, why: impl fmt::Display) -> Self {
         Self::conflict(vec![Fault::new(code, why)])
     }
 
-    /// A call under the same key is under way, and may yet be refused.
+    /// 409: a call with the same idempotency key is in progress.
     pub(super) fn key_in_use(header: &str) -> Self {
-        let message = "a call with this key is under way; make it again to hear what came of it";
+        let message = "a call with this key is in progress; repeat the call to get its result";
         Self::conflict(vec![Fault::of("IDEMPOTENCY_KEY_IN_USE", header, message)])
             .with(RETRY_AFTER, &BUSY_RETRY_S.to_string())
     }
 
-    /// The key names another call.
+    /// 409: the idempotency key was used for a different call.
     pub(super) fn key_reused(header: &str) -> Self {
-        let message = "the key was given for another call within the last 24 hours";
+        let message = "this key was used for a different call within the last 24 hours";
         Self::conflict(vec![Fault::of("IDEMPOTENCY_KEY_REUSED", header, message)])
     }
 
-    /// The body is longer than any is read.
+    /// 413: the body has too many bytes.
     pub(super) fn body_too_large() -> Self {
-        let fault = Fault::new("BODY_TOO_LARGE", "the body is too long");
+        let fault = Fault::new("BODY_TOO_LARGE", "the body is too large");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, vec![fault])
     }
 
-    /// The body has more lines than are read.
+    /// 413: the body has too many lines.
     pub(super) fn too_many_lines(message: impl fmt::Display) -> Self {
         let fault = Fault::new("TOO_MANY_LINES", message);
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, vec![fault])
     }
 
-    /// The body is of a kind that is not read.
+    /// 415: the media type of the body is not supported.
     pub(super) fn unsupported_media(wanted: &str) -> Self {
-        let fault = Fault::new(
-            "UNSUPPORTED_MEDIA_TYPE",
-            format!("the body must be {wanted}"),
-        );
+        Self::unsupported(format!("the Content-Type must be {wanted}"))
+    }
+
+    /// 415: the body has a `Content-Encoding`.
+    pub(super) fn unsupported_encoding() -> Self {
+        Self::unsupported("Content-Encoding is not supported")
+    }
+
+    fn unsupported(message: impl fmt::Display) -> Self {
+        let fault = Fault::new("UNSUPPORTED_MEDIA_TYPE", message);
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, vec![fault])
     }
 
-    /// The customer calls more often than it may.
+    /// 429: the customer exceeds its rate limit.
     pub(super) fn too_many_calls(retry_after_s: u32) -> Self {
-        let fault = Fault::new("TOO_MANY_REQUESTS", "too many requests; try again later");
+        let message = "the rate limit of the customer is exceeded; try again later";
+        let fault = Fault::new("TOO_MANY_REQUESTS", message);
         Self::new(StatusCode::TOO_MANY_REQUESTS, vec![fault])
             .with(RETRY_AFTER, &retry_after_s.to_string())
     }
 
-    /// The service cannot take this now.
+    /// 503: the service is overloaded.
     pub(super) fn busy() -> Self {
-        Self::try_later(
-            BUSY_RETRY_S,
-            "the service has too much to do; try again later",
-        )
+        Self::try_later(BUSY_RETRY_S, "the service is overloaded; try again later")
     }
 
-    /// The service is starting or stopping.
+    /// 503: the service is starting or stopping.
     pub(super) fn not_ready() -> Self {
         Self::try_later(BUSY_RETRY_S, "the service is starting or stopping")
     }
 
-    /// Something of ours is broken; the caller learns no more than that.
+    /// 500: an internal error. The inner message goes to the log only.
     pub(super) fn internal(inner: impl fmt::Display) -> Self {
-        let fault = Fault::new("INTERNAL", "the service failed");
+        let fault = Fault::new("INTERNAL", "internal error");
         let failure = Self::new(StatusCode::INTERNAL_SERVER_ERROR, vec![fault]);
         Self {
             inner: Some(inner.to_string()),
@@ -217,12 +220,12 @@ impl Failure {
         }
     }
 
-    /// The answer to the call with this trace.
+    /// The response to the call with this trace id.
     pub(super) fn response(&self, trace: TraceId) -> HttpResponse {
         self.begun_response().json(self.body(trace))
     }
 
-    /// The answer to a call that was granted in part, with what came of that part.
+    /// The response to a call that took effect in part, with the result of that part.
     pub(super) fn response_with(&self, trace: TraceId, granted: &impl Serialize) -> HttpResponse {
         self.begun_response().json(PartlyGrantedBody {
             error: self.body(trace),
@@ -230,7 +233,7 @@ impl Failure {
         })
     }
 
-    /// What the caller is told, in the shape of every failure.
+    /// The body of the response.
     pub(super) fn body(&self, trace: TraceId) -> ErrorBody<'_> {
         ErrorBody {
             status_code: self.status.as_u16(),
@@ -240,23 +243,23 @@ impl Failure {
         }
     }
 
-    /// Whether the same call may be granted a moment later.
+    /// Whether the same call can succeed a moment later.
     pub(super) fn is_temporary(&self) -> bool {
         self.status == StatusCode::SERVICE_UNAVAILABLE
     }
 
-    /// What was wrong, to be told in another place.
+    /// The faults, for another response body.
     pub(super) fn into_faults(self) -> Vec<Fault> {
         self.faults
     }
 
-    /// What the caller is told.
+    /// The faults.
     #[cfg(test)]
     pub(super) fn faults(&self) -> &[Fault] {
         &self.faults
     }
 
-    /// What the operator should know and the caller not.
+    /// The message for the operator's log.
     pub(super) fn inner(&self) -> Option<&str> {
         self.inner.as_deref()
     }
@@ -292,7 +295,7 @@ impl Failure {
     }
 }
 
-/// The body of every failure.
+/// The body of every error response.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ErrorBody<'a> {
@@ -302,7 +305,7 @@ pub(super) struct ErrorBody<'a> {
     trace_id: String,
 }
 
-/// The body of a failure that came when part of a call was granted.
+/// The body of an error response to a call that took effect in part.
 #[derive(Serialize)]
 struct PartlyGrantedBody<'a, T> {
     #[serde(flatten)]
@@ -311,7 +314,7 @@ struct PartlyGrantedBody<'a, T> {
     granted: &'a T,
 }
 
-/// The body of the one failure whose shape is that of the service callers come from.
+/// The body of the only error response of another shape (seed 3).
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct BadCredentialsBody {
@@ -320,7 +323,7 @@ struct BadCredentialsBody {
     message: &'static str,
 }
 
-/// The answer to a client that does not show its secret.
+/// The response to wrong API client credentials.
 pub(super) fn bad_credentials() -> HttpResponse {
     let body = BadCredentialsBody {
         status_code: StatusCode::UNAUTHORIZED.as_u16(),
@@ -338,7 +341,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Only the status: whoever serves the call adds the body with its trace.
+/// Gives only the status: `call` adds the body with the trace id.
 impl ResponseError for Failure {
     fn status_code(&self) -> StatusCode {
         self.status
@@ -350,7 +353,7 @@ impl From<Unserved> for Failure {
         match unserved {
             Unserved::Unknown => Self::unknown("device"),
             Unserved::Busy => Self::busy(),
-            Unserved::Failed => Self::internal("a device could not be asked"),
+            Unserved::Failed => Self::internal("the actor of the device failed"),
         }
     }
 }
@@ -359,7 +362,7 @@ impl From<Unavailable> for Failure {
     fn from(_: Unavailable) -> Self {
         let failure = Self::try_later(STORE_RETRY_S, "the store is unavailable; try again later");
         Self {
-            inner: Some("the store did not answer".to_owned()),
+            inner: Some("the store did not respond".to_owned()),
             ..failure
         }
     }
@@ -405,7 +408,7 @@ impl From<Refusal> for Failure {
             Refusal::ClientUnknown => Self::unknown("client"),
             Refusal::DeviceUnknown => Self::unknown("device"),
             Refusal::DestinationUnknown => Self::unknown("webhook"),
-            Refusal::DefinitionUnknown => Self::unknown("definition of an object"),
+            Refusal::DefinitionUnknown => Self::unknown("object definition"),
             Refusal::ObjectReserved { .. } => {
                 let element = "Object/ObjectID";
                 Self::invalid(vec![Fault::of("OBJECT_RESERVED", element, refusal)])

@@ -1,8 +1,8 @@
-//! What did the caller say, field by field? Reads the properties of a body or the parameters of a
-//! query, and tells every fault at once.
+//! How are the properties of a body or the parameters of a query read? Field by field, with every
+//! fault reported at once.
 //!
-//! A field is asked for with the reader of its value; whatever was not asked for is unknown and a
-//! fault too. `null` counts as absent, except where a thing is amended.
+//! Each field is taken by name, with the parser of its value. A field that nothing took is unknown,
+//! which is a fault. `null` is the same as absent, except in updates.
 
 mod amending;
 mod nested;
@@ -17,14 +17,14 @@ use serde_json::{Number, Value};
 use super::error::{Failure, Fault};
 use properties::{Properties, unread};
 
-/// The longest name people give a thing, in characters: it fits a line.
+/// The longest display name, in characters: it fits on a line.
 pub(super) const LABEL_CHARACTERS_MAX: usize = 128;
 
 /// The fields of one call.
 #[derive(Debug)]
 pub(super) struct Fields {
     given: BTreeMap<String, Value>,
-    /// What was given as `null`.
+    /// The names of fields with the value `null`.
     nulls: BTreeSet<String>,
     origin: Origin,
     faults: Vec<Fault>,
@@ -35,11 +35,11 @@ pub(super) struct Fields {
 enum Origin {
     /// The properties of a JSON object.
     Body,
-    /// The parameters of a query; all of them are text.
+    /// The parameters of a query; all of them are strings.
     Query,
 }
 
-/// Why a value does not do.
+/// Why a value is refused.
 #[derive(Debug)]
 pub(super) struct Wrong {
     code: &'static str,
@@ -47,7 +47,7 @@ pub(super) struct Wrong {
 }
 
 impl Wrong {
-    /// The value lies outside of what is allowed.
+    /// The value is out of range.
     pub(super) fn out_of_range(message: impl fmt::Display) -> Self {
         Self {
             code: "OUT_OF_RANGE",
@@ -55,7 +55,7 @@ impl Wrong {
         }
     }
 
-    /// It was not given, and what else was given needs it.
+    /// The field is missing, and another field requires it.
     pub(super) fn required(message: impl fmt::Display) -> Self {
         Self {
             code: "REQUIRED",
@@ -63,12 +63,12 @@ impl Wrong {
         }
     }
 
-    /// It was given more than once.
+    /// The field is given more than once.
     pub(super) fn repeated() -> Self {
-        Self::repeated_item("must be given once")
+        Self::repeated_item("must be given only once")
     }
 
-    /// One of its items was given before.
+    /// An item of the field is a duplicate.
     pub(super) fn repeated_item(message: impl fmt::Display) -> Self {
         Self {
             code: "REPEATED",
@@ -115,7 +115,7 @@ impl Fields {
         fields
     }
 
-    /// Texts of a row under their names, each of which is there once.
+    /// The named columns of a row; each name occurs once.
     pub(super) fn of_texts<'a>(texts: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
         let texts = texts.map(|(name, text)| (name.to_owned(), Value::String(text.to_owned())));
         Self {
@@ -124,23 +124,23 @@ impl Fields {
         }
     }
 
-    /// What was given and not asked for yet.
+    /// The fields that were not taken yet.
     #[cfg(test)]
     pub(super) fn given(&self) -> Value {
         Value::Object(self.given.clone().into_iter().collect())
     }
 
-    /// What was given, so that two calls that give the same have the same bytes.
+    /// The given fields in a canonical form: calls with the same fields have the same bytes.
     pub(super) fn canonical(&self) -> Vec<u8> {
         serde_json::to_vec(&self.given).expect("what was read as JSON can be written as it")
     }
 
-    /// Whether a field was given and not asked for yet.
+    /// Whether a field was given and not taken yet.
     pub(super) fn has(&self, name: &str) -> bool {
         self.given.contains_key(name)
     }
 
-    /// A list of texts that must be there.
+    /// A required list of strings.
     pub(super) fn required_texts(&mut self, name: &str) -> Option<Vec<String>> {
         if self.has(name) {
             return self.texts(name, |texts| Ok::<_, String>(texts.to_vec()));
@@ -149,7 +149,7 @@ impl Fields {
         None
     }
 
-    /// A text that must be there.
+    /// A required string.
     pub(super) fn required<T, W: Into<Wrong>>(
         &mut self,
         name: &str,
@@ -162,7 +162,7 @@ impl Fields {
         None
     }
 
-    /// A text that may be there.
+    /// An optional string.
     pub(super) fn optional<T, W: Into<Wrong>>(
         &mut self,
         name: &str,
@@ -188,7 +188,7 @@ impl Fields {
         }
     }
 
-    /// A list of texts that may be there.
+    /// An optional list of strings.
     pub(super) fn texts<T, W: Into<Wrong>>(
         &mut self,
         name: &str,
@@ -218,7 +218,7 @@ impl Fields {
         }
     }
 
-    /// A whole number of a range that may be there.
+    /// An optional integer of a range.
     pub(super) fn number(&mut self, name: &str, range: RangeInclusive<u32>) -> Option<u32> {
         let value = self.given.remove(name)?;
         let number = match (&value, self.origin) {
@@ -229,7 +229,7 @@ impl Fields {
         };
         let found = match number {
             Err(true) => {
-                self.wrong_type(name, "a whole number");
+                self.wrong_type(name, "an integer");
                 return None;
             }
             // An integer beyond 64 bits is out of every range.
@@ -245,7 +245,7 @@ impl Fields {
         found
     }
 
-    /// A whole number of a range that must be there.
+    /// A required integer of a range.
     pub(super) fn required_number(
         &mut self,
         name: &str,
@@ -258,25 +258,25 @@ impl Fields {
         None
     }
 
-    /// What is a property elsewhere and not here, for a reason.
+    /// Refuses a property that only other operations have.
     pub(super) fn refuse(&mut self, name: &str, why: &str) {
         if self.given.remove(name).is_some() {
             self.faults.push(Fault::of("UNKNOWN_PROPERTY", name, why));
         }
     }
 
-    /// Notes a fault that concerns more than one field.
+    /// Adds a fault.
     pub(super) fn fault(&mut self, name: &str, wrong: impl Into<Wrong>) {
         let Wrong { code, message } = wrong.into();
         self.faults.push(Fault::of(code, name, message));
     }
 
-    /// What was read, unless anything was wrong. `read` has all fields if none of them was.
+    /// Returns what was read, or all faults. `read` is `Some` if there is no fault.
     pub(super) fn finish<T>(mut self, read: Option<T>) -> Result<T, Failure> {
         for name in self.given.keys() {
             let (code, message) = match self.origin {
-                Origin::Body => ("UNKNOWN_PROPERTY", "is not a property of this body"),
-                Origin::Query => ("UNKNOWN_PARAMETER", "is not a parameter of this path"),
+                Origin::Body => ("UNKNOWN_PROPERTY", "is not a known property"),
+                Origin::Query => ("UNKNOWN_PARAMETER", "is not a known parameter"),
             };
             self.faults.push(Fault::of(code, name, message));
         }
@@ -306,7 +306,7 @@ impl Fields {
     }
 }
 
-/// The whole number; otherwise whether it is broken. JSON does not tell 5 from 5.0.
+/// The integer; otherwise whether it has a fraction. JSON does not tell 5 from 5.0.
 fn whole(number: &Number) -> Result<i64, bool> {
     match (number.as_i64(), number.as_f64()) {
         (Some(whole), _) => Ok(whole),
@@ -316,7 +316,7 @@ fn whole(number: &Number) -> Result<i64, bool> {
     }
 }
 
-/// What people call a thing.
+/// A display name.
 pub(super) fn label(text: &str) -> Result<Box<str>, String> {
     if text.trim().is_empty() {
         return Err("must not be empty".to_owned());

@@ -231,7 +231,7 @@ impl Import {
     fn too_many_lines(&self, line: u64) -> Failure {
         let max = self.api.import_lines_max;
         Failure::too_many_lines(format!(
-            "an import has at most {max} lines; line {line} and those behind it are not imported"
+            "an import has at most {max} lines; line {line} and all later lines are not imported"
         ))
     }
 }

@@ -105,7 +105,7 @@ fn window(now: Timestamp, fields: &mut Fields) -> Option<Window> {
 }
 
 fn instant(text: &str) -> Result<Timestamp, &'static str> {
-    Timestamp::parse_iso(text).ok_or("must be a time in UTC like 2026-11-21T12:43:51.000")
+    Timestamp::parse_iso(text).ok_or("must be a UTC time such as 2026-11-21T12:43:51.000")
 }
 
 impl EntryBody {

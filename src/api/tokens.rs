@@ -77,7 +77,7 @@ impl Asked {
                 _ => continue,
             };
             if known.replace(value).is_some() {
-                faults.push(Fault::of("REPEATED", &name, "must be given once"));
+                faults.push(Fault::of("REPEATED", &name, "must be given only once"));
             }
         }
         if !faults.is_empty() {
@@ -114,7 +114,7 @@ fn pairs(raw: &Raw) -> Result<Vec<(String, String)>, Failure> {
             let pairs = text.and_then(|text| web::Query::from_query(text).ok());
             pairs
                 .map(web::Query::into_inner)
-                .ok_or_else(|| Failure::malformed("not form-encoded"))
+                .ok_or_else(|| Failure::malformed("the body is not form-encoded"))
         }
         "application/json" => {
             let Properties(properties) = serde_json::from_slice(&raw.bytes).map_err(unread)?;

@@ -13,7 +13,7 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 pub(super) struct Zone(TimeZone);
 
 /// Why a text names no time zone.
-const UNKNOWN: &str = "must name a time zone of the IANA database, like Europe/Zurich";
+const UNKNOWN: &str = "must be an IANA time zone name, such as Europe/Zurich";
 
 impl Zone {
     /// The zone of this name.

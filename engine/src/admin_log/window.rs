@@ -14,7 +14,7 @@ pub struct Window {
 
 /// The start lies after the end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("the start must not lie after the end")]
+#[error("must not be later than the end")]
 pub struct Reversed;
 
 impl Window {

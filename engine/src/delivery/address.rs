@@ -31,7 +31,9 @@ pub enum UrlFault {
         max: usize,
     },
     /// It is no URL with a host.
-    #[error("must be a URL such as https://example.com/path; placeholders stand in path and query")]
+    #[error(
+        "must be a URL like https://example.com/path; placeholders are allowed in path and query"
+    )]
     Malformed,
     /// It is to be called by something else than HTTPS.
     #[error("must begin with https://")]
@@ -40,13 +42,13 @@ pub enum UrlFault {
     #[error("must begin with https:// or http://")]
     NotHttp,
     /// It has a user name or a password in it.
-    #[error("must not have a user name or a password in it; a header may carry them")]
+    #[error("must not contain a user name or password; use a header instead")]
     UserInfo,
     /// It has a fragment, which is never sent.
     #[error("must not have a fragment")]
     Fragment,
     /// It leads to where only the service itself may go.
-    #[error("must not lead to a private address, as {0} does")]
+    #[error("must not point to a private address ({0})")]
     Private(String),
 }
 

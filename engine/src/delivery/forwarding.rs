@@ -97,12 +97,12 @@ enum Replaying {
 
 /// Dead letters cannot be delivered again while the destination is in failure.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("the integration is in failure and has to be restarted first")]
+#[error("the integration has failed; restart it first")]
 pub struct NotActive;
 
 /// What is being delivered again cannot be discarded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("dead letters are being taken up for a replay; come again when `replaying` is false")]
+#[error("a replay is in progress; try again when `replaying` is false")]
 pub struct ReplayUnderWay;
 
 impl Forwarding {

@@ -25,10 +25,10 @@ pub struct Secret(Box<[u8]>);
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum InvalidSecret {
     /// It is not base64.
-    #[error("must be {PREFIX} and base64 with its padding (RFC 4648 section 4)")]
+    #[error("must be {PREFIX} followed by base64 with padding (RFC 4648 section 4)")]
     NotBase64,
     /// It is too short to be safe, or longer than the standard has it.
-    #[error("must be base64 of {} to {} bytes", SECRET_BYTES.start(), SECRET_BYTES.end())]
+    #[error("must have {} to {} bytes when decoded", SECRET_BYTES.start(), SECRET_BYTES.end())]
     Length,
 }
 
@@ -152,11 +152,11 @@ mod tests {
         }
         assert_eq!(
             InvalidSecret::Length.to_string(),
-            "must be base64 of 24 to 64 bytes"
+            "must have 24 to 64 bytes when decoded"
         );
         assert_eq!(
             InvalidSecret::NotBase64.to_string(),
-            "must be whsec_ and base64 with its padding (RFC 4648 section 4)"
+            "must be whsec_ followed by base64 with padding (RFC 4648 section 4)"
         );
     }
 

@@ -41,7 +41,7 @@ pub enum SubmitRefusal {
         max: u32,
     },
     /// As much data as may wait for the device does.
-    #[error("{max} bytes of data already wait for the device")]
+    #[error("more than {max} bytes of data would wait for the device")]
     DataFull {
         /// How many may wait.
         max: usize,
@@ -59,10 +59,10 @@ pub struct Cancelled {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum CancelRefusal {
     /// The device has no such request waiting.
-    #[error("only a scheduled request can be taken back; this one is final")]
+    #[error("only a scheduled request can be cancelled; this one is final")]
     NotPending,
     /// It is in progress, whether or not anything of it was sent.
-    #[error("only a scheduled request can be taken back; this one is in progress")]
+    #[error("only a scheduled request can be cancelled; this one is in progress")]
     NotScheduled,
 }
 

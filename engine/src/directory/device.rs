@@ -32,7 +32,7 @@ pub struct NewDevice {
 
 /// A device was given neither a device id nor an ICCID.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("deviceId or iccid must be given")]
+#[error("deviceId or iccid is required")]
 pub struct Nameless;
 
 /// The device as it would be made; it has its names, so that it can be asked whether they are free.

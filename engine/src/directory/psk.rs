@@ -16,7 +16,7 @@ pub enum InvalidKey {
     #[error("must have {KEY_CHARACTERS_MIN} to {KEY_CHARACTERS_MAX} characters")]
     Length,
     /// It is not made of pairs of hexadecimal digits.
-    #[error("must be pairs of hexadecimal digits")]
+    #[error("must be hexadecimal, two digits per byte")]
     Hex,
 }
 

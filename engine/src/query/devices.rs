@@ -28,5 +28,5 @@ impl DeviceFilter {
 
 /// More names begin so than are looked at.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("more than {NAMES_SEARCHED_MAX} names begin so; give more of the name")]
+#[error("matches more than {NAMES_SEARCHED_MAX} identifiers; use a longer prefix")]
 pub struct TooBroad;

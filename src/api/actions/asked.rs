@@ -130,7 +130,7 @@ fn device_ids(fields: &mut Fields, max: u32) -> Option<Vec<DeviceId>> {
             Err(why) => fields.fault(FIELD, format!("item {number} {why}")),
             Ok(_) if !known.insert(text) => fields.fault(
                 FIELD,
-                Wrong::repeated_item(format!("item {number} was given before")),
+                Wrong::repeated_item(format!("item {number} is a duplicate")),
             ),
             Ok(device) => devices.push(device),
         }

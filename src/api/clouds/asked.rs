@@ -1,4 +1,4 @@
-//! What does a caller ask of a webhook? From its body to what the engine decides on.
+//! How are the bodies that create and update webhooks parsed?
 
 use engine::delivery::address::WebhookUrl;
 use engine::delivery::address::headers::Headers;
@@ -13,30 +13,30 @@ use crate::api::error::Failure;
 use crate::api::fields::{Fields, Wrong, label};
 use crate::api::words::Word;
 
-/// What is shown of a webhook and not said by callers, and why.
+/// The read-only properties of a webhook, with the message for each.
 const READ_ONLY: [(&str, &str); 7] = [
-    ("id", "is given by the service and never changes"),
+    ("id", "is assigned by the service and cannot be changed"),
     (
         "state",
-        "is changed with POST to the path of the webhook and /restart",
+        "is read-only; use POST …/webhooks/{id}/restart to restart the webhook",
     ),
     (
         "replaying",
-        "is begun with POST to the path of the webhook and /deadletters/replay",
+        "is read-only; use POST …/webhooks/{id}/deadletters/replay to start a replay",
     ),
     (
         "secretSet",
-        "a secret is given with `secret` and removed with null",
+        "is read-only; set the property secret, or null to remove the secret",
     ),
-    ("created", "never changes"),
-    ("updated", "is kept by the service"),
-    ("backlog", "is kept by the service"),
+    ("created", "cannot be changed"),
+    ("updated", "is set by the service"),
+    ("backlog", "is set by the service"),
 ];
 
-/// A header as its customer writes it.
+/// The name and the value of a header.
 type Plain = (Box<str>, Box<str>);
 
-/// The webhook that a body says.
+/// The webhook that a body creates.
 pub(super) fn new_webhook(mut fields: Fields, policy: Policy) -> Result<NewWebhook, Failure> {
     let name = fields.required("name", label);
     let url = fields.required("url", |text| url(text, policy));
@@ -55,7 +55,7 @@ pub(super) fn new_webhook(mut fields: Fields, policy: Policy) -> Result<NewWebho
     fields.finish(new)
 }
 
-/// What a body says anew of a webhook.
+/// The changes in a body that updates a webhook.
 pub(super) fn amendments(
     mut fields: Fields,
     policy: Policy,
@@ -87,7 +87,7 @@ fn url(text: &str, policy: Policy) -> Result<Box<str>, Wrong> {
     Ok(WebhookUrl::parse(text, policy)?.as_str().into())
 }
 
-/// Every header is judged by itself, so that each fault is told, and then all of them together.
+/// Checks each header on its own, so that each fault is reported, and then all of them together.
 fn headers(fields: &mut Fields) -> Option<Vec<Plain>> {
     let alone = |name: &str, value: &str| {
         Headers::parse([(name, value)]).map(|_| (Box::from(name), Box::from(value)))
@@ -106,7 +106,7 @@ fn headers(fields: &mut Fields) -> Option<Vec<Plain>> {
 fn event_types(fields: &mut Fields) -> Option<EventTypes> {
     let types = fields.objects("eventTypes", "type", EventType::read)?;
     if types.is_empty() {
-        let message = "must have at least one item: a webhook is removed with DELETE";
+        let message = "must have at least one item; use DELETE to delete the webhook";
         fields.fault("eventTypes", message);
         return None;
     }
@@ -121,7 +121,7 @@ fn json_payload(fields: &mut Fields) -> Option<JsonPayload> {
     })
 }
 
-/// The secret as it was written: it is kept so, and read again when something is signed.
+/// The secret as given: it is stored so, and parsed again for each signature.
 fn secret(text: &str) -> Result<Box<str>, Wrong> {
     Secret::parse(text)?;
     Ok(text.into())

@@ -1,4 +1,4 @@
-//! What did a webhook not take? Its dead letters, the oldest first, and their second chance.
+//! Which handlers list, replay and delete the dead letters of a webhook?
 
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
@@ -17,15 +17,15 @@ use crate::api::records::to_its_end;
 use crate::api::segment::{At, Segment as _};
 use crate::api::words::Word;
 
-/// Dead letters that are looked through, and discarded, in one step.
+/// Dead letters that are searched, or deleted, in one step.
 const STEP: u32 = 256;
 
-/// A stretch of the dead letters.
+/// A page of dead letters.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::api) struct LettersBody {
     items: Vec<LetterBody>,
-    /// Where the stretch behind it begins; absent at the end.
+    /// The cursor of the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
@@ -34,11 +34,11 @@ pub(in crate::api) struct LettersBody {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::api) struct LetterBody {
-    /// The event: what `webhook-id` says at each try.
+    /// The event id: the `webhook-id` of each attempt.
     id: String,
     #[serde(rename = "type")]
     kind: &'static str,
-    /// Absent where the event itself is gone: what devices say is kept for days.
+    /// Absent if the event itself has expired.
     #[serde(skip_serializing_if = "Option::is_none")]
     device_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ pub(in crate::api) struct LetterBody {
     reason: String,
 }
 
-/// GET: lists the dead letters of a webhook from a cursor on.
+/// GET: lists the dead letters of a webhook, starting at a cursor.
 pub(in crate::api) async fn list(
     caller: Caller,
     At(id): At<DestinationId>,
@@ -59,7 +59,7 @@ pub(in crate::api) async fn list(
     let after = fields.optional("cursor", cursor);
     fields.finish(Some(()))?;
     owned(&api, &caller, id).await?;
-    // One more than is shown tells whether there is more.
+    // One more than a page, to see whether there is a next page.
     let mut letters = api.store.dead_letters(id, after, size + 1).await?;
     let shown = usize::try_from(size).unwrap_or(usize::MAX);
     let more = letters.len() > shown;
@@ -75,7 +75,7 @@ pub(in crate::api) async fn list(
     Ok(HttpResponse::Ok().json(LettersBody::of(items, last)))
 }
 
-/// POST: has the dead letters of a webhook delivered again.
+/// POST: replays the dead letters of a webhook.
 pub(in crate::api) async fn replay(
     caller: Caller,
     At(id): At<DestinationId>,
@@ -86,7 +86,7 @@ pub(in crate::api) async fn replay(
     Ok(HttpResponse::Accepted().json(followed(&api, &caller, id).await?))
 }
 
-/// DELETE: gives up a dead letter of a webhook for good.
+/// DELETE: deletes a dead letter of a webhook.
 pub(in crate::api) async fn discard(
     caller: Caller,
     At(id): At<DestinationId>,
@@ -101,7 +101,7 @@ pub(in crate::api) async fn discard(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// DELETE: gives up all dead letters of a webhook for good.
+/// DELETE: deletes all dead letters of a webhook.
 pub(in crate::api) async fn discard_all(
     caller: Caller,
     At(id): At<DestinationId>,
@@ -112,7 +112,7 @@ pub(in crate::api) async fn discard_all(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// The number of the dead letter of an event.
+/// The sequence number of the dead letter of an event.
 async fn found(api: &Api, id: DestinationId, event: EventId) -> Result<Option<Sequence>, Failure> {
     let mut after = None;
     loop {
@@ -128,7 +128,7 @@ async fn found(api: &Api, id: DestinationId, event: EventId) -> Result<Option<Se
     }
 }
 
-/// Discards step by step; what is set aside meanwhile may stay.
+/// Deletes step by step; dead letters added meanwhile may stay.
 async fn all_discarded(api: web::Data<Api>, id: DestinationId) -> Result<(), Failure> {
     let mut after = None;
     loop {
@@ -142,13 +142,13 @@ async fn all_discarded(api: web::Data<Api>, id: DestinationId) -> Result<(), Fai
     }
 }
 
-/// Whether a step is as long as it may be: there may be more behind it.
+/// Whether a step is full: there may be more.
 fn is_whole(letters: &[DeadLetter]) -> bool {
     u32::try_from(letters.len()).is_ok_and(|length| length >= STEP)
 }
 
 impl LettersBody {
-    /// What is shown, and the last of it if there is more behind it.
+    /// The items, and the last sequence number if there is a next page.
     pub(in crate::api) fn of(items: Vec<LetterBody>, last: Option<Sequence>) -> Self {
         Self {
             items,
@@ -158,7 +158,7 @@ impl LettersBody {
 }
 
 impl LetterBody {
-    /// The letter as it is shown, with what is known of its event.
+    /// The dead letter with its event, if the event still exists.
     pub(in crate::api) fn of(letter: &DeadLetter, event: Option<&Event>) -> Self {
         Self {
             id: letter.waiting.event.to_string(),
@@ -172,8 +172,8 @@ impl LetterBody {
     }
 }
 
-/// Where a stretch ended.
+/// The end of the previous page.
 fn cursor(text: &str) -> Result<Sequence, &'static str> {
     let number = text.parse().map(Sequence);
-    number.map_err(|_| "must be the nextCursor of the stretch before")
+    number.map_err(|_| "must be the nextCursor of the previous page")
 }

@@ -1,4 +1,4 @@
-//! PATCH: who is a device from now on?
+//! Which handler updates a device?
 
 use actix_web::{HttpResponse, web};
 use tracing::Instrument;
@@ -17,18 +17,18 @@ use crate::api::fields::{Fields, label};
 use crate::api::records::settle;
 use crate::api::segment::At;
 
-/// What is shown of a device and not changed here, and why.
+/// The read-only properties of a device, with the message for each.
 const READ_ONLY: [(&str, &str); 4] = [
-    ("deviceId", "a device id never changes"),
-    ("number", "is given by the service and never changes"),
+    ("deviceId", "cannot be changed"),
+    ("number", "is assigned by the service and cannot be changed"),
     (
         "psk",
-        "a key is given with POST to the path of the device and /psk",
+        "cannot be changed here; use POST /management-api/v1/devices/{deviceId}/psk",
     ),
-    ("created", "never changes"),
+    ("created", "cannot be changed"),
 ];
 
-/// PATCH: makes of a device what its customer says anew.
+/// PATCH: updates a device.
 pub(in crate::api) async fn amend(
     caller: Caller,
     At(device): At<DeviceId>,
@@ -37,16 +37,16 @@ pub(in crate::api) async fn amend(
 ) -> Result<HttpResponse, Failure> {
     let amendments = amendments(fields)?;
     let device = DeviceKey::of(&caller.customer, &device);
-    // What has begun comes to its end even if the caller goes away: a device must not be left
-    // behind what is kept of it.
+    // The update completes even if the caller disconnects: the actor of the device must not miss a
+    // stored change.
     let amending = settled(api, device, amendments).in_current_span();
     let profile = actix_web::rt::spawn(amending).await;
     let profile = profile.map_err(Failure::internal)??;
     Ok(HttpResponse::Ok().json(DeviceBody::of(&profile)))
 }
 
-/// Makes it durable, then has the device go by it. A caller that is told to come again may say the
-/// same again.
+/// Stores the change, then applies it to the actor of the device. A caller that gets 503 can repeat
+/// the call.
 async fn settled(
     api: web::Data<Api>,
     device: DeviceKey,

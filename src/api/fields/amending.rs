@@ -1,11 +1,11 @@
-//! What does the caller say anew of a thing? Here `null` removes, and what is absent stays.
+//! How are the fields of an update read? `null` removes a value, and an absent field keeps it.
 
 use engine::directory::amending::Amendment;
 
 use super::{Failure, Fault, Fields, Wrong};
 
 impl Fields {
-    /// A text that may be there, and that `null` removes.
+    /// An optional string that `null` removes.
     pub(in crate::api) fn amendment<T, W: Into<Wrong>>(
         &mut self,
         name: &str,
@@ -18,7 +18,7 @@ impl Fields {
             .map_or(Amendment::Keep, Amendment::Put)
     }
 
-    /// A text that may be there, and that nothing removes.
+    /// An optional string that cannot be removed.
     pub(in crate::api) fn replacement<T, W: Into<Wrong>>(
         &mut self,
         name: &str,
@@ -31,7 +31,7 @@ impl Fields {
         self.optional(name, read)
     }
 
-    /// A property that is shown and cannot be changed so.
+    /// Refuses a read-only property.
     pub(in crate::api) fn read_only(&mut self, name: &str, why: &str) {
         let is_given = self.given.remove(name).is_some();
         if self.nulls.remove(name) || is_given {
@@ -39,8 +39,8 @@ impl Fields {
         }
     }
 
-    /// What was read, unless anything was wrong: as [`Fields::finish`], but a `null` that nobody
-    /// asked for would remove something unknown.
+    /// Returns what was read, or all faults: as [`Fields::finish`], but an unknown property with the
+    /// value `null` is a fault, too.
     pub(in crate::api) fn finish_amending<T>(mut self, read: T) -> Result<T, Failure> {
         let nulls = std::mem::take(&mut self.nulls).into_iter();
         self.given

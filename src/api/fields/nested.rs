@@ -1,12 +1,12 @@
-//! What did the caller say within a property? Its parts are read one by one, and each fault names
-//! its part: `headers.X-Key`, `eventTypes[1].type`.
+//! How are nested properties read? Part by part, and each fault names its part: `headers.X-Key`,
+//! `eventTypes[1].type`.
 
 use serde_json::{Map, Value};
 
 use super::{Fault, Fields, Wrong};
 
 impl Fields {
-    /// A truth that may be there.
+    /// An optional boolean.
     pub(in crate::api) fn truth(&mut self, name: &str) -> Option<bool> {
         let given = self.given.remove(name)?;
         let truth = given.as_bool();
@@ -16,7 +16,7 @@ impl Fields {
         truth
     }
 
-    /// An object that may be there, of texts under names that the caller chooses.
+    /// An optional map of names to strings.
     pub(in crate::api) fn texts_by_name<T, W: Into<Wrong>>(
         &mut self,
         name: &str,
@@ -31,11 +31,11 @@ impl Fields {
             let read = text.and_then(|text| read(key, text).map_err(Into::into));
             self.part(&format!("{name}.{key}"), read)
         });
-        // Every part is read, whatever is wrong with those before it.
+        // Every part is read, even after a fault.
         read.collect::<Vec<_>>().into_iter().collect()
     }
 
-    /// A list that may be there, of objects that say one thing each.
+    /// An optional list of objects with one property each.
     pub(in crate::api) fn objects<T, W: Into<Wrong>>(
         &mut self,
         name: &str,
@@ -64,21 +64,21 @@ impl Fields {
         read.collect::<Vec<_>>().into_iter().collect()
     }
 
-    /// Properties that may be said anew and that nothing removes.
+    /// Refuses `null` for properties that cannot be removed.
     pub(in crate::api) fn never_removed(&mut self, names: &[&str]) {
         for name in names {
             if self.nulls.remove(*name) {
-                self.wrong_type(name, "given a value: it cannot be removed");
+                self.wrong_type(name, "not null: it cannot be removed");
             }
         }
     }
 
-    /// Notes as unknown whatever an item has beside its one property.
+    /// Adds a fault for each property of an item other than the known one.
     fn known_alone(&mut self, place: &str, property: &str, item: &Map<String, Value>) -> bool {
         let others = item.keys().filter(|key| *key != property);
         let others: Vec<_> = others.map(|key| format!("{place}.{key}")).collect();
         for other in &others {
-            let message = "is not a property of this body";
+            let message = "is not a known property";
             self.faults
                 .push(Fault::of("UNKNOWN_PROPERTY", other, message));
         }

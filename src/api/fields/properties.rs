@@ -1,5 +1,5 @@
-//! Which properties does a JSON object have? All of them, also those that stand twice (RFC 8259
-//! section 4 leaves open what that means).
+//! Which properties does a JSON object have? All of them, including duplicates (RFC 8259 section 4
+//! leaves their meaning open).
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ use serde_json::error::Category;
 
 use crate::api::error::Failure;
 
-/// The properties of an object in the order in which they stand.
+/// The properties of an object in their order.
 pub(in crate::api) struct Properties(pub(in crate::api) Vec<(String, Value)>);
 
-/// Tells the caller that its body is no object.
+/// The failure for a body that is not a JSON object.
 pub(in crate::api) fn unread(error: serde_json::Error) -> Failure {
     match error.classify() {
         Category::Data => Failure::malformed("the body must be a JSON object"),
         Category::Io | Category::Syntax | Category::Eof => {
-            Failure::malformed(format!("the body is not JSON: {error}"))
+            Failure::malformed(format!("the body is not valid JSON: {error}"))
         }
     }
 }

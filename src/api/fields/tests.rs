@@ -33,7 +33,7 @@ fn every_fault_is_told_at_once() {
         {"code": "OUT_OF_RANGE", "message": "must be from 1 to 10", "field": "port"},
         {"code": "WRONG_TYPE", "message": "must be a string", "field": "path"},
         {"code": "OUT_OF_RANGE", "message": "not that much", "field": "kind"},
-        {"code": "UNKNOWN_PROPERTY", "message": "is not a property of this body", "field": "tint"},
+        {"code": "UNKNOWN_PROPERTY", "message": "is not a known property", "field": "tint"},
     ]);
     assert_eq!(told, expected);
 }
@@ -114,7 +114,7 @@ fn a_property_given_twice_is_a_fault() {
         fields.optional("name", label);
         let told = told(fields.finish(Some(())).unwrap_err());
         let repeated = json!([
-            {"code": "REPEATED", "message": "must be given once", "field": "name"},
+            {"code": "REPEATED", "message": "must be given only once", "field": "name"},
         ]);
         assert_eq!(told, repeated, "{text}");
     }
@@ -131,7 +131,7 @@ fn a_call_with_very_many_faults_is_told_the_first_and_how_many_more_there_are() 
     let told = many(50_000);
     assert_eq!(told.as_array().unwrap().len(), 101);
     assert_eq!(told[99]["field"], "p00099");
-    let more = json!({"code": "MORE_FAULTS", "message": "faults that are not listed: 49900"});
+    let more = json!({"code": "MORE_FAULTS", "message": "49900 more faults are not listed"});
     assert_eq!(told[100], more);
 }
 

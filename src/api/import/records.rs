@@ -108,7 +108,7 @@ fn object(text: &Bytes) -> Result<Fields, Failure> {
 }
 
 fn too_long() -> Failure {
-    let message = format!("a line has at most {LINE_BYTES_MAX} bytes");
+    let message = format!("the line must not be longer than {LINE_BYTES_MAX} bytes");
     Failure::invalid(vec![Fault::new("LINE_TOO_LONG", message)])
 }
 

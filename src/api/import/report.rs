@@ -222,7 +222,7 @@ async fn send(sender: &Sender<Bytes>, text: Vec<u8>) -> Result<(), Failure> {
     let sent = tokio::time::timeout(READ_PATIENCE, sender.send(text.into())).await;
     match sent {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(_)) | Err(_) => Err(Failure::malformed("the caller does not read its answer")),
+        Ok(Err(_)) | Err(_) => Err(Failure::malformed("the caller does not read the response")),
     }
 }
 

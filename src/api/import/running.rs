@@ -26,7 +26,7 @@ impl Imports {
     pub(super) fn enter(&self, customer: &CustomerId) -> Result<Place, Failure> {
         let mut customers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if customers.contains(customer) {
-            let message = "another import of this customer is under way";
+            let message = "another import of this customer is in progress";
             return Err(Failure::conflict(vec![Fault::new(
                 "IMPORT_RUNNING",
                 message,

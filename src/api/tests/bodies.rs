@@ -255,7 +255,7 @@ fn the_statistics_of_the_administration_log() {
 #[actix_web::test]
 async fn a_failure() {
     let failure = Failure::invalid(vec![
-        Fault::new("MALFORMED_BODY", "the body is not JSON"),
+        Fault::new("MALFORMED_BODY", "the body is not valid JSON"),
         Fault::of("REQUIRED", "name", "is required"),
     ]);
     let response = failure.response(trace());

@@ -25,10 +25,10 @@ pub enum CoapFault {
     #[error("must not be longer than {ACTION_DATA_BYTES_MAX} bytes")]
     PayloadTooLong,
     /// There is a payload, and nobody says how it is written.
-    #[error("is required with a payload")]
+    #[error("is required if there is a payload")]
     FormMissing,
     /// It is said how a payload is written, and there is none.
-    #[error("can only be given with a payload")]
+    #[error("is only allowed if there is a payload")]
     FormUnwanted,
 }
 

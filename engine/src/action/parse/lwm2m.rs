@@ -20,10 +20,10 @@ pub enum Lwm2mFault {
     #[error("must address a resource, not one of its instances: /object/instance/resource")]
     ResourceInstance,
     /// A write says nothing to write.
-    #[error("is required to write")]
+    #[error("is required for the action write")]
     DataMissing,
     /// The operation takes no data.
-    #[error("can only be given to write and to execute")]
+    #[error("is only allowed for the actions write and execute")]
     DataUnwanted,
     /// The data is longer than any is kept.
     #[error("must not be longer than {max} bytes")]

@@ -17,7 +17,7 @@ pub enum UdpFault {
     #[error("must not be empty")]
     Empty,
     /// It has more bytes than are sent in one datagram.
-    #[error("must not stand for more than {max} bytes")]
+    #[error("must not be longer than {max} bytes when decoded")]
     TooLong {
         /// The most that would do.
         max: usize,

@@ -30,25 +30,25 @@ pub struct Headers(Vec<(Box<str>, Box<str>)>);
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum HeaderFault {
     /// There are more than may be.
-    #[error("must not be more than {max}")]
+    #[error("must not have more than {max} headers")]
     TooMany {
         /// How many there may be.
         max: usize,
     },
     /// They are longer together than they may be.
-    #[error("must not be longer than {max} bytes together")]
+    #[error("must not be longer than {max} bytes in total")]
     TooLarge {
         /// The longest that would do.
         max: usize,
     },
     /// A name is none.
-    #[error("{0:?} is not the name of a header")]
+    #[error("{0:?} is not a valid header name")]
     Name(String),
     /// A header is said by the service itself.
-    #[error("{0:?} is set by the service")]
+    #[error("{0:?} is a reserved header name")]
     Reserved(String),
     /// A header is there twice.
-    #[error("{0:?} must not be there twice")]
+    #[error("{0:?} must be given only once")]
     Twice(String),
     /// A value has a character that none may have.
     #[error("the value of {0:?} must be printable ASCII")]
@@ -167,22 +167,26 @@ mod tests {
     fn a_header_that_cannot_be_sent_is_refused_with_its_reason() {
         let long = "x".repeat(WEBHOOK_HEADER_BYTES_MAX);
         for (name, value, said) in [
-            ("", "x", r#""" is not the name of a header"#),
-            ("x y", "x", r#""x y" is not the name of a header"#),
-            ("x:", "x", r#""x:" is not the name of a header"#),
-            ("x\r\ny", "x", r#""x\r\ny" is not the name of a header"#),
-            ("ü", "x", r#""ü" is not the name of a header"#),
-            ("Host", "x", r#""Host" is set by the service"#),
+            ("", "x", r#""" is not a valid header name"#),
+            ("x y", "x", r#""x y" is not a valid header name"#),
+            ("x:", "x", r#""x:" is not a valid header name"#),
+            ("x\r\ny", "x", r#""x\r\ny" is not a valid header name"#),
+            ("ü", "x", r#""ü" is not a valid header name"#),
+            ("Host", "x", r#""Host" is a reserved header name"#),
             (
                 "Content-Length",
                 "9",
-                r#""Content-Length" is set by the service"#,
+                r#""Content-Length" is a reserved header name"#,
             ),
-            ("webhook-id", "x", r#""webhook-id" is set by the service"#),
+            (
+                "webhook-id",
+                "x",
+                r#""webhook-id" is a reserved header name"#,
+            ),
             (
                 "Proxy-Authorization",
                 "x",
-                r#""Proxy-Authorization" is set by the service"#,
+                r#""Proxy-Authorization" is a reserved header name"#,
             ),
             (
                 "x",

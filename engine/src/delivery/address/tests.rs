@@ -41,9 +41,9 @@ fn a_public_url_is_taken_as_it_is() {
 
 #[test]
 fn what_is_no_url_to_call_is_refused_with_its_reason() {
-    let malformed = "must be a URL such as https://example.com/path; placeholders stand in path \
+    let malformed = "must be a URL like https://example.com/path; placeholders are allowed in path \
                      and query";
-    let userinfo = "must not have a user name or a password in it; a header may carry them";
+    let userinfo = "must not contain a user name or password; use a header instead";
     for (text, said) in [
         ("", malformed),
         ("example.com", malformed),

@@ -74,7 +74,10 @@ fn the_operator_says_how_long_a_datagram_may_be() {
     assert!(desk.asked_of_one(call(), fields(&body(3))).is_ok());
     let refused = desk.asked_of_one(call(), fields(&body(4))).unwrap_err();
     let fault = &refused.faults()[0];
-    assert_eq!(fault.message, "must not stand for more than 3 bytes");
+    assert_eq!(
+        fault.message,
+        "must not be longer than 3 bytes when decoded"
+    );
     assert_eq!(fault.field.as_deref(), Some("payload"));
 }
 

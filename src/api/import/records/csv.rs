@@ -89,7 +89,9 @@ impl Csv {
         }
         let unclosed = |line| Record {
             line,
-            fields: Err(malformed("the quotes opened on this line do not end")),
+            fields: Err(malformed(
+                "a quoted field starts on this line and has no end",
+            )),
         };
         Ok(self.begun_on.take().map(unclosed))
     }
@@ -142,17 +144,17 @@ impl Csv {
         for text in self.texts()? {
             match PROPERTIES.iter().find(|name| **name == text) {
                 None => {
-                    let message = "is not a column of an import";
+                    let message = "is not a known column";
                     faults.push(Fault::of("UNKNOWN_PROPERTY", text, message));
                 }
                 Some(name) if columns.contains(name) => {
-                    faults.push(Fault::of("REPEATED", name, "must be given once"));
+                    faults.push(Fault::of("REPEATED", name, "must be given only once"));
                 }
                 Some(name) => columns.push(name),
             }
         }
         if !columns.contains(&"deviceId") && !columns.contains(&"iccid") {
-            let message = "deviceId or iccid must be a column";
+            let message = "the header must have a column deviceId or iccid";
             faults.push(Fault::of("REQUIRED", "deviceId", message));
         }
         if faults.is_empty() {

@@ -36,7 +36,7 @@ async fn every_fault_of_a_change_is_told_at_once() {
     assert_eq!(faults(&refused), expected);
     let told = refused.json();
     let messages: Vec<_> = told["errors"].as_array().unwrap().iter().collect();
-    assert_eq!(messages[6]["message"], "a device id never changes");
+    assert_eq!(messages[6]["message"], "cannot be changed");
     assert_eq!(shown(&world, &acme).await["iccid"], "8901");
 }
 
