@@ -106,7 +106,7 @@ pub enum Unreachable {
     #[error("the URL or a header cannot be sent")]
     NotSendable,
     /// No address is known for the name.
-    #[error("the name of the host cannot be resolved")]
+    #[error("the host name cannot be resolved")]
     NameUnknown,
     /// No connection came about.
     #[error("the host does not accept connections")]
@@ -115,19 +115,19 @@ pub enum Unreachable {
     #[error("the certificate of the host has expired or is not valid yet")]
     CertificateExpired,
     /// The certificate is for another host.
-    #[error("the certificate of the host is for another name")]
+    #[error("the certificate of the host is valid for another name only")]
     CertificateOfAnother,
     /// The certificate is of no authority that is trusted.
-    #[error("the certificate of the host is not of a trusted authority")]
+    #[error("the certificate of the host is not issued by a trusted authority")]
     CertificateUntrusted,
     /// No TLS connection came about.
     #[error("the host does not accept TLS connections")]
     NoTls,
     /// It took longer than it may.
-    #[error("there was no answer in time")]
+    #[error("the endpoint did not respond in time")]
     Timeout,
     /// The connection ended first, or what came back is no answer of HTTP.
-    #[error("the connection ended without an answer of HTTP")]
+    #[error("the connection was closed without an HTTP response")]
     NoAnswer,
 }
 
@@ -267,9 +267,14 @@ impl fmt::Display for Posted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(status @ 300..=399) => {
-                write!(f, "answered {status}, and redirects are not followed")
+                write!(
+                    f,
+                    "the endpoint answered {status}, and redirects are not followed"
+                )
             }
-            Self::Accepted(status) | Self::Refused(status) => write!(f, "answered {status}"),
+            Self::Accepted(status) | Self::Refused(status) => {
+                write!(f, "the endpoint answered {status}")
+            }
             Self::Unreachable(why) => why.fmt(f),
         }
     }

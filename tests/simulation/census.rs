@@ -184,8 +184,8 @@ impl Census {
             },
             (Status::Cancelled, _) => return,
             (Status::Failed, None) => &mut self.unfit,
-            (Status::Failed, _) if error.starts_with("it expired") => &mut self.expired,
-            (Status::Failed, _) if error.contains("interrupted") => &mut self.interrupted,
+            (Status::Failed, _) if error.starts_with("the request expired") => &mut self.expired,
+            (Status::Failed, _) if error.contains("the service stopped") => &mut self.interrupted,
             (Status::Failed, _) if error.starts_with("the device answered") => &mut self.refused,
             (Status::Failed, _) => &mut self.unanswered,
         } += 1;

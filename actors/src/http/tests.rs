@@ -93,7 +93,7 @@ async fn a_redirect_is_not_followed() {
     assert_eq!(posted, Posted::Refused(302));
     assert_eq!(
         posted.to_string(),
-        "answered 302, and redirects are not followed"
+        "the endpoint answered 302, and redirects are not followed"
     );
     assert!(elsewhere.heard().is_empty());
 }
@@ -167,7 +167,7 @@ async fn who_does_not_answer_in_time_is_given_up() {
     });
     let posted = http.send(letter(dribbling.url("/"))).await;
     assert_eq!(posted, Posted::Unreachable(Unreachable::Timeout));
-    assert_eq!(posted.to_string(), "there was no answer in time");
+    assert_eq!(posted.to_string(), "the endpoint did not respond in time");
     // It takes the connection and says nothing, not even of TLS.
     let silent = Peer::that_greets("");
     let url = format!("https://{}/", silent.at);
@@ -197,7 +197,7 @@ async fn what_is_no_answer_of_http_is_none() {
     assert_eq!(http().send(letter(resets.url("/"))).await, no_answer);
     assert_eq!(
         no_answer.to_string(),
-        "the connection ended without an answer of HTTP"
+        "the connection was closed without an HTTP response"
     );
 }
 
@@ -229,10 +229,7 @@ async fn a_name_without_an_address_is_not_reached() {
         .send(letter("https://nowhere.invalid/".to_owned()))
         .await;
     assert_eq!(posted, Posted::Unreachable(Unreachable::NameUnknown));
-    assert_eq!(
-        posted.to_string(),
-        "the name of the host cannot be resolved"
-    );
+    assert_eq!(posted.to_string(), "the host name cannot be resolved");
 }
 
 #[tokio::test]

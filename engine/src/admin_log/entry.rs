@@ -26,13 +26,13 @@ pub struct Entry {
     pub category: Category,
     /// `Component[Kind]`.
     pub message: Box<str>,
-    /// The detail, in a sentence.
+    /// The details, in a sentence.
     pub description: Box<str>,
-    /// Ties it to what set it off.
+    /// The trace id of the cause.
     pub trace: TraceId,
-    /// The device it concerns, where it concerns one.
+    /// The device, if the entry concerns one.
     pub about: Option<AboutDevice>,
-    /// The bytes it is about, where there are any to look at.
+    /// The stored bytes, if there are any.
     pub payload: Option<Payload>,
 }
 
@@ -98,43 +98,42 @@ pub struct Seen<'a> {
 }
 
 impl Entry {
-    /// The device registered for the first time; written exactly once per device for ever.
+    /// The device registered for the first time; logged exactly once per device.
     pub fn first_registered(m: &mut Moment, device: Seen<'_>) -> Self {
         let name = device.identity.endpoint();
         let description = format!("The device registered for the first time as {name}.");
         Self::first_contact(m, device, description)
     }
 
-    /// The device was heard for the first time, without a registration; of that and its first
-    /// registration, only what comes first is written.
+    /// The first message of the device is not a registration; of the first message and the first
+    /// registration, only the earlier one is logged.
     pub fn first_heard(m: &mut Moment, device: Seen<'_>, over: Protocol) -> Self {
         let over = match over {
             Protocol::Udp => "UDP",
             Protocol::Coap => "CoAP",
             Protocol::Lwm2m => "LwM2M",
         };
-        let description = format!("The device was heard for the first time, over {over}.");
+        let description = format!("The first message from the device was received, over {over}.");
         Self::first_contact(m, device, description)
     }
 
-    /// Somebody sent data from where no device is known for sure.
+    /// Data came from an address that does not identify a device.
     pub fn unauthorized_device(m: &mut Moment, device: Seen<'_>, why: &str) -> Self {
-        let description = format!("Data was refused: {why}.");
+        let description = format!("Data was rejected: {why}.");
         Self::error(m, device, None, "CoAP[UnauthorizedDevice]", description)
     }
 
-    /// Data of the device does not say what it is about; the bytes are kept.
+    /// Data of the device has no valid topic; the bytes are kept.
     pub fn invalid_topic(m: &mut Moment, device: Seen<'_>, why: &str, bytes: &[u8]) -> Self {
-        let description = format!(
-            "Data was refused: {why}. Further ones of the device within a minute are not kept."
-        );
+        let description =
+            format!("Data was rejected: {why}. Further ones within one minute are not logged.");
         Self {
             payload: Some(Payload::of(bytes)),
             ..Self::error(m, device, None, "CoAP[InvalidTopic]", description)
         }
     }
 
-    /// The device, or somebody in its name, tried to register and may not.
+    /// A registration under the name of the device was rejected.
     pub fn registration_rejected(m: &mut Moment, device: Seen<'_>, why: &str) -> Self {
         let name = device.identity.endpoint();
         let description = format!("A registration as {name} was rejected: {why}.");
@@ -148,30 +147,29 @@ impl Entry {
         Self::error(m, device, Some(action.trace), message, description)
     }
 
-    /// A request failed for ever.
+    /// A request failed.
     pub fn action_failed(m: &mut Moment, device: Seen<'_>, action: &Action, why: &str) -> Self {
         let description = format!("Action request {} failed: {why}.", action.id);
         let message = "DeviceController[ActionRequestFailed]";
         Self::error(m, device, Some(action.trace), message, description)
     }
 
-    /// A request was not done in time.
+    /// A request expired.
     pub fn action_expired(m: &mut Moment, device: Seen<'_>, action: &Action, why: &str) -> Self {
         let description = format!("Action request {} failed: {why}.", action.id);
         let message = "DeviceController[ActionRequestExpired]";
         Self::error(m, device, Some(action.trace), message, description)
     }
 
-    /// What the device sent cannot be read; the bytes are kept, so that someone can look at them.
+    /// A payload of the device was rejected; the bytes are kept for inspection.
     pub fn undecodable_payload(m: &mut Moment, device: Seen<'_>, why: &str, bytes: &[u8]) -> Self {
         let payload = Payload::of(bytes);
         let cut = match bytes.len() {
             ..=LOG_PAYLOAD_BYTES_MAX => String::new(),
-            len => format!(" The first {LOG_PAYLOAD_BYTES_MAX} of its {len} bytes are kept."),
+            len => format!(" The first {LOG_PAYLOAD_BYTES_MAX} of {len} bytes are stored."),
         };
         let description = format!(
-            "A payload cannot be decoded: {why}.{cut} Further ones of the device within a minute \
-             are not kept."
+            "A payload was rejected: {why}.{cut} Further ones within one minute are not logged."
         );
         let message = "Translator[UserPayloadError]";
         Self {
@@ -180,26 +178,26 @@ impl Entry {
         }
     }
 
-    /// The device sent values of what neither the model nor its registration knows; written once
-    /// per device for ever.
+    /// The device sent a value for a path that its object model or its registration does not have;
+    /// logged once per device.
     ///
     /// Unspecified (the list of messages): a kind of its own, because no other one fits.
     pub fn unknown_object(m: &mut Moment, device: Seen<'_>, path: &Path) -> Self {
         let description = format!(
-            "The device sent a value of {path}, which the object model or its registration does \
-             not know. Such values are kept as they are; the log does not say so again."
+            "The device sent a value for {path}, which is not in the object model or not in its \
+             registration. Such values are stored without a type check. This is logged once per \
+             device."
         );
         Self::error(m, device, None, "Translator[UnknownObject]", description)
     }
 
-    /// A value that is to be reported is not reported any more.
+    /// An observation ended without a request to end it.
     pub fn observation_lost(m: &mut Moment, device: Seen<'_>, path: &Path, why: &str) -> Self {
         let description = format!("The observation of {path} was lost: {why}.");
         Self::error(m, device, None, "LwM2M[ObservationLost]", description)
     }
 
-    /// An object that is to be read when the device registers or updates its registration cannot
-    /// be; what the device answered instead of its values is kept.
+    /// Passive reporting could not read an object; the response of the device is kept.
     pub fn passive_reporting_failed(
         m: &mut Moment,
         device: Seen<'_>,
@@ -207,7 +205,7 @@ impl Entry {
         why: &str,
         bytes: Option<&[u8]>,
     ) -> Self {
-        let description = format!("{path} cannot be read for passive reporting: {why}.");
+        let description = format!("Passive reporting could not read {path}: {why}.");
         let message = "LwM2M[PassiveReportingFailed]";
         Self {
             payload: bytes.map(Payload::of),
@@ -215,12 +213,12 @@ impl Entry {
         }
     }
 
-    /// The service fell over this device again and again and left it alone.
+    /// The actor of this device panicked repeatedly and is not restored.
     ///
     /// Unspecified (the list of messages): a kind of its own, because no other one fits.
     pub fn device_parked(m: &mut Moment, device: Seen<'_>) -> Self {
-        let description = "The service failed repeatedly while handling this device and \
-                           ignores it until the service is restarted."
+        let description = "The service failed repeatedly while it processed messages of this \
+                           device. It ignores the device until it is restarted."
             .to_owned();
         Self::error(
             m,

@@ -1,4 +1,4 @@
-//! What the log says of the systems of a customer that are told of its devices.
+//! Which log entries concern the integrations of a customer?
 
 use super::entry::{Category, Entry, Subject};
 use crate::delivery::destination::Destination;
@@ -6,47 +6,47 @@ use crate::ids::{EntryId, TraceId};
 use crate::moment::Moment;
 
 impl Entry {
-    /// A destination does not take what it is told, and is told nothing more.
+    /// All attempts to deliver an event failed, and delivery to the destination has stopped.
     pub fn integration_disabled(m: &mut Moment, to: &Destination, why: &str) -> Self {
         let description = format!(
-            "The integration {} ({}) is in failure: an event was not accepted in any of its tries \
-             (the last one: {why}). Events are kept as dead letters until it is restarted.",
+            "The integration {} ({}) has failed: all attempts to deliver an event failed (last \
+             attempt: {why}). Events are stored as dead letters until it is restarted.",
             to.name, to.id
         );
         let message = "CloudIntegrator[IntegrationDisabled]";
         Self::of_integration(m, to, Category::Error, message, description)
     }
 
-    /// A destination is told things again.
+    /// Delivery to a destination was resumed.
     pub fn integration_restarted(m: &mut Moment, to: &Destination) -> Self {
         let description = format!(
-            "The integration {} ({}) was restarted. Its dead letters wait for a replay.",
+            "The integration {} ({}) was restarted. Replay its dead letters to deliver them.",
             to.name, to.id
         );
         let message = "CloudIntegrator[IntegrationRestarted]";
         Self::of_integration(m, to, Category::Info, message, description)
     }
 
-    /// So much waits for a destination that the oldest of it is set aside.
+    /// Too many events wait for a destination: the oldest became dead letters.
     ///
     /// Unspecified (the list of messages): a kind of its own, because no other one fits.
     pub fn events_set_aside(m: &mut Moment, to: &Destination, events: u64) -> Self {
         let description = format!(
-            "Too many events wait for the integration {} ({}): the oldest {events} became dead \
-             letters.",
+            "Too many events are waiting for the integration {} ({}): the oldest {events} were \
+             moved to its dead letters.",
             to.name, to.id
         );
         let message = "CloudIntegrator[EventsSetAside]";
         Self::of_integration(m, to, Category::Error, message, description)
     }
 
-    /// The service fell over a destination again and again and left it alone.
+    /// The forwarder of a destination panicked repeatedly and is not restored.
     ///
     /// Unspecified (the list of messages): a kind of its own, because no other one fits.
     pub fn integration_parked(m: &mut Moment, to: &Destination) -> Self {
         let description = format!(
-            "The service failed repeatedly while delivering to the integration {} ({}) and \
-             delivers nothing to it until the service is restarted. Its events wait until then.",
+            "The service failed repeatedly while it delivered events to the integration {} ({}). \
+             The events wait until the service is restarted.",
             to.name, to.id
         );
         let message = "CloudIntegrator[IntegrationParked]";

@@ -164,7 +164,7 @@ impl<'s> Ingest<'s> {
         match cx.codec().samples_in(Scope::All, message) {
             Ok(samples) => (Code::CHANGED, self.tell_sent(cx, samples)),
             Err(why) => {
-                let what = format!("what the device sent cannot be read: {why}");
+                let what = format!("the Send cannot be decoded: {why}");
                 self.keep_unreadable(cx, &what, &message.payload);
                 (code_for(why), News::Unusable)
             }
@@ -198,7 +198,10 @@ impl<'s> Ingest<'s> {
         }
         let max = cx.rules().limits.data_bytes_max;
         if bytes.len() > max {
-            let why = format!("it has {} bytes, and at most {max} are taken", bytes.len());
+            let why = format!(
+                "the datagram of {} bytes exceeds the limit of {max} bytes",
+                bytes.len()
+            );
             self.keep_unreadable(cx, &why, bytes);
             return News::Unusable;
         }

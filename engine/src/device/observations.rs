@@ -94,7 +94,7 @@ impl<'s> Observations<'s> {
             .unknown_critical_option(&KNOWN_IN_NOTIFICATIONS)
             .is_some()
         {
-            let why = "a notification has a critical option that is not supported";
+            let why = "a notification has an unsupported critical option";
             self.lose_held(cx, path, why);
             return Notified::Unsupported;
         }
@@ -131,7 +131,7 @@ impl<'s> Observations<'s> {
             }
         } else {
             let news = take_values(cx, ingest, path, message);
-            self.lose_held(cx, path, "the device ended it");
+            self.lose_held(cx, path, "the device ended the observation");
             news
         }
     }
@@ -146,7 +146,7 @@ impl<'s> Observations<'s> {
     ) {
         take_values(cx, ingest, path, answer);
         let Some(sequence) = answer.observe() else {
-            return self.lose(cx, path, "the device does not observe it again");
+            return self.lose(cx, path, "the device did not restart the observation");
         };
         if let Some(observation) = self.observation_mut(path) {
             observation.token = kept(token);
@@ -308,7 +308,7 @@ impl<'s> Observations<'s> {
             return Ok(());
         }
         Err(format!(
-            "{OBSERVATIONS_MAX} paths of the device are observed already"
+            "the device has {OBSERVATIONS_MAX} observations, which is the maximum"
         ))
     }
 
@@ -442,7 +442,7 @@ fn take_values(
             News::Told
         }
         Err(why) => {
-            let why = format!("a notification of {path} cannot be read: {why}");
+            let why = format!("the notification for {path} cannot be decoded: {why}");
             ingest.keep_unreadable(cx, &why, &message.payload);
             News::Unusable
         }

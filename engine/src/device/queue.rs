@@ -206,8 +206,8 @@ impl Queue {
                 && Some(action.id) != in_flight
         };
         for action in self.take_if(is_interrupted) {
-            let why = "the service was interrupted during the last attempt; \
-                       the device may have done it";
+            let why = "the service stopped during the last attempt; \
+                       the device may have executed the request";
             fail(cx, action, Failure::Refused, Outcome::failure(why));
         }
     }
@@ -221,7 +221,10 @@ impl Queue {
                 0 => "it was sent",
                 1.. => "the device answered",
             };
-            let why = format!("it expired at {} before {event}", action.expires_at.iso());
+            let why = format!(
+                "the request expired at {} before {event}",
+                action.expires_at.iso()
+            );
             fail(cx, action, Failure::Expired, Outcome::failure(&why));
         }
     }

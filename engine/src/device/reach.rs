@@ -85,10 +85,10 @@ impl<'a> Reach<'a> {
     pub(super) fn admit(self, peer: Peer) -> Result<(), &'static str> {
         match (self.identifies(peer), self.rules.names) {
             (Some(true), _) => Ok(()),
-            (Some(false), _) => Err("it did not come from the device's address"),
+            (Some(false), _) => Err("it did not come from the IP address of the device"),
             (None, NameTrust::NameSuffices) => Ok(()),
             (None, NameTrust::AddressRequired) => {
-                Err("the device has no address of its own, and a name alone proves nothing")
+                Err("the device has no IP address, and a name alone is not trusted")
             }
         }
     }

@@ -74,7 +74,7 @@ impl Outbound<'_, '_> {
         if let Some(to) = self.cx.reach().peer_for(&action.request)
             && self.cx.rules().is_own(to.address)
         {
-            return Err(refused(format!("{to} is the service itself")));
+            return Err(refused(format!("{to} is an address of the service itself")));
         }
         match &action.request {
             Request::Udp(request) => Ok(Leaving::Bytes(request.content.bytes())),
@@ -117,8 +117,9 @@ impl Outbound<'_, '_> {
             Operation::Write => {
                 let value = value.unwrap_or(Value::String(data.into()));
                 let planned = codec.planned_write(path, &value, refused_formats);
-                let planned = planned
-                    .ok_or_else(|| refused(format!("no format is left to write {path} in")))?;
+                let planned = planned.ok_or_else(|| {
+                    refused(format!("the device accepts no format for writing {path}"))
+                })?;
                 operation::write(label, root, planned.target, planned.format, planned.payload)
             }
             Operation::Execute => operation::execute(label, root, path, data),
@@ -167,7 +168,7 @@ pub(super) fn take_result(
             let payload = take_payload(cx, action, path, answer);
             let Some(sequence) = answer.observe() else {
                 observations.ended(cx, path);
-                return Err("the device told the value but does not observe it".to_owned());
+                return Err("the device returned the value but observes nothing".to_owned());
             };
             // A request that fails begins nothing: the device hears so when it notifies.
             let payload = payload?;
@@ -214,7 +215,7 @@ fn take_payload(
     answer: &Message,
 ) -> Result<Payload, String> {
     let told = cx.codec().values_in(cx.now(), Scope::Within(path), answer);
-    let told = told.map_err(|why| format!("the answer cannot be read: {why}"))?;
+    let told = told.map_err(|why| format!("the response cannot be decoded: {why}"))?;
     let payload = payload_of(path, samples::newest(&told));
     cx.tell_measurements(Cause::Action(action.id), told);
     Ok(payload)

@@ -86,7 +86,7 @@ pub enum Undecodable {
     #[error("payloads in Content-Format {0} hold one value only")]
     OneValue(ContentFormat),
     /// The format has no names, and nothing else says what the payload is about.
-    #[error("payloads in Content-Format {0} do not say what they are about")]
+    #[error("payloads in Content-Format {0} do not name a resource")]
     Nameless(ContentFormat),
     /// Nothing says what the payload is.
     #[error("the payload has no Content-Format")]

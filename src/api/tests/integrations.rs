@@ -63,7 +63,7 @@ fn what_came_of_a_test() {
     let unheard = Tested {
         accepted: false,
         status: None,
-        message: "there was no answer in time".to_owned(),
+        message: "the endpoint did not respond in time".to_owned(),
     };
     golden::check("webhook_unreachable", &TestedBody::of(unheard));
 }
@@ -96,7 +96,7 @@ fn every_event_is_as_described_and_no_more() {
     let failed = Failure {
         entry: EntryId::from_bytes([1; 16]),
         message: "Translator[UserPayloadError]".into(),
-        description: "A payload cannot be decoded: it is no SenML.".into(),
+        description: "A payload was rejected: it is no SenML.".into(),
         payload: PayloadKept::Yes,
     };
     let outcome = Outcome {

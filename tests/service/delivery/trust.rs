@@ -51,8 +51,8 @@ fn a_name_that_leads_nowhere_fails_its_webhook_and_says_why() {
     let reason = text(&scene.dead_letters(&id)[0]["reason"]);
     // A resolver that is away itself answers nothing at all.
     let reasons = [
-        "the name of the host cannot be resolved",
-        "there was no answer in time",
+        "the host name cannot be resolved",
+        "the endpoint did not respond in time",
     ];
     assert!(reasons.contains(&reason.as_str()), "{reason}");
 }

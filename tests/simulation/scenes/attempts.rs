@@ -20,7 +20,7 @@ fn attempts_never_exceed_what_was_permitted() {
     }
     assert_eq!(world.status(id), Status::Failed);
     assert!(
-        world.shown(id).contains("interrupted"),
+        world.shown(id).contains("the service stopped"),
         "{}",
         world.shown(id)
     );

@@ -52,11 +52,11 @@ struct ResolvedTarget {
 /// What is kept of a destination cannot be used.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 enum Unusable {
-    #[error("its address is not allowed any more")]
+    #[error("the URL of the webhook is no longer allowed")]
     Address,
-    #[error("its secrets cannot be opened with the master key of the service")]
+    #[error("the secrets of the webhook cannot be decrypted with the current master key")]
     Sealed,
-    #[error("its headers cannot be sent")]
+    #[error("the headers of the webhook are not valid")]
     Headers,
 }
 

@@ -12,10 +12,10 @@ use crate::ids::Shard;
 use crate::moment::{Moment, Timestamp};
 
 /// Why an event is set aside that was not tried, or not to the end.
-const IN_FAILURE: &str = "the integration was in failure";
+const IN_FAILURE: &str = "the integration has failed";
 
 /// Why an event is set aside that is one of too many.
-const TOO_MANY: &str = "too many events waited";
+const TOO_MANY: &str = "too many events were waiting";
 
 impl Forwarding {
     /// Gives up these dead letters for good.

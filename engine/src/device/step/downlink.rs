@@ -49,7 +49,7 @@ impl Step<'_> {
                 return Heard::Part;
             }
             Receipt::Unusable { option, reset } => {
-                let why = format!("the answer has the critical option {option}, not supported");
+                let why = format!("the response has the unsupported critical option {option}");
                 self.unusable(message.code, &why);
                 if reset.is_some() {
                     self.messages.reject(&mut self.cx, datagram);
@@ -57,7 +57,7 @@ impl Step<'_> {
             }
             Receipt::Broken { acknowledge, fault } => {
                 self.note_awake();
-                let why = format!("the blocks of the answer do not fit together: {fault}");
+                let why = format!("the block-wise response is invalid: {fault}");
                 self.unusable(message.code, &why);
                 self.messages.confirm(&mut self.cx, datagram, acknowledge);
             }
@@ -80,7 +80,7 @@ impl Step<'_> {
         };
         match expiry {
             Expiry::GaveUp(_) if self.exchange.is_departing() => {
-                self.end_departure(Err("it is not known whether the datagram left"));
+                self.end_departure(Err("it is unknown whether the datagram was sent"));
             }
             Expiry::NotYet => {}
             Expiry::Retransmit => {

@@ -167,7 +167,7 @@ impl Step<'_> {
     /// alone.
     pub(super) fn take_data(&mut self, datagram: &Datagram) {
         if !self.cx.reach().is_home(datagram.peer) {
-            let why = "it did not come from the device's address";
+            let why = "it did not come from the IP address of the device";
             return self.refuse_stranger(datagram, why);
         }
         if !self.ingest.take(self.cx.now(), 1) {
@@ -195,7 +195,7 @@ impl Step<'_> {
             self.note_contact(bare.peer, Protocol::Udp);
             self.ingest.take_bare(&mut self.cx, &bare.bytes)
         } else {
-            let why = "more data came than is taken in a minute, and nobody can be told to wait";
+            let why = "the device sent more data per minute than allowed";
             self.ingest.keep_unreadable(&mut self.cx, why, &bare.bytes);
             News::Excessive
         };
@@ -247,7 +247,7 @@ impl Step<'_> {
     /// Answers that a body is too long.
     pub(super) fn refuse_length(&mut self, datagram: &Datagram) {
         let max = self.cx.rules().limits.data_bytes_max;
-        let why = format!("what the device sent is longer than the {max} bytes that are taken");
+        let why = format!("the body exceeds the limit of {max} bytes");
         let bytes = &datagram.message.payload;
         self.ingest.keep_unreadable(&mut self.cx, &why, bytes);
         self.messages.refuse_length(&mut self.cx, datagram);

@@ -152,7 +152,7 @@ fn a_failure_in_a_separate_answer_is_acknowledged() {
 #[test]
 fn an_answer_that_cannot_be_read_fails_the_request() {
     let mut bench = asked();
-    let why = "the answer cannot be read: the payload is not a value of type INTEGER";
+    let why = "the response cannot be decoded: the payload is not a value of type INTEGER";
     let expected = failed(&format!(r#""205" {why:?}"#), why);
     assert_eq!(bench.answer(Code::CONTENT, "warm"), expected);
 
@@ -160,7 +160,7 @@ fn an_answer_that_cannot_be_read_fails_the_request() {
     let answer = bench
         .piggybacked(Code::CONTENT)
         .with_content_format(ContentFormat(50));
-    let why = "the answer cannot be read: payloads in Content-Format 50 are not supported";
+    let why = "the response cannot be decoded: payloads in Content-Format 50 are not supported";
     let expected = failed(&format!(r#""205" {why:?}"#), why);
     assert_eq!(bench.hears(HOME, &answer), expected);
 }
@@ -172,7 +172,7 @@ fn a_part_of_an_answer_that_is_no_whole_block_is_not_taken_for_the_whole() {
         .piggybacked(Code::CONTENT)
         .with_block2(Block::from_value(0b1110))
         .with_payload("8");
-    let why = "the blocks of the answer do not fit together: a block is not as long as it says";
+    let why = "the block-wise response is invalid: a block does not match its Block option";
     let expected = failed(&format!(r#""205" {why:?}"#), why);
     assert_eq!(bench.hears(HOME, &answer), expected);
 
@@ -186,7 +186,7 @@ fn a_part_of_an_answer_that_is_no_whole_block_is_not_taken_for_the_whole() {
 
 #[test]
 fn an_answer_with_an_unknown_critical_option_is_rejected_and_fails_the_request() {
-    let why = "the answer has the critical option 9, not supported";
+    let why = "the response has the unsupported critical option 9";
     let outcome = failed(&format!(r#""205" {why:?}"#), why);
     let mut bench = asked();
     let answer = bench

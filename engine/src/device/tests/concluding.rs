@@ -53,7 +53,7 @@ fn a_request_that_is_over_before_it_is_sent_has_a_result_too() {
 
     bench.ask(read("/3/0/9").when_active());
     let effects = bench.at(48 * HOUR).timeout();
-    let result = |line: &String| line.starts_with("tell #3 Failed \"it expired");
+    let result = |line: &String| line.starts_with("tell #3 Failed \"the request expired");
     assert_eq!(effects.iter().filter(|line| result(line)).count(), 1);
 }
 

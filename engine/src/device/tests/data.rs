@@ -137,7 +137,7 @@ fn data_that_is_too_long_is_refused_and_the_device_hears_how_long_it_may_be() {
         sent("ACK 2.04 to 101"),
     ]);
     assert_eq!(bench.posts("21.5"), expected);
-    let why = "what the device sent is longer than the 4 bytes that are taken";
+    let why = "the body exceeds the limit of 4 bytes";
     let expected = all([unreadable(why, "21.55"), sent("ACK 4.13 size1 4 to 102")]);
     assert_eq!(bench.at(S).posts("21.55"), expected);
     assert_eq!(bench.occurred(), [data_sent(News::Unusable)]);
@@ -174,7 +174,7 @@ fn data_from_another_address_is_refused_and_logged_once_a_minute() {
         bench.at(at).hears(ELSEWHERE, &message)
     };
     let refused = |id| vec![format!("send {ELSEWHERE}: ACK 4.01 to {id}")];
-    let entry = unauthorized("it did not come from the device's address");
+    let entry = unauthorized("it did not come from the IP address of the device");
     let expected = all([entry.clone(), refused(102)]);
     assert_eq!(stranger(&mut bench, S), expected);
     assert_eq!(bench.occurred(), [], "it is no data of the device");
@@ -373,7 +373,7 @@ fn a_datagram_that_is_too_long_is_kept_once_a_minute() {
         ..Limits::default()
     });
     bench.hears_bare(b"1234");
-    let why = "it has 5 bytes, and at most 4 are taken";
+    let why = "the datagram of 5 bytes exceeds the limit of 4 bytes";
     let kept = unreadable(why, "12345");
     assert_eq!(bench.at(S).hears_bare(b"12345"), kept);
     assert_eq!(bench.occurred(), [bare_sent(News::Unusable)]);
@@ -421,20 +421,20 @@ fn bare_sent(news: News) -> What {
 
 fn unauthorized(why: &str) -> Lines {
     logged(&format!(
-        "CoAP[UnauthorizedDevice] Error: Data was refused: {why}."
+        "CoAP[UnauthorizedDevice] Error: Data was rejected: {why}."
     ))
 }
 
 fn invalid_topic(why: &str, bytes: &str) -> Lines {
     logged(&format!(
-        "CoAP[InvalidTopic] Error: Data was refused: {why}. \
-         Further ones of the device within a minute are not kept. Kept: {bytes:?}"
+        "CoAP[InvalidTopic] Error: Data was rejected: {why}. \
+         Further ones within one minute are not logged. Kept: {bytes:?}"
     ))
 }
 
 fn unreadable(why: &str, bytes: &str) -> Lines {
     logged(&format!(
-        "Translator[UserPayloadError] Error: A payload cannot be decoded: {why}. \
-         Further ones of the device within a minute are not kept. Kept: {bytes:?}"
+        "Translator[UserPayloadError] Error: A payload was rejected: {why}. \
+         Further ones within one minute are not logged. Kept: {bytes:?}"
     ))
 }

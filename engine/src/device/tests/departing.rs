@@ -48,7 +48,7 @@ fn a_datagram_of_which_nothing_is_said_has_failed_after_a_while() {
     bench.ask(datagram("on"));
     assert_eq!(bench.deadline(), Some(DEPARTURE_MS));
     assert_eq!(bench.at(DEPARTURE_MS - 1).timeout(), Lines::new());
-    let expected = failed("#1", "it is not known whether the datagram left");
+    let expected = failed("#1", "it is unknown whether the datagram was sent");
     assert_eq!(bench.at(DEPARTURE_MS).timeout(), expected);
     let late = bench.departed(Departure::Taken);
     assert_eq!(late, Lines::new(), "what is final stays so");
@@ -74,7 +74,8 @@ fn a_datagram_in_flight_at_a_restart_has_failed_and_never_leaves_again() {
     let mut bench = Bench::new();
     bench.ask(datagram("on"));
     bench.restart();
-    let why = "the service was interrupted during the last attempt; the device may have done it";
+    let why =
+        "the service stopped during the last attempt; the device may have executed the request";
     assert_eq!(bench.timeout(), failed("#1", why));
     let first = format!("bare {BARE}");
     assert_eq!(bench.hears_bare(b""), heard_first(0, &first, "UDP"));
@@ -156,7 +157,7 @@ fn the_service_does_not_tell_itself() {
     }
     let mut bench = Bench::new();
     let (_, effects) = bench.submit(new);
-    let why = format!("{OWN} is the service itself");
+    let why = format!("{OWN} is an address of the service itself");
     let refused = refused_at_once("#1", InProgress, &format!("0/1 {why:?}"));
     assert_eq!(effects, all([refused, entry("#1", &why)]));
 }
@@ -179,7 +180,7 @@ fn a_datagram_that_waits_for_a_sign_of_life_expires() {
     let mut bench = Bench::new();
     bench.ask(datagram("on").when_active().expiring_in_s(60));
     let effects = bench.at(60 * S).timeout();
-    let why = "it expired at 2023-11-14T22:14:20.000Z before it was sent";
+    let why = "the request expired at 2023-11-14T22:14:20.000Z before it was sent";
     let expected = moved("#1", Scheduled, Failed, &format!("0/1 {why:?}"));
     assert!(effects.starts_with(&expected), "{effects:?}");
     assert!(bench.device().is_idle());

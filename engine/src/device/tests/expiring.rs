@@ -132,7 +132,7 @@ fn a_request_in_progress_survives_its_device_s_registration() {
 }
 
 fn expired(was: crate::action::Status, progress: &str, at: &str, before: &str) -> Lines {
-    let why = format!("it expired at 2023-11-14T{at}.000Z before {before}");
+    let why = format!("the request expired at 2023-11-14T{at}.000Z before {before}");
     all([
         moved("#1", was, Failed, &format!("{progress} {why:?}")),
         logged(&format!(

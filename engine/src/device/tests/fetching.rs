@@ -106,9 +106,9 @@ fn a_notification_that_cannot_be_fetched_is_kept_and_not_acknowledged() {
     let notification = begins(&mut bench, Kind::Confirmable, 11);
     bench.hears(HOME, &notification);
     let entry = logged(&format!(
-        "Translator[UserPayloadError] Error: A payload cannot be decoded: the rest of a \
+        "Translator[UserPayloadError] Error: A payload was rejected: the rest of a \
          notification could not be fetched: the device answered 4.04. \
-         Further ones of the device within a minute are not kept. Kept: {BEGINS:?}"
+         Further ones within one minute are not logged. Kept: {BEGINS:?}"
     ));
     assert_eq!(bench.at(S).answer(Code::NOT_FOUND, ""), entry);
     let occurred = [
@@ -219,7 +219,7 @@ fn a_last_value_in_blocks_is_told_and_ends_the_observation() {
         observing(0, &[]),
         logged(
             "LwM2M[ObservationLost] Error: The observation of /3/0/0 was lost: \
-                the device ended it.",
+                the device ended the observation.",
         ),
         sent("ACK to 102"),
     ]);

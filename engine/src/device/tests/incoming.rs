@@ -202,7 +202,7 @@ fn what_is_too_long_is_refused_as_soon_as_that_is_known() {
     bench.register();
     let blocks = data_in_blocks(&mut bench);
     bench.hears(HOME, &blocks[0]);
-    let why = "what the device sent is longer than the 30 bytes that are taken";
+    let why = "the body exceeds the limit of 30 bytes";
     let expected = all([
         unreadable(why, "0123456789ABCDEF"),
         sent("ACK 4.13 size1 30 to 104"),
@@ -346,7 +346,7 @@ fn data_in_blocks(bench: &mut Bench) -> Vec<Message> {
 
 fn unreadable(why: &str, bytes: &str) -> Lines {
     logged(&format!(
-        "Translator[UserPayloadError] Error: A payload cannot be decoded: {why}. \
-         Further ones of the device within a minute are not kept. Kept: {bytes:?}"
+        "Translator[UserPayloadError] Error: A payload was rejected: {why}. \
+         Further ones within one minute are not logged. Kept: {bytes:?}"
     ))
 }

@@ -160,7 +160,7 @@ fn a_notification_with_an_unknown_critical_option_ends_the_observation() {
         let notification = bench.notification(kind, 11, "86").with_option(9, &[1]);
         let expected = all([
             observing(0, &[]),
-            forgets("a notification has a critical option that is not supported"),
+            forgets("a notification has an unsupported critical option"),
             sent("RST to 102"),
         ]);
         assert_eq!(bench.hears(HOME, &notification), expected);
@@ -200,7 +200,7 @@ fn a_last_value_without_the_promise_of_others_is_told_and_ends_the_observation()
     let expected = all([
         told(TOLD),
         observing(0, &[]),
-        forgets("the device ended it"),
+        forgets("the device ended the observation"),
         sent("ACK to 300"),
     ]);
     assert_eq!(bench.hears(HOME, &last), expected);
@@ -315,8 +315,8 @@ fn a_notification_of_a_device_that_left_is_reset() {
 
 fn undecodable(why: &str, bytes: &str) -> Lines {
     logged(&format!(
-        "Translator[UserPayloadError] Error: A payload cannot be decoded: \
-         a notification of {BATTERY} cannot be read: {why}. \
-         Further ones of the device within a minute are not kept. Kept: {bytes:?}"
+        "Translator[UserPayloadError] Error: A payload was rejected: \
+         the notification for {BATTERY} cannot be decoded: {why}. \
+         Further ones within one minute are not logged. Kept: {bytes:?}"
     ))
 }

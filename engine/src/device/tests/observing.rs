@@ -104,7 +104,7 @@ fn a_value_without_the_promise_of_others_is_kept_and_the_request_fails() {
         told("/3/0/9=87 for #1"),
         failed(
             r#"1/1 "205""#,
-            "the device told the value but does not observe it",
+            "the device returned the value but observes nothing",
         ),
     ]);
     assert_eq!(bench.answer(Code::CONTENT, "87"), expected);
@@ -115,7 +115,7 @@ fn a_value_without_the_promise_of_others_is_kept_and_the_request_fails() {
 fn a_first_value_that_cannot_be_read_begins_nothing() {
     let mut bench = Bench::registered();
     bench.ask(observe(BATTERY));
-    let why = "the answer cannot be read: the payload is not a value of type INTEGER";
+    let why = "the response cannot be decoded: the payload is not a value of type INTEGER";
     assert_eq!(bench.agree(10, "warm"), failed(r#"1/1 "205""#, why));
     assert_eq!(bench.observations(), Lines::new());
     let notification = bench
@@ -282,7 +282,7 @@ fn a_device_that_refuses_to_end_or_to_renew_an_observation_has_none() {
 fn a_device_that_renews_an_observation_without_a_promise_has_none() {
     let mut bench = Bench::observed();
     bench.ask(observe(BATTERY));
-    let why = "the device told the value but does not observe it";
+    let why = "the device returned the value but observes nothing";
     let expected = all([
         told("/3/0/9=86 for #2"),
         observing(0, &[]),
@@ -358,7 +358,7 @@ fn too_many(
     fails: impl Fn(&str, crate::action::Status, &str) -> Lines,
     was: crate::action::Status,
 ) -> Lines {
-    let why = "64 paths of the device are observed already";
+    let why = "the device has 64 observations, which is the maximum";
     all([fails(name, was, &format!("0/1 {why:?}")), log_of(name, why)])
 }
 

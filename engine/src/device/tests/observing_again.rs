@@ -112,7 +112,7 @@ fn a_device_that_does_not_observe_again_is_said_to_the_customer() {
     let expected = all([
         told("/3/0/9=86 for observed /3/0/9"),
         lost(),
-        forgets("the device does not observe it again"),
+        forgets("the device did not restart the observation"),
     ]);
     assert_eq!(bench.answer(Code::CONTENT, "86"), expected);
 }
@@ -125,7 +125,7 @@ fn an_answer_with_an_unknown_critical_option_ends_what_was_to_be_observed_again(
         .with_option(9, &[1]);
     let expected = all([
         lost(),
-        forgets("the answer has the critical option 9, not supported"),
+        forgets("the response has the unsupported critical option 9"),
         sent("RST to 103"),
     ]);
     assert_eq!(bench.hears(HOME, &answer), expected);
@@ -136,9 +136,9 @@ fn a_value_that_cannot_be_read_is_observed_again_all_the_same() {
     let mut bench = registered_anew();
     let expected = all([
         logged(
-            "Translator[UserPayloadError] Error: A payload cannot be decoded: a notification \
-             of /3/0/9 cannot be read: the payload is not a value of type INTEGER. \
-             Further ones of the device within a minute are not kept. \
+            "Translator[UserPayloadError] Error: A payload was rejected: the notification \
+             for /3/0/9 cannot be decoded: the payload is not a value of type INTEGER. \
+             Further ones within one minute are not logged. \
              Kept: \"warm\"",
         ),
         recorded("registered until 86460000, seen at 60000 from 10.0.0.1:5683, /3/0/9 Held"),

@@ -57,10 +57,9 @@ fn a_clock_that_goes_back_does_not_silence_a_device() {
 fn bytes_that_cannot_be_read_are_kept_at_most_once_a_minute() {
     let mut bench = Bench::observed();
     let unreadable = logged(&format!(
-        "Translator[UserPayloadError] Error: A payload cannot be decoded: \
-         a notification of {BATTERY} cannot be read: the payload is not a value of type INTEGER. \
-         Further ones of the device within a minute are not kept. \
-         Kept: \"warm\""
+        "Translator[UserPayloadError] Error: A payload was rejected: \
+         the notification for {BATTERY} cannot be decoded: the payload is not a value of type \
+         INTEGER. Further ones within one minute are not logged. Kept: \"warm\""
     ));
     for (at, is_kept) in [(S, true), (2 * S, false), (S + MINUTE, true)] {
         let sequence = u32::try_from(at / S).unwrap() + 10;

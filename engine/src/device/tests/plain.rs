@@ -384,7 +384,7 @@ fn the_service_does_not_ask_itself() {
     let own: u16 = OWN.rsplit_once(':').unwrap().1.parse().unwrap();
     let mut bench = Bench::new();
     let (_, effects) = bench.submit(to_port(own, coap(Method::Get, "/a", "")));
-    let why = format!("{OWN} is the service itself");
+    let why = format!("{OWN} is an address of the service itself");
     let refused = refused_at_once("#1", InProgress, &format!("0/1 {why:?}"));
     let entry = logged(&format!(
         "DeviceController[ActionRequestFailed] Error: Action request #1 failed: {why}."

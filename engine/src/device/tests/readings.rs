@@ -157,7 +157,7 @@ fn values_that_cannot_be_read_are_a_failure_and_none_of_them_is_told() {
         if let Some(format) = format {
             answer = answer.with_content_format(format);
         }
-        let why = format!("the answer cannot be read: {why}");
+        let why = format!("the response cannot be decoded: {why}");
         assert_eq!(bench.hears(HOME, &answer), failed(r#"1/1 "205""#, &why));
     }
 }
@@ -170,7 +170,7 @@ fn a_block_that_does_not_fit_is_not_taken_for_the_whole() {
     let answer = bench
         .piggybacked(Code::CONTENT)
         .with_block2(Block::from_value(0b1110));
-    let why = "the blocks of the answer do not fit together: a block is not as long as it says";
+    let why = "the block-wise response is invalid: a block does not match its Block option";
     assert_eq!(
         bench.hears(HOME, &tlv(answer, "/3/0", &values)),
         failed(r#"1/1 "205""#, why)

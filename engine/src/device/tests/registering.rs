@@ -110,7 +110,7 @@ fn a_registration_from_another_address_is_forbidden() {
     let expected = all([
         logged(
             "LwM2M[RegistrationRejected] Error: A registration as meter was rejected: \
-             it did not come from the device's address.",
+             it did not come from the IP address of the device.",
         ),
         vec!["send 10.0.0.2:5683: ACK 4.03 to 101".to_owned()],
     ]);
@@ -163,7 +163,7 @@ fn a_device_without_address_is_believed_only_where_names_suffice() {
     let expected = all([
         logged(
             "LwM2M[RegistrationRejected] Error: A registration as meter was rejected: the \
-             device has no address of its own, and a name alone proves nothing.",
+             device has no IP address, and a name alone is not trusted.",
         ),
         sent("ACK 4.03 to 101"),
     ]);

@@ -10,7 +10,7 @@ use super::vocabulary::{
 use crate::action::Status::{Failed, InProgress, Scheduled};
 
 const INTERRUPTED: &str =
-    "the service was interrupted during the last attempt; the device may have done it";
+    "the service stopped during the last attempt; the device may have executed the request";
 
 #[test]
 fn a_scheduled_request_waits_across_a_restart_and_goes_out_once() {

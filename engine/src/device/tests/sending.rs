@@ -112,9 +112,9 @@ fn a_payload_that_is_too_long_is_refused_and_its_bytes_are_kept() {
     assert_eq!(bench.sends(&fitting), told);
     let expected = all([
         logged(&format!(
-            "Translator[UserPayloadError] Error: A payload cannot be decoded: \
-             what the device sent is longer than the 30 bytes that are taken. \
-             Further ones of the device within a minute are not kept. Kept: {WARM:?}"
+            "Translator[UserPayloadError] Error: A payload was rejected: \
+             the body exceeds the limit of 30 bytes. \
+             Further ones within one minute are not logged. Kept: {WARM:?}"
         )),
         sent("ACK 4.13 size1 30 to 103"),
     ]);
@@ -180,7 +180,7 @@ fn who_is_not_registered_is_told_so() {
 #[test]
 fn what_cannot_be_read_is_refused_and_its_bytes_are_kept() {
     let mut bench = Bench::registered();
-    let why = "the payload in Content-Format 110 is malformed: it is not the JSON of its format";
+    let why = "the payload in Content-Format 110 is malformed: it is not valid JSON for the format";
     let expected = all([unreadable(why, "warm"), sent("ACK 4.00 to 102")]);
     assert_eq!(bench.sends("warm"), expected);
     let message = bench.sending("warmer");
@@ -197,7 +197,7 @@ fn a_format_that_says_not_what_it_is_about_cannot_be_read() {
         (None, "the payload has no Content-Format"),
         (
             Some(ContentFormat::TEXT),
-            "payloads in Content-Format 0 do not say what they are about",
+            "payloads in Content-Format 0 do not name a resource",
         ),
         (
             Some(ContentFormat(60_000)),
@@ -228,9 +228,9 @@ fn values_of_what_nobody_knows_are_told_and_the_customer_is_told_once() {
         let expected = all([
             told(&format!("{path}=21 for sent")),
             logged(&format!(
-                "Translator[UnknownObject] Error: The device sent a value of {path}, which the \
-                 object model or its registration does not know. Such values are kept as they \
-                 are; the log does not say so again."
+                "Translator[UnknownObject] Error: The device sent a value for {path}, which is not \
+                 in the object model or not in its registration. Such values are stored without a \
+                 type check. This is logged once per device."
             )),
             recorded(&format!(
                 "registered until 86400000, seen at 1000 from {HOME}, an unknown object logged"
@@ -378,8 +378,8 @@ fn pack_of(samples: usize) -> String {
 
 fn unreadable(why: &str, bytes: &str) -> Lines {
     logged(&format!(
-        "Translator[UserPayloadError] Error: A payload cannot be decoded: \
-         what the device sent cannot be read: {why}. \
-         Further ones of the device within a minute are not kept. Kept: {bytes:?}"
+        "Translator[UserPayloadError] Error: A payload was rejected: \
+         the Send cannot be decoded: {why}. \
+         Further ones within one minute are not logged. Kept: {bytes:?}"
     ))
 }

@@ -79,7 +79,7 @@ fn a_scheduled_request_fails_after_two_days() {
     bench.ask(read("/3/0/9").when_active());
     assert_eq!(bench.deadline(), Some(48 * HOUR));
     assert_eq!(bench.at(48 * HOUR - 1).timeout(), Lines::new());
-    let why = "it expired at 2023-11-16T22:13:20.000Z before it was sent";
+    let why = "the request expired at 2023-11-16T22:13:20.000Z before it was sent";
     let expected = all([
         moved("#1", Scheduled, Failed, &format!("0/1 {why:?}")),
         logged(&format!(
@@ -209,7 +209,7 @@ fn a_request_waiting_for_its_next_attempt_fails_after_two_days() {
     let mut bench = Bench::registered();
     bench.ask(read("/3/0/9").attempts(5));
     bench.answer(Code::SERVICE_UNAVAILABLE, "");
-    let why = "it expired at 2023-11-16T22:13:20.000Z before the device answered";
+    let why = "the request expired at 2023-11-16T22:13:20.000Z before the device answered";
     bench.at(24 * HOUR).timeout();
     let expected = all([
         ended("#1", Failed, &format!("1/5 {why:?}")),

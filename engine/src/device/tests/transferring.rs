@@ -203,8 +203,8 @@ fn a_refusal_in_the_middle_is_the_answer() {
 #[test]
 fn blocks_that_do_not_fit_together_fail_the_request() {
     let cases = [
-        (2, "another block came than the one that was asked for"),
-        (0, "another block came than the one that was asked for"),
+        (2, "the received block is not the requested one"),
+        (0, "the received block is not the requested one"),
     ];
     for (number, why) in cases {
         let mut bench = registered();
@@ -212,7 +212,7 @@ fn blocks_that_do_not_fit_together_fail_the_request() {
         let first = bench.answer_in_block(0, Yes, "0123456789abcdef");
         bench.hears(HOME, &first);
         let wrong = bench.answer_in_block(number, No, "!");
-        let why = format!("the blocks of the answer do not fit together: {why}");
+        let why = format!("the block-wise response is invalid: {why}");
         let expected = failed(&format!(r#"1/3 "205" {why:?}"#), &why);
         assert_eq!(bench.hears(HOME, &wrong), expected);
         assert_eq!(bench.occurred()[0], What::Ended(Ending::Unusable));
@@ -230,7 +230,7 @@ fn an_answer_that_is_too_long_is_not_put_together() {
     let first = bench.answer_in_block(0, Yes, "0123456789abcdef");
     bench.hears(HOME, &first);
     let second = bench.answer_in_block(1, Yes, "0123456789ABCDEF");
-    let why = "the blocks of the answer do not fit together: the body is longer than 20 bytes";
+    let why = "the block-wise response is invalid: the body is longer than 20 bytes";
     let expected = failed(&format!(r#"1/1 "205" {why:?}"#), why);
     assert_eq!(bench.hears(HOME, &second), expected);
 }

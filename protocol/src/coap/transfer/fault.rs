@@ -8,19 +8,19 @@ use crate::coap::block::Misfit;
 #[derive(Clone, Copy, Debug, Eq, Error, Hash, PartialEq)]
 pub enum TransferFault {
     /// A block without the option that says which it is.
-    #[error("a block does not say which it is")]
+    #[error("a block has no Block option")]
     BlockMissing,
     /// The body changed on its way, and again after a second beginning.
-    #[error("the body changes while it is transferred")]
+    #[error("the body changed during the transfer")]
     Changed,
     /// The last block was answered as if more followed.
-    #[error("the last block is answered with a demand for more")]
+    #[error("the device asked for more blocks after the last one")]
     ContinuedPastEnd,
     /// A block with more bytes than its size, or with fewer though others follow.
-    #[error("a block is not as long as it says")]
+    #[error("a block does not match its Block option")]
     NotFilled,
     /// The block size that the standard reserves.
-    #[error("a block has the reserved size")]
+    #[error("a block has the reserved block size")]
     ReservedSize,
     /// The body is longer than it may be.
     #[error("the body is longer than {max} bytes")]
@@ -29,10 +29,10 @@ pub enum TransferFault {
         max: usize,
     },
     /// Another block than the one asked for or sent.
-    #[error("another block came than the one that was asked for")]
+    #[error("the received block is not the requested one")]
     WrongNumber,
     /// A block larger than the one asked for.
-    #[error("a larger block came than was asked for")]
+    #[error("the received block is larger than requested")]
     WrongSize,
 }
 

@@ -15,10 +15,10 @@ use crate::lwm2m::value::DataType;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Malformed {
     /// The bytes are not JSON, or not of the shape the format demands.
-    #[error("it is not the JSON of its format")]
+    #[error("it is not valid JSON for the format")]
     Json,
     /// The bytes are not CBOR, or not of the shape the format demands.
-    #[error("it is not the CBOR of its format")]
+    #[error("it is not valid CBOR for the format")]
     Cbor,
     /// A field has a value of the wrong kind.
     #[error("a field of record {0} has a value of the wrong kind")]
@@ -27,7 +27,7 @@ pub enum Malformed {
     #[error("a field of record {0} is given twice")]
     Repeated(usize),
     /// A field whose meaning must be known is not known.
-    #[error("a field of record {0} must be understood and is not")]
+    #[error("record {0} has an unsupported field that must be understood")]
     NotUnderstood(usize),
     /// The record is of a version that is not known.
     #[error("record {0} is of a later version")]
@@ -45,10 +45,10 @@ pub enum Malformed {
     #[error("the time of record {0} is out of range")]
     Time(usize),
     /// A value is about something that was not asked for.
-    #[error("it tells of {0}, which was not asked for")]
+    #[error("it contains {0}, which was not requested")]
     Elsewhere(Path),
     /// A resource is given both as one value and as several.
-    #[error("it gives {0} both as one value and as several")]
+    #[error("it contains {0} both as a single and as a multiple resource")]
     Ambiguous(Path),
     /// A value is not of its type.
     #[error("the value of {path} is not of type {data_type}")]
@@ -59,7 +59,7 @@ pub enum Malformed {
         data_type: DataType,
     },
     /// A value is of no type at all, such as an integer of more than 64 bits.
-    #[error("the value of {0} is of no type")]
+    #[error("the value of {0} has no known type")]
     NoType(Path),
     /// There are more samples than allowed.
     #[error("it has more than {SAMPLES_MAX} samples")]

@@ -166,7 +166,7 @@ fn a_failure_says_what_was_wrong() {
     };
     assert_eq!(
         failure(BATTERY_LEVEL, &[0xc1, 10, 100]),
-        "the TLV payload is malformed: it tells of /3/0/10, which was not asked for"
+        "the TLV payload is malformed: it contains /3/0/10, which was not requested"
     );
     assert_eq!(
         failure(BATTERY_LEVEL, &[0xc0, 9]),

@@ -38,13 +38,13 @@ pub enum Malformed {
     #[error("an entry is cut off")]
     CutOff,
     /// An entry stands where there can be none of its kind.
-    #[error("an entry stands where there can be none of its kind")]
+    #[error("an entry has an unexpected type")]
     Misplaced,
     /// An entry is about something that was not asked for.
-    #[error("it tells of {0}, which was not asked for")]
+    #[error("it contains {0}, which was not requested")]
     Elsewhere(Path),
     /// A resource is given both as one value and as several.
-    #[error("it gives {0} both as one value and as several")]
+    #[error("it contains {0} both as a single and as a multiple resource")]
     Ambiguous(Path),
     /// The bytes of a value are not of its type.
     #[error("the value of {path} is not of type {data_type}")]

@@ -53,7 +53,7 @@ fn an_object_that_cannot_be_read_is_told_to_the_customer_and_the_next_is_read() 
         ),
         (
             |bench| bench.piggybacked(Code::CONTENT).with_option(9, &[1]),
-            "the answer has the critical option 9, not supported",
+            "the response has the unsupported critical option 9",
         ),
     ];
     for (answer, why) in unlike {
@@ -86,7 +86,7 @@ fn an_answer_in_blocks_that_do_not_fit_cannot_be_read() {
     let mut bench = asked_first();
     let answer = bench.piggybacked(Code::CONTENT).with_payload("block");
     let answer = answer.with_block2(Block::from_value(0x0e));
-    let why = "the blocks of the answer do not fit together: a block is not as long as it says.";
+    let why = "the block-wise response is invalid: a block does not match its Block option.";
     let expected = all([unread("/6", why), reads("/7", "m2")]);
     assert_eq!(bench.hears(HOME, &answer), expected);
 }

@@ -73,6 +73,6 @@ pub(in crate::device::tests) fn reported(values: &str) -> Lines {
 /// The customer is told that an object cannot be read.
 pub(in crate::device::tests) fn unread(path: &str, why: &str) -> Lines {
     logged(&format!(
-        "LwM2M[PassiveReportingFailed] Error: {path} cannot be read for passive reporting: {why}"
+        "LwM2M[PassiveReportingFailed] Error: Passive reporting could not read {path}: {why}"
     ))
 }

@@ -22,7 +22,7 @@ const DECIMAL_FRACTION: u64 = 4;
 
 /// Tells that bytes are not the CBOR that was looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("it is not the CBOR of its format")]
+#[error("it is not valid CBOR for the format")]
 pub(crate) struct Unreadable;
 
 impl From<Error> for Unreadable {
