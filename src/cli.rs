@@ -1,4 +1,4 @@
-//! What does the command line ask for? A task, a configuration file, and settings as flags.
+//! How is the command line parsed? A task, a configuration file, and settings as flags.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,23 +10,23 @@ use clap::{Arg, ArgMatches, Command};
 use crate::config::{self, Kind, Row};
 use crate::load::options::Options;
 
-/// What the program is to do.
+/// The task to run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Task {
     /// Serve devices and callers.
     Serve,
-    /// Show the service at work on a store of its own.
+    /// Run the service with simulated devices on a temporary store.
     Demo,
     /// Print the effective configuration.
     Config,
-    /// Load a server and measure it.
+    /// Run a load test against a server.
     Load(Box<Options>),
 }
 
 const LOAD: &str = "load";
 
-/// What `demo` sets before any other layer: it is for this machine alone, takes devices that
-/// somebody adds by hand, and leaves the terminal to its story.
+/// The preset of `demo`: it listens on loopback only, accepts devices added by hand, and logs only
+/// warnings, so that its own output stays readable.
 const DEMO_PRESET: &[(&str, &str)] = &[
     ("coap", "127.0.0.1:5683"),
     ("udp", "127.0.0.1:4445"),
@@ -65,7 +65,7 @@ impl Invocation {
             Some(("demo", matches)) => (Task::Demo, matches),
             Some(("config", matches)) => (Task::Config, matches),
             Some((LOAD, _)) => {
-                let message = "load has options of its own; it must come first";
+                let message = "load has its own options and must be the first argument";
                 return Err(command().error(ErrorKind::ArgumentConflict, message));
             }
             Some((_, matches)) => (Task::Serve, matches),
@@ -98,15 +98,15 @@ fn command() -> Command {
         .long("config")
         .value_name("FILE")
         .value_parser(PathBufValueParser::new())
-        .help("Reads settings from a TOML file")
+        .help("Read settings from a TOML file")
         .global(true);
     Command::new("signalbox")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("Connects cellular devices with the applications of their owners.")
-        .subcommand(Command::new("serve").about("Serves devices and callers (the default)"))
-        .subcommand(Command::new("demo").about("Shows the service at work with simulated devices"))
-        .subcommand(Command::new("config").about("Prints the effective configuration"))
-        .subcommand(Command::new(LOAD).about("Loads a server with simulated devices"))
+        .about("Self-hosted connectivity service for cellular IoT devices (LwM2M, CoAP, UDP)")
+        .subcommand(Command::new("serve").about("Run the service (default)"))
+        .subcommand(Command::new("demo").about("Run the service with simulated devices"))
+        .subcommand(Command::new("config").about("Print the effective configuration"))
+        .subcommand(Command::new(LOAD).about("Run a load test with simulated devices"))
         .arg(file)
         .args(config::rows().map(argument))
 }

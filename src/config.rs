@@ -1,8 +1,8 @@
-//! What is the service told to do? Every setting in one table, and the layers it is read from.
+//! Which settings does the service have? One table, read from several layers.
 //!
 //! default < preset of the task < TOML file < environment < flag. The table drives all layers: a
 //! setting's key in the file is its name, its variable `SIGNALBOX_NAME`, its flag `--name`. Every
-//! value knows where it came from. This is the only reader of the environment.
+//! value has its source. This is the only reader of the environment.
 
 mod layers;
 mod parse;
@@ -30,17 +30,17 @@ use layers::Reading;
 pub struct Row {
     /// Its name: the key in the file, from which variable and flag are made.
     pub name: &'static str,
-    /// What it is for, in a sentence.
+    /// The description in `--help`.
     pub about: &'static str,
-    /// Its value where no layer gives one; empty where it has none.
+    /// The default value; empty if there is none.
     pub default: &'static str,
-    /// How its value is written.
+    /// The type of its value.
     pub kind: Kind,
-    /// Whether anything heeds it.
+    /// Whether this build uses it.
     pub force: Force,
 }
 
-/// How a setting's value is written.
+/// The type of a setting's value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
     /// A text.
@@ -55,12 +55,12 @@ pub enum Kind {
     List,
 }
 
-/// Whether anything heeds a setting.
+/// Whether this build uses a setting.
 #[derive(Clone, Copy, Debug)]
 pub enum Force {
-    /// It does what it says.
+    /// It is used.
     InForce,
-    /// It is understood, and what it is about does not exist in this build.
+    /// It is parsed, but the feature does not exist in this build.
     NotUsedYet(fn(&str) -> Result<(), String>),
 }
 
@@ -123,94 +123,94 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Where the HTTP API listens.
+    /// Address and port of the HTTP API.
     http: SocketAddr = "127.0.0.1:8080", Text, parse::address;
-    /// Where CoAP and LwM2M devices are heard.
+    /// UDP address and port for CoAP and LwM2M devices.
     coap: SocketAddr = "0.0.0.0:5683", Text, parse::address;
-    /// Where devices that send bare datagrams are heard.
+    /// UDP address and port for devices that send plain UDP datagrams.
     udp: SocketAddr = "0.0.0.0:4445", Text, parse::address;
-    /// Threads that serve devices, each with a socket of its own on the CoAP address; 0 is one for
-    /// each core.
+    /// Number of threads that serve devices, each with its own CoAP socket; 0 means one per core.
     arbiters: usize = "0", Number, parse::number(0..=1_024);
-    /// The certificate chain of the HTTP API, a PEM file; with it the API speaks HTTPS.
+    /// PEM file with the certificate chain of the HTTP API; enables HTTPS.
     tls_cert: Option<PathBuf> = "", Text, parse::optional(parse::path);
-    /// The private key of the certificate, a PEM file.
+    /// PEM file with the private key of the certificate.
     tls_key: Option<PathBuf> = "", Text, parse::optional(parse::path);
-    /// Where everything is kept.
+    /// Directory for all data.
     data_dir: PathBuf = "./signalbox-data", Text, parse::path;
-    /// Which store is used: `embedded`, in the data directory, is the only one of this build.
+    /// Storage engine: `embedded`, in the data directory, is the only one in this build.
     store: StoreChoice = "embedded", Text, parse::store;
-    /// The token of the operator API; without one, one is made and kept in the data directory.
+    /// Token of the operator API; by default generated and stored in the data directory.
     operator_token: Option<Secret> = "", Secret, parse::optional(parse::token);
-    /// The key that seals secrets at rest, 64 hexadecimal digits; without one, one is made and kept
-    /// in the data directory.
+    /// Key that encrypts secrets at rest, 64 hexadecimal digits; by default generated and stored in
+    /// the data directory.
     master_key: Option<Secret> = "", Secret, parse::optional(parse::master_key);
-    /// The `{platform}` segment of the settings' paths.
+    /// The `{platform}` path segment of the settings API.
     platform: String = "signalbox", Text, parse::segment;
-    /// Whether a device without a fixed address is believed by its endpoint name alone.
+    /// Accept registrations without DTLS by endpoint name alone from devices without an `ip`.
     trust_endpoint_names: bool = "false", Switch, parse::switch;
-    /// Requests per second and customer before 429; 0 is no limit.
+    /// Requests per second and customer; more are answered with 429. 0 means no limit.
     rate_limit: u32 = "0", Number, parse::number(0..=1_000_000);
-    /// The longest JSON body read, in bytes; a longer one is answered 413.
+    /// Maximum size of a JSON body, in bytes; a larger one is answered with 413.
     json_body_bytes_max: usize = "2097152", Number, parse::number(1_024..=1 << 30);
-    /// The lines of one import of devices; what follows them is refused with 413.
+    /// Maximum number of lines in a device import; later lines are refused with 413.
     import_lines_max: u32 = "1000000", Number, parse::number(1..=1_000_000_000);
-    /// The shortest first wait for an acknowledgement of a device (RFC 7252 section 4.8).
+    /// ACK_TIMEOUT of CoAP, in milliseconds (RFC 7252 section 4.8).
     coap_ack_timeout_ms: u32 = "2000", Number, parse::number(1..=600_000);
-    /// How often an unacknowledged message to a device is repeated (RFC 7252 section 4.8).
+    /// MAX_RETRANSMIT of CoAP: retransmissions of a confirmable message (RFC 7252 section 4.8).
     coap_max_retransmit: u8 = "4", Number, parse::number(0..=20);
-    /// How long an acknowledged request to a device waits for its response.
+    /// Maximum wait for the separate response to an acknowledged request, in milliseconds.
     coap_response_timeout_ms: u32 = "93000", Number, parse::number(1..=86_400_000);
-    /// What a device may say at a time, in one datagram or in blocks, in bytes: data, values, a
-    /// registration; more is answered 4.13.
+    /// Maximum size of a message body from a device, in one datagram or block-wise, in bytes; a
+    /// larger one is answered with 4.13.
     data_bytes_max: usize = "65536", Number, parse::number(1..=16_777_216);
-    /// The longest answer of a device, whatever blocks it comes in, in bytes; a longer one fails
-    /// its request.
+    /// Maximum size of a response from a device, block-wise included, in bytes; a larger one fails
+    /// the request.
     coap_answer_bytes_max: usize = "2097152", Number, parse::number(1..=16_777_216);
-    /// The blocks that are sent and asked for where more than one is needed, in bytes: 16, 32, 64,
-    /// 128, 256, 512 or 1024 (RFC 7959 section 2.2).
+    /// Preferred block size for block-wise transfers, in bytes: 16, 32, 64, 128, 256, 512 or 1024
+    /// (RFC 7959 section 2.2).
     coap_block_bytes: BlockSize = "1024", Number, parse::block_bytes;
-    /// The longest payload of an action request over UDP, in bytes; a longer one is answered 400.
+    /// Maximum payload of an action request over UDP, in bytes; a larger one is answered with 400.
     udp_payload_bytes_max: usize = "508", Number, parse::number(1..=65_507);
-    /// The devices that one call may ask something of; more are answered 400.
+    /// Maximum number of devices in a bulk call; more are answered with 400.
     bulk_devices_max: u32 = "100", Number, parse::number(1..=1_000);
-    /// SCHEDULED requests a device may have; one more is answered 409.
+    /// Maximum number of SCHEDULED requests per device; one more is answered with 409.
     scheduled_max: u32 = "10", Number, parse::number(1..=10_000);
-    /// SEND_NOW requests that may wait for a device; one more is answered 409.
+    /// Maximum number of waiting SEND_NOW requests per device; one more is answered with 409.
     waiting_max: u32 = "10", Number, parse::number(1..=10_000);
-    /// After this a request that is not final fails.
+    /// Time until an action request expires, in seconds; it fails if it is not final by then.
     action_expiry_s: u32 = "172800", Number, parse::number(1..=604_800);
-    /// How long a device in queue mode listens after it was heard.
+    /// Time a device in queue mode stays reachable after its last message, in milliseconds.
     awake_window_ms: u32 = "93000", Number, parse::number(1..=86_400_000);
-    /// Final requests are removed this long after their creation.
+    /// Retention of final action requests after their creation, in days.
     action_retention_days: u32 = "7", Number, parse::number(1..=3_650);
-    /// Entries of the administration log are removed after this.
+    /// Retention of the administration log, in days.
     log_retention_days: u32 = "30", Number, parse::number(1..=3_650);
-    /// What devices said is removed after this.
+    /// Retention of device messages, in days.
     history_retention_days: u32 = "7", Number, parse::number(1..=3_650);
-    /// Whether events may be delivered to private addresses and over plain HTTP.
+    /// Allow webhooks to private addresses and over plain HTTP.
     allow_private_destinations: bool = "false", Switch, parse::switch;
-    /// Waits between the tries of a delivery, at most 16; there is one try more than waits.
+    /// Delays between delivery attempts of an event, in milliseconds, comma-separated, at most 16;
+    /// there is one attempt more than delays.
     delivery_retry_ms: Vec<u32> = "150000,180000,420000,1020000", List, parse::delivery_waits;
-    /// How long a destination may take to answer a delivery.
+    /// Timeout of a delivery attempt, in milliseconds.
     delivery_timeout_ms: u32 = "20000", Number, parse::number(1..=600_000);
-    /// Deliveries that may be under way to one destination.
+    /// Maximum number of concurrent deliveries per webhook.
     delivery_parallel_max: u32 = "64", Number, parse::number(1..=1_024);
-    /// Events that may wait for one destination; beyond them its oldest go to its dead letters.
+    /// Maximum number of waiting events per webhook; beyond it the oldest become dead letters.
     delivery_backlog_max: u64 = "5000000", Number, parse::number(10_000..=1_000_000_000);
-    /// Dead letters are removed after this.
+    /// Retention of dead letters, in days.
     dead_letter_retention_days: u32 = "7", Number, parse::number(1..=3_650);
-    /// Certificates that destinations may show beside those of public authorities, a PEM file.
+    /// PEM file with additional CA certificates to trust for webhooks.
     delivery_ca_file: Option<PathBuf> = "", Text, parse::optional(parse::path);
-    /// Memory the store may use for its cache, in MiB.
+    /// Size of the store's cache, in MiB.
     store_cache_mib: u32 = "256", Number, parse::number(16..=1_048_576);
-    /// Batches that may wait for the disk; beyond them callers get 503 and devices 5.03.
+    /// Maximum number of batches waiting to be written; beyond it callers get 503, devices 5.03.
     store_queue_max: usize = "8192", Number, parse::number(64..=1_048_576);
-    /// Disk space left alone: with less than this free, in MiB, nothing new is taken in.
+    /// Minimum free disk space, in MiB; with less, the service accepts no new data.
     disk_reserve_mib: u32 = "256", Number, parse::number(0..=1_048_576);
-    /// What is written to the operator's log: `info`, or a filter like `info,actors=debug`.
+    /// Log level, or a filter such as `info,actors=debug`.
     log: Filter = "info", Text, Filter::parse;
-    /// How the operator's log is written: `text` or `json`.
+    /// Log format: `text` or `json`.
     log_format: LogFormat = "text", Text, LogFormat::parse;
 }
 
@@ -219,14 +219,14 @@ const NOT_YET: &[Row] = &[
         "coaps",
         "0.0.0.0:5684",
         Kind::Text,
-        "Where DTLS devices are heard.",
+        "UDP address and port for CoAP over DTLS.",
         |text| parse::address(text).map(drop),
     ),
     Row::later(
         "sms_retry_ms",
         "300000,900000,1800000,3600000,7200000,14400000",
         Kind::List,
-        "Waits between the tries of an SMS event.",
+        "Delays between delivery attempts of an SMS event, in milliseconds.",
         |text| parse::waits(text).map(drop),
     ),
 ];
@@ -238,7 +238,7 @@ pub enum StoreChoice {
     Embedded,
 }
 
-/// Every setting, in the order they are shown.
+/// Every setting, in display order.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     IN_FORCE.iter().chain(NOT_YET)
 }
@@ -264,7 +264,7 @@ pub fn cores() -> usize {
     available_parallelism().map_or(1, usize::from)
 }
 
-/// What the environment says against colours (no-color.org); nothing, if it does not mind.
+/// The value of `NO_COLOR`, if it is set (no-color.org).
 pub fn no_color() -> Option<OsString> {
     std::env::var_os("NO_COLOR")
 }
@@ -333,7 +333,7 @@ impl Config {
         self.tls_cert.as_deref().zip(self.tls_key.as_deref())
     }
 
-    /// The configuration of a service nobody told anything.
+    /// The configuration with every default.
     #[cfg(test)]
     pub(crate) fn of_defaults() -> Self {
         Self::of(&Layers::of_defaults()).expect("every default is a value")
@@ -345,7 +345,7 @@ impl Config {
                 Some(_) => ("tls_cert", "tls_key"),
                 None => ("tls_key", "tls_cert"),
             };
-            reading.fault(given, format!("is of no use without {missing}"));
+            reading.fault(given, format!("requires {missing}"));
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::config::Config;
 #[derive(Debug, thiserror::Error)]
 pub enum DeliveryError {
     /// The file of certificates cannot be read.
-    #[error("the certificates of destinations, {path}: {source}")]
+    #[error("cannot read delivery_ca_file {path}: {source}")]
     CaFile {
         /// Which.
         path: PathBuf,
@@ -21,7 +21,7 @@ pub enum DeliveryError {
         source: io::Error,
     },
     /// Calls cannot be made.
-    #[error("deliveries: {0}")]
+    #[error("cannot set up deliveries: {0}")]
     Http(#[from] HttpError),
 }
 

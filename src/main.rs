@@ -1,4 +1,4 @@
-//! The program: reads what it is told to do and does it.
+//! The program: parses the command line and runs the task.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -64,10 +64,10 @@ fn print(_: &Config, layers: &Layers) -> Outcome {
 fn start_log(config: &Config, layers: &Layers) -> Result<(), Box<dyn Error>> {
     telemetry::start(&config.log, config.log_format)?;
     for place in layers.unheeded() {
-        tracing::warn!(setting = place, "this setting has no effect in this build");
+        tracing::warn!(setting = place, "setting has no effect in this build");
     }
     for stranger in layers.strangers() {
-        tracing::warn!(variable = stranger, "there is no such setting");
+        tracing::warn!(variable = stranger, "unknown setting in the environment");
     }
     Ok(())
 }

@@ -39,7 +39,10 @@ impl OperatorToken {
             Err(error) => return Err(error),
         };
         if token.is_empty() {
-            let message = format!("{} is empty; remove it to have a new one", path.display());
+            let message = format!(
+                "{} is empty; delete it to generate a new one",
+                path.display()
+            );
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         Ok(Self {

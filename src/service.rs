@@ -35,7 +35,7 @@ use crate::tls::{self, TlsError};
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The data directory cannot be made.
-    #[error("the data directory {path} cannot be used: {source}")]
+    #[error("cannot create the data directory {path}: {source}")]
     DataDir {
         /// Which.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum StartError {
     #[error(transparent)]
     MasterKey(#[from] KeyError),
     /// The operator's token cannot be had.
-    #[error("the operator token: {0}")]
+    #[error("cannot read or create the operator token: {0}")]
     OperatorToken(io::Error),
     /// Nothing could be delivered.
     #[error(transparent)]
@@ -162,7 +162,7 @@ impl Service {
         info!("stopping");
         self.state.set_draining();
         if self.web.send(Drain).await.is_err() {
-            warn!("the web actor was gone");
+            warn!("the web actor has stopped");
         }
         self.arbiters.rest().await;
         info!("stopped");

@@ -42,7 +42,7 @@ impl Filter {
         let parsed: Result<EnvFilter, ParseError> = EnvFilter::builder().parse(text);
         match parsed {
             Ok(_) => Ok(Self(text.to_owned())),
-            Err(_) => Err("must be a level or a filter like info,actors=debug".to_owned()),
+            Err(_) => Err("must be a level or a filter such as info,actors=debug".to_owned()),
         }
     }
 
@@ -76,10 +76,10 @@ impl LogFormat {
 #[derive(Debug, thiserror::Error)]
 pub enum Untold {
     /// The process has a log or metrics already.
-    #[error("the process has a log or metrics already")]
+    #[error("the log or the metrics of the process are already set up")]
     AlreadyStarted,
     /// A thread cannot be had.
-    #[error("the metrics: {0}")]
+    #[error("cannot start the metrics thread: {0}")]
     Thread(#[from] io::Error),
 }
 

@@ -18,7 +18,7 @@ pub enum TlsError {
         source: PemError,
     },
     /// The key is not that of the certificate, or of a kind that cannot be used.
-    #[error("the TLS certificate and key: {0}")]
+    #[error("cannot use the TLS certificate and key: {0}")]
     Unusable(#[from] rustls::Error),
 }
 

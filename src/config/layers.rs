@@ -1,7 +1,6 @@
-//! Which layer gives which value? The texts of all settings with their sources, and what is
-//! wrong with them.
+//! Which layer gives which value? The texts of all settings with their sources and faults.
 //!
-//! Ours, because the crates that merge layers forget which gave a value, or stop at the first
+//! Our own, because the crates that merge layers lose the source of a value or stop at the first
 //! fault: `config` names no source for defaults and flags, and serde reports one error.
 
 use std::collections::BTreeMap;
@@ -64,7 +63,7 @@ pub struct Faults(pub(super) Vec<Fault>);
 
 impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the configuration cannot be used")?;
+        f.write_str("invalid configuration")?;
         self.0
             .iter()
             .try_for_each(|fault| write!(f, "\n  {}: {}", fault.at, fault.why))
@@ -118,14 +117,14 @@ impl Layers {
             match (row, text_of(value.get_ref())) {
                 (Some(row), Some(text)) => self.give(row.name, text, source.clone()),
                 (_, None) => {
-                    let why = "must be a text, a whole number, true, false or a list of those";
+                    let why = "must be a string, an integer, true, false or a list of them";
                     self.fault(source.place(key), why);
                 }
                 (None, Some(_)) => unknown.push(source.place(key)),
             }
         }
         for at in unknown {
-            self.fault(at, "there is no such setting");
+            self.fault(at, "unknown setting");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Is this a value of that setting? One reader per kind of value; each says what it wants.
+//! How are the values of settings parsed? One parser per type; each error says what is expected.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -30,7 +30,7 @@ impl fmt::Debug for Secret {
 /// An address and port.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse()
-        .map_err(|_| "must be an address and a port, like 127.0.0.1:8080".to_owned())
+        .map_err(|_| "must be an address and port such as 127.0.0.1:8080".to_owned())
 }
 
 /// A path of the file system.
@@ -60,7 +60,7 @@ where
         let number = text.parse().ok().filter(|number| range.contains(number));
         number.ok_or_else(|| {
             format!(
-                "must be a whole number from {} to {}",
+                "must be an integer from {} to {}",
                 range.start(),
                 range.end()
             )
@@ -79,14 +79,14 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
     text.parse().map_err(|_| "must be true or false".to_owned())
 }
 
-/// The most waits between the tries of a delivery: many small ones are an outage of a destination
-/// that is knocked at all the time.
+/// The most delays between the attempts of a delivery: with many short ones, a destination that is
+/// down would get requests all the time.
 const DELIVERY_WAITS_MAX: usize = 16;
 
-/// The longest wait between two tries of a delivery: by then its dead letters are removed.
+/// The longest delay between two attempts of a delivery: dead letters are deleted by then.
 const DELIVERY_WAIT_MS_MAX: u32 = 7 * 86_400_000;
 
-/// Waits between the tries of a delivery; none where the text is empty.
+/// Delays between the attempts of a delivery; none if the text is empty.
 pub(super) fn delivery_waits(text: &str) -> Result<Vec<u32>, String> {
     let is_wait = |wait: &u32| *wait <= DELIVERY_WAIT_MS_MAX;
     let wait = |wait: &str| wait.trim().parse().ok().filter(is_wait);
@@ -95,8 +95,8 @@ pub(super) fn delivery_waits(text: &str) -> Result<Vec<u32>, String> {
     let waits = waits.filter(|waits| waits.len() <= DELIVERY_WAITS_MAX);
     waits.ok_or_else(|| {
         format!(
-            "must be at most {DELIVERY_WAITS_MAX} whole numbers from 0 to {DELIVERY_WAIT_MS_MAX} \
-             with commas between them"
+            "must be at most {DELIVERY_WAITS_MAX} integers from 0 to {DELIVERY_WAIT_MS_MAX}, \
+             separated by commas"
         )
     })
 }
@@ -105,14 +105,14 @@ pub(super) fn delivery_waits(text: &str) -> Result<Vec<u32>, String> {
 pub(super) fn waits(text: &str) -> Result<Vec<u64>, String> {
     let wait = |wait: &str| wait.trim().parse().ok();
     let waits: Option<_> = text.split(',').map(wait).collect();
-    waits.ok_or_else(|| "must be milliseconds with commas between them".to_owned())
+    waits.ok_or_else(|| "must be milliseconds, separated by commas".to_owned())
 }
 
 /// A store this build has.
 pub(super) fn store(text: &str) -> Result<StoreChoice, String> {
     match text {
         "embedded" => Ok(StoreChoice::Embedded),
-        _ => Err("this build has no store but `embedded`".to_owned()),
+        _ => Err("must be `embedded` in this build".to_owned()),
     }
 }
 
@@ -122,7 +122,7 @@ pub(super) fn token(text: &str) -> Result<Secret, String> {
     if text.chars().all(allowed) {
         Ok(Secret(text.to_owned()))
     } else {
-        Err("may have letters, digits and -._~+/= only".to_owned())
+        Err("must consist of letters, digits and -._~+/=".to_owned())
     }
 }
 
@@ -141,6 +141,6 @@ pub(super) fn segment(text: &str) -> Result<String, String> {
     if !text.is_empty() && text.chars().all(allowed) {
         Ok(text.to_owned())
     } else {
-        Err("must be letters, digits and -._~".to_owned())
+        Err("must consist of letters, digits and -._~".to_owned())
     }
 }

@@ -1,4 +1,4 @@
-//! How is the configuration shown? One line per setting, in the form of the file, with its source.
+//! How is the configuration printed? One line per setting, as TOML, with its source.
 
 use std::fmt;
 
@@ -11,14 +11,14 @@ impl fmt::Display for Layers {
             writeln!(f, "{}", line(row, self.of(row.name)))?;
         }
         for stranger in self.strangers() {
-            writeln!(f, "# environment {stranger}: there is no such setting")?;
+            writeln!(f, "# environment {stranger}: unknown setting")?;
         }
         Ok(())
     }
 }
 
 impl Layers {
-    /// The settings somebody gave a value although nothing heeds them in this build.
+    /// The settings with a given value that this build does not use.
     pub fn unheeded(&self) -> impl Iterator<Item = String> {
         let given = |row: &&Row| match self.of(row.name).source {
             Source::Default | Source::Preset => false,

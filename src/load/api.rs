@@ -62,7 +62,7 @@ impl Api {
             imported.known += answer.number("/created")? + answer.number("/unchanged")?;
             let refusal = answer.at("/refusals/0");
             if let Some(refusal) = refusal.filter(|_| imported.refused == 0) {
-                eprintln!("signalbox: the import refuses a line: {refusal}");
+                eprintln!("signalbox: the import refused a line: {refusal}");
             }
             imported.refused += answer.number("/refused")?;
             first += count;

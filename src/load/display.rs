@@ -1,5 +1,5 @@
-//! How is somebody who waits told how far it is? A moving line on a terminal, a line now and then
-//! elsewhere.
+//! How is the progress of a load test shown? As a moving line on a terminal, as a line every few
+//! seconds elsewhere.
 
 use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
@@ -84,8 +84,8 @@ fn line(
     let under_way = begun.saturating_sub(answered + failed);
     let seconds = elapsed.as_secs();
     format!(
-        "{name} {seconds} s: {answered} answered, {rate:.0}/s, {under_way} under way, \
-         {failed} came to nothing"
+        "{name} {seconds} s: {answered} answered, {rate:.0}/s, {under_way} in progress, \
+         {failed} failed"
     )
 }
 
@@ -108,7 +108,7 @@ mod tests {
                 two,
                 Duration::from_secs(2)
             ),
-            "updating 9 s: 1090 answered, 500/s, 100 under way, 10 came to nothing"
+            "updating 9 s: 1090 answered, 500/s, 100 in progress, 10 failed"
         );
     }
 }

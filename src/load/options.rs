@@ -1,4 +1,4 @@
-//! What load does the command line ask for?
+//! Which options does `signalbox load` have?
 
 use std::ffi::OsString;
 use std::net::{SocketAddr, SocketAddrV4, ToSocketAddrs as _};
@@ -23,91 +23,91 @@ const CALLS_MAX: u32 = 512;
 /// How long a load lasts where nobody says.
 const DURATION: Duration = Duration::from_secs(30);
 
-/// What is measured.
+/// The measured operation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum Scenario {
     /// Every device registers once
     Register,
     /// Registered devices update their registrations
     Update,
-    /// Registered devices send a measured value
+    /// Registered devices send a value (LwM2M Send)
     Send,
-    /// Callers read a value of registered devices over the REST API
+    /// API callers create read requests for registered devices
     Actions,
 }
 
-/// When a read is to be sent.
+/// The mode of action requests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum RequestMode {
-    /// At once (SEND_NOW)
+    /// SEND_NOW
     Now,
-    /// When the device next shows itself (SEND_WHEN_ACTIVE); it then updates its registration
+    /// SEND_WHEN_ACTIVE; the device then updates its registration
     WhenActive,
 }
 
-/// Loads a server with simulated devices and callers, and measures it
+/// Runs a load test with simulated devices and API callers
 ///
-/// Drives any LwM2M server. Every device has an address of its own. docs/load.md says what the
-/// numbers mean.
+/// Works with any LwM2M server. Each device has its own IP address. See docs/load.md for the
+/// meaning of the results.
 #[derive(Clone, Debug, PartialEq, Parser)]
 #[command(name = "signalbox load")]
 pub struct Options {
-    /// Where the server hears devices
+    /// CoAP address of the server
     #[arg(long, value_name = "coap://HOST[:PORT]", value_parser = target)]
     pub target: SocketAddrV4,
-    /// How many devices there are
+    /// Number of devices
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     pub devices: u32,
-    /// What is measured
+    /// Operation to measure
     #[arg(long, value_enum)]
     pub scenario: Scenario,
-    /// Requests per second, by the clock, however fast the answers come
+    /// Requests per second, independent of the response times
     #[arg(long, value_name = "PER_SECOND", conflicts_with = "window")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub rate: Option<u32>,
-    /// Requests under way at any time; 256, or 64 calls, where no rate is given
+    /// Concurrent requests [default without --rate: 256 device requests or 64 API calls]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     pub window: Option<u32>,
-    /// How long updates or actions are measured, like 500ms, 30s or 5m [default: 30s]
+    /// Duration of a measurement, such as 500ms, 30s or 5m [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub duration: Option<Duration>,
-    /// How often updates or actions are measured, one time after the other
+    /// Number of consecutive measurements
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub rounds: u32,
-    /// How many of a hundred datagrams are dropped, in each direction
+    /// Percentage of datagrams to drop, in each direction
     #[arg(long, value_name = "PERCENT", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=90))]
     pub loss: u8,
-    /// The network devices send from: device n from its first address + n
+    /// Network of the source addresses: device n uses its first address + n
     #[arg(long, value_name = "NETWORK", default_value = "127.64.0.0/10")]
     pub bind: Network,
-    /// The endpoint name of a device, with its number, from 0
+    /// Pattern of the endpoint names; device numbers start at 0
     #[arg(long, value_name = "PATTERN", default_value = "{:019}")]
     pub endpoint_pattern: EndpointPattern,
-    /// The lifetime devices register with
+    /// Registration lifetime
     #[arg(long, value_name = "SECONDS", default_value_t = 86_400)]
     pub lifetime: u32,
-    /// The first wait of a device for an answer (RFC 7252 section 4.8)
+    /// ACK_TIMEOUT of the devices (RFC 7252 section 4.8)
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 2_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=60_000))]
     pub ack_timeout_ms: u32,
-    /// How often a device repeats a request
+    /// MAX_RETRANSMIT of the devices (RFC 7252 section 4.8)
     #[arg(long, value_name = "TIMES", default_value_t = 4)]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=20))]
     pub max_retransmit: u8,
-    /// Threads that share the devices
+    /// Number of threads for the devices
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=256))]
     pub workers: u32,
-    /// Settles what is left to chance; another one each time where it is not given
+    /// Seed of the random numbers [default: random]
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
-    /// Where the REST API is
+    /// Base URL of the REST API
     #[arg(long, value_name = "http://HOST:PORT", value_parser = api, requires = "token")]
     #[arg(required_if_eq("scenario", "actions"))]
     pub api: Option<String>,
-    /// A bearer token for the management API
+    /// Access token for the management API
     // One in 64 tokens begins with a hyphen.
     #[arg(
         long,
@@ -116,22 +116,22 @@ pub struct Options {
         allow_hyphen_values = true
     )]
     pub token: Option<Token>,
-    /// Makes the devices known through the API first
+    /// Import the devices through the API first
     #[arg(long, requires = "api")]
     pub import: bool,
-    /// When the reads of the actions scenario are to be sent
+    /// Mode of the requests in the actions scenario
     #[arg(long, value_enum, default_value_t = RequestMode::Now)]
     pub request_mode: RequestMode,
-    /// Where to write a JSON report
+    /// File for a JSON report
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Exit status 1 if the 99th percentile of the latencies is longer
+    /// Exit with status 1 if the 99th percentile of the latency is higher
     #[arg(long, value_name = "MILLISECONDS", value_parser = bound)]
     pub max_p99_ms: Option<f64>,
-    /// Exit status 1 if fewer were answered per second
+    /// Exit with status 1 if fewer requests per second were answered
     #[arg(long, value_name = "PER_SECOND", value_parser = bound)]
     pub min_rate: Option<f64>,
-    /// Exit status 1 if more came to nothing
+    /// Exit with status 1 if more requests failed
     #[arg(long, value_name = "NUMBER")]
     pub max_errors: Option<u64>,
 }
@@ -162,16 +162,18 @@ impl Options {
         };
         let room = options.bind.size();
         if u64::from(options.devices) > room {
-            return refuse(format!("--bind has {room} addresses, one for each device"));
+            return refuse(format!(
+                "--bind has only {room} addresses; each device needs one"
+            ));
         }
         if options.scenario == Scenario::Register && options.duration.is_some() {
-            return refuse("--duration: a registration ends when every device has tried".into());
+            return refuse("--duration cannot be used with the register scenario".into());
         }
         if options.scenario == Scenario::Register && options.rounds > 1 {
-            return refuse("--rounds: a device registers once".into());
+            return refuse("--rounds cannot be used with the register scenario".into());
         }
         if options.workers > options.devices {
-            return refuse("--workers: each needs a device".into());
+            return refuse("--workers must not be greater than --devices".into());
         }
         Ok(options)
     }
@@ -207,7 +209,7 @@ impl std::str::FromStr for Token {
     fn from_str(text: &str) -> Result<Self, String> {
         let is_fit = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
         let token = is_fit.then(|| Self(text.to_owned()));
-        token.ok_or_else(|| "must be letters, digits and signs".to_owned())
+        token.ok_or_else(|| "must be visible ASCII characters".to_owned())
     }
 }
 
@@ -231,7 +233,7 @@ fn target(text: &str) -> Result<SocketAddrV4, String> {
         SocketAddr::V4(address) => Some(address),
         SocketAddr::V6(_) => None,
     });
-    v4.ok_or_else(|| "has no IPv4 address, and the devices speak IPv4".to_owned())
+    v4.ok_or_else(|| "must have an IPv4 address: the simulated devices use IPv4".to_owned())
 }
 
 fn api(text: &str) -> Result<String, String> {
@@ -239,7 +241,7 @@ fn api(text: &str) -> Result<String, String> {
     let base = text.strip_suffix('/').unwrap_or(text);
     is_http
         .then(|| base.to_owned())
-        .ok_or_else(|| "must begin with http://; TLS would measure itself".to_owned())
+        .ok_or_else(|| "must begin with http://; HTTPS is not supported".to_owned())
 }
 
 fn time(text: &str) -> Result<Duration, String> {
@@ -256,13 +258,13 @@ fn time(text: &str) -> Result<Duration, String> {
         .zip(unit_ms)
         .and_then(|(n, unit)| n.checked_mul(unit));
     ms.map(Duration::from_millis)
-        .ok_or_else(|| "must be a time like 500ms, 30s, 5m or 1h".to_owned())
+        .ok_or_else(|| "must be a duration such as 500ms, 30s, 5m or 1h".to_owned())
 }
 
 fn bound(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.parse().ok();
     let number = number.filter(|number| number.is_finite() && *number >= 0.0);
-    number.ok_or_else(|| "must be a number that is not negative".to_owned())
+    number.ok_or_else(|| "must be a non-negative number".to_owned())
 }
 
 #[cfg(test)]

@@ -287,13 +287,13 @@ fn measurement(f: &mut fmt::Formatter<'_>, phase: &Phase) -> fmt::Result {
     writeln!(f, "latency       {}", spread(&phase.tally.latencies))?;
     writeln!(
         f,
-        "datagrams     {retransmissions} sent again, {dropped} dropped on purpose, {stray} stray"
+        "datagrams     {retransmissions} retransmitted, {dropped} dropped (--loss), {stray} stray"
     )?;
     if late > 0 {
         let latest_ms = ms(phase.tally.latest_ns);
         writeln!(
             f,
-            "late          {late} left late, the latest by {latest_ms:.1} ms"
+            "late          {late} sent late, by at most {latest_ms:.1} ms"
         )?;
     }
     errors(f, phase)
