@@ -75,7 +75,7 @@ impl Arbiters {
         }
         // The store is asked in turn: what was committed before has its receipt now.
         if let Err(error) = self.parts.commits.commit(Batch::default()).await {
-            warn!(%error, "what was under way may not be durable");
+            warn!(%error, "the last changes may not be durable");
         }
         for registry in &*self.registries {
             told_or_gone(registry.send(Finish).await);
@@ -89,7 +89,7 @@ impl Arbiters {
             told_or_gone(registry.send(Leave).await);
             arbiter.stop();
             if arbiter.join().is_err() {
-                warn!("an arbiter did not end well");
+                warn!("an arbiter did not stop cleanly");
             }
         }
     }
@@ -97,6 +97,6 @@ impl Arbiters {
 
 fn told_or_gone(told: Result<(), MailboxError>) {
     if told.is_err() {
-        warn!("a registry was gone");
+        warn!("a registry has stopped");
     }
 }

@@ -186,6 +186,6 @@ impl Devices {
 
 /// An answer to another question: the device is not understood.
 fn misfit(answer: &Answer) -> Unserved {
-    error!(?answer, "a device answered another question");
+    error!(?answer, "a device actor sent an unexpected answer");
     Unserved::Failed
 }

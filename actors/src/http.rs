@@ -135,10 +135,10 @@ pub enum Unreachable {
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     /// The certificates of authorities cannot be read.
-    #[error("the certificates of authorities cannot be read: {0}")]
+    #[error("the CA certificates cannot be read: {0}")]
     Authorities(String),
     /// What makes the calls cannot be set up.
-    #[error("calls to customers cannot be set up")]
+    #[error("the HTTP client cannot be set up")]
     Client(#[from] reqwest::Error),
 }
 

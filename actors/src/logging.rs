@@ -135,13 +135,13 @@ impl Logging {
             logging.sweeping = false;
             match swept {
                 Ok(swept) => {
-                    debug!(removed = swept.removed, "swept");
+                    debug!(removed = swept.removed, "expired data was deleted");
                     if swept.more {
                         logging.sweeping = true;
                         ctx.run_later(pause_behind(begun_at.elapsed()), Self::sweep_on);
                     }
                 }
-                Err(Unavailable) => warn!("the store could not be swept"),
+                Err(Unavailable) => warn!("expired data could not be deleted"),
             }
         }));
     }
@@ -157,10 +157,13 @@ impl Meters {
     fn new() -> Self {
         describe_gauge!(
             WAITING,
-            "Entries of the administration log that no device's step carries and that wait for \
-             the store."
+            "Administration log entries waiting to be written, apart from those written with a \
+             device."
         );
-        describe_counter!(LOST, "Such entries that were lost because too many waited.");
+        describe_counter!(
+            LOST,
+            "Administration log entries dropped because too many were waiting."
+        );
         let meters = Self {
             waiting: gauge!(WAITING),
             lost: counter!(LOST),
@@ -197,7 +200,10 @@ impl Handler<Record> for Logging {
 
     fn handle(&mut self, record: Record, ctx: &mut Context<Self>) {
         if self.waiting.len() >= WAITING_MAX {
-            self.warn("a log entry is lost", &"too many wait for the store");
+            self.warn(
+                "a log entry was dropped",
+                &"too many entries wait for the store",
+            );
             self.waiting.pop_front();
             self.meters.lost.increment(1);
         }

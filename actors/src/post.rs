@@ -169,6 +169,6 @@ impl Post {
 
 /// A question has one kind of answer.
 fn unexpected(answer: &Answer) -> Unserved {
-    error!(?answer, "an answer to another question");
+    error!(?answer, "a forwarder sent an unexpected answer");
     Unserved::Failed
 }

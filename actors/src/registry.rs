@@ -212,7 +212,7 @@ impl Registry {
             ArbiterEffect::Teach(hint) => self.neighbours.tell(hint),
             ArbiterEffect::Send(to, datagram) => self.home.send(to, datagram),
             ArbiterEffect::Drop(number, fate) => {
-                trace!(number, ?fate, "a datagram reached no device");
+                trace!(number, ?fate, "a datagram was dropped");
                 self.tally.note(fate);
             }
             ArbiterEffect::LookUp(look_up) => self.look_up(look_up, ctx),
@@ -231,7 +231,7 @@ impl Registry {
             ArbiterEffect::Failed(key, failure, verdict) => tell_failure(key, failure, verdict),
             ArbiterEffect::Log(entry, told) => {
                 if self.logging.try_send(Record { entry, told }).is_err() {
-                    warn!("the logging actor is busy; an entry is lost");
+                    warn!("the logging actor is busy; a log entry was dropped");
                 }
             }
             ArbiterEffect::Progress(progress) => self.tell_progress(progress, now),
@@ -271,7 +271,7 @@ impl Registry {
                 let bearer = store.bearer(Name::Endpoint(endpoint.clone()));
                 self.ask_store(bearer, ctx, move |arbiter, at, found, out| {
                     if let Ok(None) = found {
-                        debug!(%endpoint, "no device has the endpoint name of a registration");
+                        debug!(%endpoint, "registration with an unknown endpoint name");
                     }
                     arbiter.handle_found(at, id, found, out);
                 });
@@ -296,7 +296,7 @@ impl Registry {
                 let restored = store.restored(key);
                 self.ask_store(restored, ctx, move |arbiter, at, found, out| {
                     if let Err(StoreUnavailable) = found {
-                        warn!(device = %key, "the store did not give a device back");
+                        warn!(device = %key, "a device could not be restored from the store");
                     }
                     arbiter.handle_restored(at.now, key, found, out);
                 });
@@ -362,7 +362,7 @@ impl Registry {
                 if now.since_ms(self.told_at) >= PROGRESS_EVERY_MS {
                     self.told_at = now;
                     let percent = (100.0 * part) as u64;
-                    info!(arbiter, restored, percent, "devices are restored");
+                    info!(arbiter, restored, percent, "devices are being restored");
                 }
             }
             Progress::Restored { restored, took_ms } => {
@@ -435,7 +435,7 @@ impl StreamHandler<Arrived> for Registry {
     }
 
     fn finished(&mut self, _: &mut Context<Self>) {
-        error!("a socket is gone");
+        error!("a socket was closed");
     }
 }
 

@@ -27,7 +27,7 @@ impl Tally {
     /// Tells the counts since the start, if there is anything new.
     pub(crate) fn tell(&mut self) {
         if std::mem::take(&mut self.untold) > 0 {
-            info!(counts = ?self.counts, "datagrams that reached no device");
+            info!(counts = ?self.counts, "datagrams without a device were dropped");
         }
     }
 }

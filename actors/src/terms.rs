@@ -49,7 +49,7 @@ pub(crate) fn terms_of(rules: &Arc<Rules>, chosen: &Chosen) -> Arc<Terms> {
         version,
     } in &terms.unreadable
     {
-        warn!(%customer, object, %version, "a definition of an object cannot be read");
+        warn!(%customer, object, %version, "an object definition cannot be parsed");
     }
     Arc::new(terms)
 }

@@ -42,28 +42,28 @@ fn tell_one(device: DeviceKey, what: What) {
             debug!(%device, action = %asked.action, status, "a request is final");
         }
         What::Removed(asked) => {
-            debug!(%device, action = %asked.action, "a request went with its device");
+            debug!(%device, action = %asked.action, "a request was deleted with its device");
         }
         What::Begun(Purpose::Action) => debug!(%device, "an attempt began"),
-        What::Begun(Purpose::Observation) => debug!(%device, "what it forgot is observed again"),
-        What::Begun(Purpose::Report) => debug!(%device, "it is read for passive reporting"),
-        What::Repeated => debug!(%device, "the datagram in flight left once more"),
-        What::Acknowledged => debug!(%device, "the device has the datagram in flight"),
+        What::Begun(Purpose::Observation) => debug!(%device, "an observation is being restarted"),
+        What::Begun(Purpose::Report) => debug!(%device, "passive reporting reads the device"),
+        What::Repeated => debug!(%device, "a datagram was retransmitted"),
+        What::Acknowledged => debug!(%device, "a datagram was acknowledged"),
         What::Ended(ending) => {
             let ending = words::ending(ending);
             debug!(%device, ending, "an exchange is over");
         }
         What::Notified(news) => {
             let worth = words::news(news);
-            debug!(%device, worth, "a notification");
+            debug!(%device, worth, "a notification was received");
         }
         What::Sent(news) => {
             let worth = words::news(news);
-            debug!(%device, worth, "a send");
+            debug!(%device, worth, "a Send was received");
         }
         What::DataSent(over, news) => {
             let (protocol, worth) = (words::protocol(over), words::news(news));
-            debug!(%device, protocol, worth, "data");
+            debug!(%device, protocol, worth, "data was received");
         }
         What::ObservationLost => debug!(%device, "an observation was lost"),
     }

@@ -88,7 +88,7 @@ async fn admit(api: &Api, access: Access, request: &ServiceRequest) -> Result<()
     api.rate
         .take(&caller.customer, api.clock.now())
         .map_err(|wait| {
-            tracing::debug!(customer = %caller.customer, "call refused for its rate");
+            tracing::debug!(customer = %caller.customer, "call refused by the rate limit");
             Failure::too_many_calls(wait.s)
         })?;
     request.extensions_mut().insert(caller);

@@ -105,7 +105,7 @@ struct Import {
 impl Import {
     /// Imports to the end of the body, or to what stops it.
     async fn run(&mut self) -> Result<(), Failure> {
-        info!(customer = %self.caller.customer, "an import began");
+        info!(customer = %self.caller.customer, "import started");
         let outcome = self.take_all().await;
         if outcome.is_err() {
             self.wind_up().await;
@@ -121,7 +121,7 @@ impl Import {
         info!(
             customer = %self.caller.customer,
             lines, created, unchanged, refused, through, whole,
-            "an import ended"
+            "import ended"
         );
         outcome
     }
@@ -209,7 +209,7 @@ impl Import {
             let landed = self.batches.land_as_it_is().await;
             self.has_gap |= landed.is_none();
             if self.tell(landed.unwrap_or_default()).await.is_err() {
-                debug!(customer = %self.caller.customer, "nobody reads what came of an import");
+                debug!(customer = %self.caller.customer, "the caller does not read the response of its import");
             }
         }
         self.upload.discard().await;
@@ -223,7 +223,7 @@ impl Import {
         }
         if self.tally.lines / LOGGED_LINES > before {
             let Tally { lines, created, .. } = self.tally;
-            info!(customer = %self.caller.customer, lines, created, "an import is under way");
+            info!(customer = %self.caller.customer, lines, created, "import in progress");
         }
         self.report.tell(settled, self.tally).await
     }
@@ -291,7 +291,7 @@ fn answered_as_it_goes(mut import: Import, trace: TraceId) -> HttpResponse {
         }
         let error = failure.as_ref().map(|failure| failure.body(trace));
         if import.report.end(import.tally, error).await.is_err() {
-            debug!(customer = %import.caller.customer, "nobody reads how an import ended");
+            debug!(customer = %import.caller.customer, "the caller does not read the response of its import");
         }
     };
     actix_web::rt::spawn(importing.in_current_span());
@@ -302,6 +302,6 @@ fn answered_as_it_goes(mut import: Import, trace: TraceId) -> HttpResponse {
 
 fn tell_operator(failure: &Failure) {
     if let Some(inner) = failure.inner() {
-        error!(inner, "an import was stopped");
+        error!(inner, "import stopped");
     }
 }

@@ -18,15 +18,12 @@ const OTHER: &str = "other";
 
 /// Says what the figures are; there is nothing in flight yet.
 pub(super) fn describe() {
-    describe_counter!(
-        CALLS,
-        "Calls of the API that were answered, by method, route and status."
-    );
+    describe_counter!(CALLS, "API calls, by method, route and status.");
     describe_histogram!(
         SECONDS,
-        "Time from a call of the API until its answer began, in seconds."
+        "Time from an API call to the start of its response, in seconds."
     );
-    describe_gauge!(IN_FLIGHT, "Calls of the API that are not answered yet.");
+    describe_gauge!(IN_FLIGHT, "API calls in progress.");
     gauge!(IN_FLIGHT).increment(0.0);
 }
 

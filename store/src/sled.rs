@@ -101,7 +101,7 @@ impl SledStore {
         let gauge = Arc::new(Gauge::new(options.queue_max));
         match Headcount::load(&db) {
             Ok(known) => gauge.meters.known(known),
-            Err(fault) => tracing::error!(%fault, "how many devices are known cannot be read"),
+            Err(fault) => tracing::error!(%fault, "the number of devices cannot be read"),
         }
         let disk = Disk::new(&options.path, options.disk_reserve_bytes, free);
         let (queue, jobs) = sync_channel(options.queue_max.max(1));

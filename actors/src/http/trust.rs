@@ -21,7 +21,7 @@ pub(super) fn tls(authorities: Option<&[u8]>) -> Result<ClientConfig, HttpError>
     }
     // A machine may come without any; then plain HTTP and the operator's own are what is left.
     if of_system == 0 {
-        warn!("the system has no certificates of authorities; no public host can be trusted");
+        warn!("the system has no CA certificates; deliveries to public hosts will fail");
     }
     let tls = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
@@ -40,7 +40,7 @@ fn add(roots: &mut RootCertStore, pem: &[u8]) -> Result<(), HttpError> {
         added += 1;
     }
     if added == 0 {
-        return Err(refused(&"there is none"));
+        return Err(refused(&"there are none"));
     }
     Ok(())
 }

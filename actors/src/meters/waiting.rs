@@ -26,7 +26,7 @@ impl Drop for Waiting {
 pub(crate) fn questions_for(arbiter: ArbiterId) -> Gauge {
     describe_gauge!(
         QUESTIONS,
-        "Questions of callers that wait for the registry of the arbiter."
+        "API calls waiting for the registry of the arbiter."
     );
     let waiting = gauge!(QUESTIONS, "arbiter" => arbiter.index().to_string());
     waiting.set(0.0);

@@ -231,75 +231,54 @@ pub(super) fn describe() {
     describe_datagrams();
     describe_exchanges();
     describe_actions();
-    describe_gauge!(
-        RESIDENT,
-        "Devices in memory, by whether they listen: registered, or with something to do."
-    );
-    describe_counter!(RESTORED, "Devices the start found to bring back.");
+    describe_gauge!(RESIDENT, "Devices in memory, by presence.");
+    describe_counter!(RESTORED, "Devices to restore at the start.");
     describe_gauge!(
         RESTORE_PROGRESS,
-        "Part of the keys of the arbiter whose devices are back since the start; 1 when all are."
+        "Fraction of the arbiter's key range that is restored since the start; 1 when complete."
     );
-    describe_gauge!(
-        LOOKUPS,
-        "Lookups of devices in the store that are under way."
-    );
+    describe_gauge!(LOOKUPS, "Device lookups in the store in progress.");
 }
 
 fn describe_datagrams() {
     describe_counter!(
         RECEIVED,
-        "Datagrams taken from the sockets of the arbiter, by CoAP type and class of code."
+        "Datagrams received by the arbiter, by CoAP type and code class."
     );
-    describe_counter!(
-        SENT,
-        "Datagrams the kernel took to send, by CoAP type and class of code."
-    );
-    describe_counter!(
-        UNSENT,
-        "Datagrams the kernel did not take and that were lost."
-    );
+    describe_counter!(SENT, "Datagrams sent, by CoAP type and code class.");
+    describe_counter!(UNSENT, "Datagrams the kernel did not accept for sending.");
     describe_counter!(
         FORWARDED,
-        "Datagrams handed to the arbiter their device is at home at."
+        "Datagrams forwarded to the arbiter that owns the device."
     );
     describe_counter!(
         TURNED_AWAY,
-        "Datagrams that reached no device, by what became of them."
+        "Datagrams dropped or refused without a device, by reason."
     );
-    describe_counter!(
-        HEARD,
-        "Datagrams that reached their device, by what they were taken for."
-    );
+    describe_counter!(HEARD, "Datagrams processed by their device, by kind.");
 }
 
 fn describe_exchanges() {
     describe_counter!(
         BEGUN,
-        "Exchanges begun with devices; those for an action are attempts at one."
+        "Exchanges started, by purpose; those for an action are its attempts."
     );
-    describe_counter!(REPEATED, "Datagrams of exchanges that left once more.");
+    describe_counter!(REPEATED, "Retransmitted datagrams.");
     describe_counter!(
         ACKNOWLEDGED,
-        "Exchanges acknowledged before they were answered."
+        "Exchanges with an empty acknowledgement before the response."
     );
-    describe_counter!(ENDED, "Exchanges that are over, by how they ended.");
+    describe_counter!(ENDED, "Exchanges ended, by result.");
     describe_gauge!(IN_FLIGHT, "Exchanges in flight.");
-    describe_counter!(
-        NOTIFIED,
-        "Notifications of observed paths, by what they were worth."
-    );
-    describe_counter!(
-        SENDS,
-        "Sends of devices that are registered, by what they were worth."
-    );
+    describe_counter!(NOTIFIED, "Notifications received, by result.");
+    describe_counter!(SENDS, "Send operations of registered devices, by result.");
     describe_counter!(
         DATA,
-        "Data of devices over plain CoAP or bare UDP, by what it was worth."
+        "Messages with plain CoAP or UDP data, by protocol and result."
     );
     describe_counter!(
         OBSERVATIONS_LOST,
-        "Observations that ended though nobody asked for it."
+        "Observations that ended without a request to end them."
     );
 }
 
@@ -307,12 +286,9 @@ fn describe_actions() {
     describe_counter!(CREATED, "Action requests created.");
     describe_counter!(
         CONCLUDED_NAME,
-        "Action requests that are final or went with their device, by what became of them."
+        "Action requests that are final or were deleted with their device, by result."
     );
-    describe_gauge!(
-        WAITING,
-        "Action requests that are not final, by their status."
-    );
+    describe_gauge!(WAITING, "Action requests that are not final, by status.");
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ impl ForwarderActor {
     /// Has the machine take a step, and does what it wants done.
     fn take(&mut self, input: Input, ctx: &mut Context<Self>) {
         if let Input::Delivered(_, Delivered::NotTaken { why }) = &input {
-            debug!(destination = %self.id(), %why, "an event was not taken");
+            debug!(destination = %self.id(), %why, "a delivery attempt failed");
         }
         let mut out = Vec::new();
         self.machine
@@ -197,7 +197,7 @@ impl ForwarderActor {
         self.meters.state(id, state);
         match state {
             DestinationState::Failed => {
-                warn!(destination = %id, "a destination is in failure: its events are set aside");
+                warn!(destination = %id, "a destination has failed; its events become dead letters");
             }
             DestinationState::Active if before == Some(DestinationState::Failed) => {
                 info!(destination = %id, "a destination was restarted");

@@ -45,17 +45,23 @@ impl Meters {
     pub(super) fn new() -> Self {
         describe_counter!(
             DELIVERIES,
-            "Tries to deliver an event to a destination: taken, not_taken, or gone, for what is \
-             not kept any more."
+            "Delivery attempts, by result: taken, not_taken, or gone if the event has expired."
         );
-        describe_histogram!(SECONDS, Unit::Seconds, "How long a try took.");
-        describe_gauge!(UNDER_WAY, "Tries under way.");
+        describe_histogram!(
+            SECONDS,
+            Unit::Seconds,
+            "Duration of a delivery attempt, in seconds."
+        );
+        describe_gauge!(UNDER_WAY, "Delivery attempts in progress.");
         describe_gauge!(
             WAITING,
-            "Events that wait, summed over destinations, as of the last ten seconds."
+            "Events waiting for delivery, over all destinations, updated every ten seconds."
         );
-        describe_gauge!(DEAD, "Dead letters, summed over destinations, likewise.");
-        describe_gauge!(DESTINATIONS, "Destinations by their state.");
+        describe_gauge!(
+            DEAD,
+            "Dead letters, over all destinations, updated every ten seconds."
+        );
+        describe_gauge!(DESTINATIONS, "Destinations, by state.");
         let tries = |result: &'static str| counter!(DELIVERIES, "result" => result);
         Self {
             taken: tries("taken"),

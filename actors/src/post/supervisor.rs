@@ -70,7 +70,7 @@ impl ForwarderSupervisor {
                     });
                 }
                 SupervisorEffect::LogRestore(Failure::Unsaved) => {
-                    warn!(destination = %id, "a destination is brought back from the store");
+                    warn!(destination = %id, "restoring a forwarder from the store");
                 }
                 SupervisorEffect::LogRestore(Failure::Panicked) => {
                     error!(destination = %id, "a forwarder panicked and is restored");
@@ -130,7 +130,7 @@ impl ForwarderSupervisor {
                 let entry = Box::new(Entry::integration_parked(&mut m, &destination));
                 let record = Record { entry, told: None };
                 if supervisor.logging.try_send(record).is_err() {
-                    warn!("the logging actor is busy; an entry is lost");
+                    warn!("the logging actor is busy; a log entry was dropped");
                 }
             }
         }));
@@ -223,7 +223,7 @@ impl Handler<ForgetCustomer> for ForwarderSupervisor {
         Box::pin(async move {
             for forwarder in running {
                 if forwarder.send(Forget).await.is_err() {
-                    debug!("a forwarder was gone");
+                    debug!("a forwarder has stopped");
                 }
             }
         })

@@ -174,7 +174,7 @@ impl DeviceActor {
         ctx.wait(profile.map(move |profile, actor, ctx| {
             if let Err(Unavailable) = profile {
                 let device = actor.key();
-                span.in_scope(|| warn!(%device, "the store did not say who a device is"));
+                span.in_scope(|| warn!(%device, "the profile of a device could not be read"));
             }
             let profile = profile.map_err(|Unavailable| NotSaved::Failed);
             let profile = profile.as_ref().map(Option::as_ref).map_err(|why| *why);

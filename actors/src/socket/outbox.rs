@@ -129,7 +129,7 @@ impl Waiting {
     /// The first datagram of a batch was not taken; the others may be.
     fn lose(&mut self, error: io::Error) -> usize {
         self.meters.unsent.one();
-        debug!(%error, "a datagram did not leave");
+        debug!(%error, "a datagram could not be sent");
         1
     }
 }

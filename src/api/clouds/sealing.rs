@@ -23,7 +23,7 @@ impl Api {
         |id, name, sealed| {
             let opened = self.master_key.open(sealed, &header_context(id, name));
             let opened = opened.inspect_err(|why| {
-                tracing::warn!(webhook = %id, %why, "a header of a webhook does not open");
+                tracing::warn!(webhook = %id, %why, "a header of a webhook cannot be decrypted");
             });
             String::from_utf8(opened.ok()?).ok()
         }

@@ -35,7 +35,7 @@ pub(super) fn apply(
         Ok(false) => return Ok(Err(CommitError::Conflict)),
         Err(fault) if fault.is_fatal() => return Err(fault),
         Err(fault) => {
-            tracing::error!(%fault, "a batch cannot be checked");
+            tracing::error!(%fault, "the expectations of a batch cannot be checked");
             return Ok(Err(CommitError::Unavailable));
         }
     }
@@ -47,7 +47,7 @@ pub(super) fn apply(
         Ok(()) => Ok(Ok(())),
         Err(fault) if fault.is_fatal() => Err(fault),
         Err(fault) => {
-            tracing::error!(%fault, "a batch cannot be done");
+            tracing::error!(%fault, "a batch cannot be applied");
             rows.take_back();
             outbox.take_back(rows)?;
             Ok(Err(CommitError::Unavailable))

@@ -188,7 +188,7 @@ impl Committer {
             return None;
         }
         if !self.gauge.disk_full() {
-            tracing::warn!("less of the disk is free than the reserve: commits are refused");
+            tracing::warn!("free disk space is below the reserve: commits are refused");
         }
         self.gauge.fill_disk();
         Some(CommitError::Full)
@@ -303,7 +303,7 @@ impl Committer {
     }
 
     fn fail(&self, fault: &Fault) {
-        tracing::error!(%fault, "the store cannot be written and answers nothing any more");
+        tracing::error!(%fault, "the store cannot be written; all further calls fail");
         self.gauge.fail();
     }
 }

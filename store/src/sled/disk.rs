@@ -41,7 +41,7 @@ impl Disk {
         match (self.free_bytes)(&self.path) {
             Ok(free) => free >= bytes,
             Err(error) => {
-                tracing::error!(%error, "the free space of the disk cannot be read");
+                tracing::error!(%error, "the free disk space cannot be read");
                 false
             }
         }

@@ -80,7 +80,7 @@ fn traits_of(device: DeviceKey, rows: &Overlay<'_>) -> Result<Traits, Fault> {
         return Ok(Traits::NONE);
     };
     Ok(read_traits(&record).unwrap_or_else(|why| {
-        tracing::error!(%device, %why, "what was known of a device cannot be read");
+        tracing::error!(%device, %why, "the record of a device cannot be read");
         Traits::NONE
     }))
 }
@@ -91,7 +91,7 @@ fn known(device: DeviceKey, rows: &Overlay<'_>) -> Result<Option<Profile>, Fault
         return Ok(None);
     };
     let read = read_profile(&profile).inspect_err(|why| {
-        tracing::error!(%device, %why, "it cannot be read who a device is");
+        tracing::error!(%device, %why, "the profile of a device cannot be read");
     });
     Ok(read.ok())
 }

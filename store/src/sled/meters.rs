@@ -203,7 +203,7 @@ impl Drop for Waits {
 pub(super) fn waiting_in(lane: &'static str) -> Gauge {
     describe_gauge!(
         READERS,
-        "Questions that wait for a reader of the store, by lane."
+        "Queries waiting for a reader thread of the store, by lane."
     );
     let waiting = gauge!(READERS, "lane" => lane);
     waiting.set(0.0);
@@ -211,33 +211,24 @@ pub(super) fn waiting_in(lane: &'static str) -> Gauge {
 }
 
 fn describe() {
-    describe_counter!(
-        COMMITS,
-        "Batches handed to the store, by what came of them."
-    );
-    describe_counter!(CHANGES, "Changes in the batches that became durable.");
+    describe_counter!(COMMITS, "Batches committed to the store, by result.");
+    describe_counter!(CHANGES, "Changes in durable batches.");
     describe_counter!(
         GROUPS,
-        "Groups written and fsynced as one: batches that queued together, or a part of a sweep."
+        "Groups of batches written with one fsync, including parts of a sweep."
     );
     describe_histogram!(
         SECONDS,
-        "Time from handing a batch over until it was durable, in seconds."
+        "Time from submitting a batch until it was durable, in seconds."
     );
+    describe_gauge!(QUEUE, "Batches waiting for the committer or being written.");
     describe_gauge!(
-        QUEUE,
-        "Batches that wait for the committer or are being written."
+        QUEUE_BYTES,
+        "Bytes of the batches waiting for the committer or being written."
     );
-    describe_gauge!(QUEUE_BYTES, "Bytes of these batches.");
-    describe_histogram!(GATHERED, "Batches written and fsynced as one group.");
-    describe_histogram!(FSYNC, "Time an fsync of a group took, in seconds.");
-    describe_counter!(
-        ENTRIES,
-        "Entries of the administration log that became durable."
-    );
-    describe_counter!(EVENTS, "Events of devices that became durable.");
-    describe_gauge!(
-        KNOWN,
-        "Devices of all customers, by whether they have a registration."
-    );
+    describe_histogram!(GATHERED, "Batches per group written with one fsync.");
+    describe_histogram!(FSYNC, "Duration of the fsync of a group, in seconds.");
+    describe_counter!(ENTRIES, "Administration log entries written.");
+    describe_counter!(EVENTS, "Device events written.");
+    describe_gauge!(KNOWN, "Devices of all customers, by registration state.");
 }

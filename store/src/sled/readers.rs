@@ -218,7 +218,7 @@ fn answer_all(db: &Db, gauge: Arc<Gauge>, questions: &Mutex<Receiver<Question>>)
 }
 
 fn report(fault: &Fault, gauge: &Gauge) -> Unavailable {
-    tracing::error!(%fault, "a question cannot be answered");
+    tracing::error!(%fault, "a query failed");
     if fault.is_fatal() {
         gauge.fail();
     }

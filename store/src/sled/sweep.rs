@@ -91,7 +91,7 @@ pub(super) fn sweep(
                 Ok(removed) => removed,
                 Err(fault) if fault.is_fatal() => return Err(fault),
                 Err(fault) => {
-                    tracing::error!(%fault, "what is old of one sort cannot be removed");
+                    tracing::error!(%fault, "expired rows of one kind cannot be deleted");
                     rows.take_back();
                     continue;
                 }

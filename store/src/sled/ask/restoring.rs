@@ -47,7 +47,7 @@ pub(in crate::sled) fn restored_page(
             Ok(restored) => page.devices.extend(restored.map(|found| (device, found))),
             Err(fault) if fault.is_fatal() => return Err(fault),
             // One damaged row keeps no other device from coming back.
-            Err(fault) => tracing::error!(%device, %fault, "a device cannot be brought back"),
+            Err(fault) => tracing::error!(%device, %fault, "a device cannot be restored"),
         }
         if rest.bytes >= PAGE_BYTES_MAX {
             break;

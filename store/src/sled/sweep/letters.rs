@@ -129,7 +129,7 @@ impl Destinations {
 /// customers do not suffer from it.
 fn or_nothing(read: Result<Sequence, Unreadable>) -> Sequence {
     read.unwrap_or_else(|why| {
-        tracing::error!(%why, "it cannot be read how far a destination has come");
+        tracing::error!(%why, "the progress of a destination cannot be read");
         Sequence::default()
     })
 }
