@@ -1,8 +1,8 @@
-//! What does a stranger see first? The service at work on a store of its own: devices register, a
-//! request waits for one that sleeps, the device wakes and answers.
+//! What does `signalbox demo` do? It runs the service on a temporary store with simulated devices:
+//! they register, a request waits for a sleeping device, the device wakes up and answers.
 //!
-//! Whatever is told was read from the API over HTTP or told by the simulated devices; the demo has
-//! no other way into the service than anybody has.
+//! Everything it prints comes from the API over HTTP or from the simulated devices; the demo has no
+//! other access to the service.
 
 mod by_hand;
 mod caller;
@@ -89,8 +89,8 @@ async fn play(
         _ = stop => Ok(()),
     };
     if outcome.is_ok() {
-        let goodbye = async { Ok(narrator.tell(Voice::Service, "stops")?) };
-        step("saying goodbye", goodbye).await?;
+        let goodbye = async { Ok(narrator.tell(Voice::Service, "stopping")?) };
+        step("stopping", goodbye).await?;
     }
     service.stop().await;
     endpoint.close().await;
@@ -109,18 +109,15 @@ async fn perform(
         coap: reachable(service.coap),
         udp: reachable(service.udp),
     };
-    step("beginning", async { open(stage, &base, servers, narrator) }).await?;
+    step("starting", async { open(stage, &base, servers, narrator) }).await?;
     let admission = admit(stage, service, &base, narrator);
-    let caller = step("making a customer and a client of its API", admission).await?;
+    let caller = step("creating a customer and an API client", admission).await?;
     let chosen = choose(&caller, &stage.config.platform, endpoint, narrator);
-    let webhook = step("choosing what the customer is told", chosen).await?;
+    let webhook = step("creating the webhook", chosen).await?;
     let parts = cast::parts(servers);
-    step(
-        "making the devices known",
-        create_devices(narrator, &caller, &parts),
-    )
-    .await?;
-    let cast = step("switching the devices on", switch_on(parts, servers)).await?;
+    let created = create_devices(narrator, &caller, &parts);
+    step("creating the devices", created).await?;
+    let cast = step("starting the devices", switch_on(parts, servers)).await?;
 
     let mut story = Story::new(narrator, caller, cast, endpoint);
     let queued = tell(&mut story).await?;
@@ -139,8 +136,8 @@ async fn perform(
         };
         Ok(handout.tell(narrator)?)
     };
-    step("telling how to do it by hand", handout(&mut story)).await?;
-    step("living on", story.live_on()).await
+    step("printing the commands", handout(&mut story)).await?;
+    step("running", story.live_on()).await
 }
 
 /// What happens, chapter by chapter; returns the request that waited for the meter.
@@ -153,7 +150,7 @@ async fn tell(story: &mut Story<'_>) -> Result<String, DemoError> {
     step("reading the lamp's brightness", story.read_the_lamp()).await?;
     step("observing the lamp", story.observe_the_lamp()).await?;
     step(
-        "waiting for what the tracker sends",
+        "waiting for the tracker to send values",
         story.see_the_tracker_send(),
     )
     .await?;
@@ -163,23 +160,23 @@ async fn tell(story: &mut Story<'_>) -> Result<String, DemoError> {
     )
     .await?;
     step(
-        "writing a value that does not fit",
+        "writing a value of the wrong type",
         story.write_what_does_not_fit(),
     )
     .await?;
-    step("taking a request back", story.take_a_request_back()).await?;
+    step("cancelling a request", story.take_a_request_back()).await?;
     step(
         "waiting for the meter to wake and answer",
         story.see_the_meter_wake(&queued),
     )
     .await?;
     step(
-        "waiting for the sensor to throw a datagram",
+        "waiting for the sensor to send a datagram",
         story.hear_the_sensor(),
     )
     .await?;
     step(
-        "waiting for the sensor to post over CoAP",
+        "waiting for the sensor to send data over CoAP",
         story.see_the_sensor_post(),
     )
     .await?;
@@ -198,19 +195,18 @@ async fn step<T>(
 
 fn open(stage: &Stage, base: &str, servers: Servers, narrator: &mut Narrator) -> Result<(), Why> {
     let place = match stage.temporary() {
-        Some(_) => "a store of its own".to_owned(),
+        Some(_) => "a temporary store".to_owned(),
         None => stage.config.data_dir.display().to_string(),
     };
     narrator.head(format!(
-        "signalbox on {place}, with simulated devices on real sockets"
+        "signalbox demo on {place}, with simulated devices on real sockets"
     ))?;
     narrator.pause()?;
     for change in &stage.changes {
         narrator.tell(Voice::Service, change)?;
     }
     let Servers { coap, udp } = servers;
-    let listens =
-        format!("listens for callers on {base}, for devices on coap://{coap}, udp://{udp}");
+    let listens = format!("listening: API {base}, devices coap://{coap} and udp://{udp}");
     Ok(narrator.tell(Voice::Service, listens)?)
 }
 
@@ -225,16 +221,16 @@ async fn admit(
     operator.ensure_customer(CUSTOMER, CUSTOMER_NAME).await?;
     narrator.tell(
         Voice::Operator,
-        format!("has a customer, {CUSTOMER}: {CUSTOMER_NAME}"),
+        format!("uses the customer {CUSTOMER} ({CUSTOMER_NAME})"),
     )?;
     let key = operator.create_key(CUSTOMER, "demo").await?;
     narrator.tell(
         Voice::Operator,
-        format!("makes an API client for it, {}", key.id),
+        format!("creates the API client {}", key.id),
     )?;
     let caller = Caller::with_key(base, key).await?;
     let lasts = format!(
-        "takes a token with it, good for {} s",
+        "gets an access token, valid for {} s",
         caller.token().lifetime_s
     );
     narrator.tell(Voice::Caller, lasts)?;
@@ -249,12 +245,12 @@ async fn choose(
     narrator: &mut Narrator,
 ) -> Result<String, Why> {
     caller.enable_passive_reporting(platform).await?;
-    let read = "has devices read whenever they register or update (LWM2M_PASSIVE_REPORTING)";
+    let read = "enables LWM2M_PASSIVE_REPORTING: devices are read when they register or update";
     narrator.tell(Voice::Caller, read)?;
     let webhook = caller
         .make_webhook(&endpoint.url(), endpoint.secret())
         .await?;
-    let posted = format!("has what they say posted to {}, signed", endpoint.url());
+    let posted = format!("creates a signed webhook to {}", endpoint.url());
     narrator.tell(Voice::Caller, posted)?;
     Ok(webhook)
 }

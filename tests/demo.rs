@@ -17,7 +17,7 @@ use vocabulary::program::Program;
 use vocabulary::service::signalbox;
 
 /// Its last word before it lives on.
-const END_OF_STORY: &str = "Ctrl-C ends it";
+const END_OF_STORY: &str = "Stop with Ctrl-C";
 
 #[test]
 fn a_stranger_sees_the_main_job_and_can_do_the_same_by_hand() {
@@ -30,23 +30,23 @@ fn a_stranger_sees_the_main_job_and_can_do_the_same_by_hand() {
         "tracker         registered at /rd/",
         "SUCCEEDED: read /3311/0/5851 of street-lamp, code 205, value 60",
         "SUCCEEDED: observe-start /3303/0/5700 of street-lamp, code 205, value 41.5",
-        "street-lamp     told that /3303/0/5700 has changed",
-        "knows, without having asked again: /3303/0/5700 of street-lamp is 42",
+        "street-lamp     sent a notification for /3303/0/5700",
+        "has the notified value: /3303/0/5700 of street-lamp is 42",
         "FAILED: write /3311/0/5851 rather bright of street-lamp",
         "DeviceController[InvalidDataType]",
         "CANCELLED: read /6/0/0 of tracker",
-        "street-lamp     answered for several paths with 2.05",
+        "street-lamp     answered several paths with 2.05",
         "tracker         sent data",
-        "of tracker, measured 120 s before: /6/0/0 is 53.546, /6/0/1 is 9.9666",
-        "of tracker, measured 60 s before: /6/0/0 is 53.5461, /6/0/1 is 9.9668",
-        "endpoint        got, well signed: TELEMETRY_DATA",
-        "leak-sensor     heard 5 bare bytes",
+        "of tracker, measured 120 s earlier: /6/0/0 is 53.546, /6/0/1 is 9.9666",
+        "of tracker, measured 60 s earlier: /6/0/0 is 53.5461, /6/0/1 is 9.9668",
+        "endpoint        received, signature valid: TELEMETRY_DATA",
+        "leak-sensor     received 5 bytes over UDP",
         "SUCCEEDED: datagram \"blink\" to leak-sensor",
         "leak-sensor     answered /alarm with 2.04",
         "SUCCEEDED: PUT /alarm 8 at leak-sensor, code 204",
-        "TELEMETRY_DATA of leak-sensor over UDP: d2V0 in base64",
+        "TELEMETRY_DATA of leak-sensor over UDP: d2V0 (base64)",
         "leak-sensor     sent data",
-        "TELEMETRY_DATA of leak-sensor over COAP, about cellar/water: {\"mm\":3}",
+        "TELEMETRY_DATA of leak-sensor over COAP, topic cellar/water: {\"mm\":3}",
     ] {
         assert!(printed.iter().any(|line| line.contains(words)), "{words}");
     }
@@ -58,10 +58,10 @@ fn a_stranger_sees_the_main_job_and_can_do_the_same_by_hand() {
         "water-meter     woke up",
         "water-meter     answered read /3424/0/1 with 2.05",
         "SUCCEEDED: read /3424/0/1 of water-meter, code 205, value ",
-        "SCHEDULED: datagram \"blink\" to leak-sensor, waits until the device is heard",
-        "SCHEDULED: PUT /alarm 8 at leak-sensor, waits until the device is heard",
-        "leak-sensor     threw a bare datagram, \"wet\"",
-        "leak-sensor     posts {\"mm\":3} about cellar/water over CoAP",
+        "SCHEDULED: datagram \"blink\" to leak-sensor, waits for the device",
+        "SCHEDULED: PUT /alarm 8 at leak-sensor, waits for the device",
+        "leak-sensor     sent a UDP datagram, \"wet\"",
+        "leak-sensor     sends {\"mm\":3} over CoAP, topic cellar/water",
     ] {
         assert!(
             lines.any(|line| line.contains(words)),
@@ -82,7 +82,7 @@ fn a_stranger_sees_the_main_job_and_can_do_the_same_by_hand() {
 fn a_story_cut_short_ends_well_and_leaves_nothing_behind() {
     let temporary = TempDir::new().unwrap();
     let mut demo = start(temporary.path(), &[]);
-    hear(&mut demo, "listens for callers on http://127.0.0.1:");
+    hear(&mut demo, "listening: API http://127.0.0.1:");
     assert_eq!(left_in(temporary.path()), 1);
     demo.terminate();
     assert!(demo.ended().success());
@@ -94,7 +94,8 @@ fn a_step_that_fails_is_named_and_nothing_is_left_behind() {
     let temporary = TempDir::new().unwrap();
     // The meter sleeps longer than its request may wait.
     let mut demo = start(temporary.path(), &["--action-expiry-s", "1"]);
-    let step = "the demo failed while waiting for the meter to wake and answer: FAILED";
+    let step = "the demo failed while waiting for the meter to wake and answer: expected \
+                SUCCEEDED, found FAILED";
     hear(&mut demo, step);
     assert_eq!(demo.ended().code(), Some(1));
     assert_eq!(left_in(temporary.path()), 0);
@@ -131,58 +132,57 @@ fn a_store_somebody_chose_stays_and_can_be_shown_again() {
 /// Does what is printed for a shell, and sees the demo tell of it.
 fn do_it_by_hand(demo: &mut Program, printed: &[String]) {
     let handout = Handout::read(printed);
-    let shown = handout.perform("See what became of a request").expect(200);
+    let shown = handout.perform("Get the result of a request").expect(200);
     let value = shown["resultData"]["payload"].as_str().unwrap();
     let told = format!("SUCCEEDED: read /3424/0/1 of water-meter, code 205, value {value}");
     assert!(printed.iter().any(|line| line.ends_with(&told)), "{shown}");
     handout
-        .perform("Ask the lamp now how bright it is")
+        .perform("Read the brightness of the lamp")
         .expect(202);
     hear(demo, "SUCCEEDED: read /3311/0/5851 of street-lamp");
     handout
-        .perform("Ask the meter, which answers when it wakes")
+        .perform("Queue a read of the meter until it wakes up")
         .expect(202);
     hear(demo, "SCHEDULED: read /3424/0/1 of water-meter");
-    let lamp = handout.perform("Inspect the lamp: what is known, observed, and was told lately");
+    let lamp = handout.perform("Inspect the lamp");
     assert_eq!(lamp.expect(200)["observations"][0]["path"], "/3303/0/5700");
-    let messages = handout
-        .perform("See what the lamp told, the latest first")
-        .expect(200);
+    let messages = handout.perform("List the messages of the lamp").expect(200);
     let told = messages["items"].as_array().unwrap().iter();
     let temperature = told.filter(|message| message["cause"]["type"] == "OBSERVATION");
     assert!(temperature.count() >= 1, "{messages}");
     let devices = handout.perform("List the devices").expect(200);
     assert_eq!(devices["items"].as_array().unwrap().len(), 4);
-    let requests = handout
-        .perform("List all requests, the latest first")
-        .expect(200);
+    let requests = handout.perform("List all requests").expect(200);
     assert_eq!(requests["items"].as_array().unwrap().len(), 9);
     handout.perform("List the administration log").expect(200);
-    let webhook = handout.perform("Look at the webhook, and what waits for it");
+    let webhook = handout.perform("Show the webhook and its backlog");
     assert_eq!(webhook.expect(200)["state"], "INTEGRATION_ACTIVE");
-    let tested = handout.perform("Have a test message sent to its endpoint");
+    let tested = handout.perform("Send a test event to the webhook");
     assert_eq!(tested.expect(200)["statusCode"], 204);
-    hear(demo, "endpoint        got, well signed: TEST_MESSAGE");
+    hear(
+        demo,
+        "endpoint        received, signature valid: TEST_MESSAGE",
+    );
     be_the_sensor_by_hand(demo, &handout);
 }
 
 /// Asks the device without LwM2M something, and then says something in its place.
 fn be_the_sensor_by_hand(demo: &mut Program, handout: &Handout) {
     handout
-        .perform("Ask the leak sensor over CoAP at how many millimetres it warns")
+        .perform("Read the alarm level of the leak sensor over CoAP")
         .expect(202);
     hear(
         demo,
         "SUCCEEDED: GET /alarm at leak-sensor, code 205, value 8",
     );
     handout
-        .perform("Have a datagram wait until the leak sensor is heard")
+        .perform("Queue a UDP datagram for the leak sensor")
         .expect(202);
     hear(demo, "SCHEDULED: datagram \"blink\" to leak-sensor");
-    handout.throw("Be the leak sensor: throw a datagram yourself, from its address");
+    handout.throw("Send a UDP datagram from the address of the leak sensor");
     let mut awaited = vec![
         "SUCCEEDED: datagram \"blink\" to leak-sensor",
-        "TELEMETRY_DATA of leak-sensor over UDP: d2V0 in base64",
+        "TELEMETRY_DATA of leak-sensor over UDP: d2V0 (base64)",
     ];
     while !awaited.is_empty() {
         let place = |line: &str| awaited.iter().position(|words| line.contains(words));

@@ -1,4 +1,4 @@
-//! How does somebody do by hand what the demo did? Lines for a shell, with what is real here.
+//! Which shell commands does the demo print? The calls it made itself, with the real values.
 
 use std::io;
 use std::net::SocketAddr;
@@ -38,11 +38,11 @@ pub(super) struct Handout<'a> {
 impl Handout<'_> {
     /// Tells where things are, and how to do it all by hand.
     pub(super) fn tell(&self, narrator: &mut Narrator) -> io::Result<()> {
-        narrator.chapter("Where things are")?;
+        narrator.chapter("Addresses and files")?;
         for (what, place) in self.places() {
             narrator.line(format!("  {what:<15} {place}"))?;
         }
-        narrator.chapter("The same by hand, in another terminal")?;
+        narrator.chapter("Try it yourself in another terminal")?;
         narrator.line(format!("export TOKEN={}", self.caller.token().token))?;
         let commands = self.commands().into_iter();
         for (what, command) in commands.chain(self.commands_without_lwm2m()) {
@@ -50,25 +50,25 @@ impl Handout<'_> {
             narrator.line(format!("  {what}:"))?;
             narrator.line(command)?;
         }
-        narrator.chapter("The devices live on; what happens is told here. Ctrl-C ends it.")
+        narrator.chapter("The devices keep running, and events are printed here. Stop with Ctrl-C.")
     }
 
     fn places(&self) -> Vec<(&'static str, String)> {
         let operator_token = match self.operator_token {
             Some(path) => path.display().to_string(),
-            None => "as configured".to_owned(),
+            None => "from the configuration".to_owned(),
         };
         let mut places = vec![
             ("API", self.base.to_owned()),
             ("documentation", format!("{}/docs", self.base)),
-            ("devices", format!("coap://{}", self.servers.coap)),
-            ("bare datagrams", format!("udp://{}", self.servers.udp)),
+            ("CoAP, LwM2M", format!("coap://{}", self.servers.coap)),
+            ("UDP", format!("udp://{}", self.servers.udp)),
             ("operator token", operator_token),
         ];
         if let Some(temporary) = self.temporary {
             places.push((
                 "store",
-                format!("{}, removed at the end", temporary.display()),
+                format!("{}, deleted at the end", temporary.display()),
             ));
         }
         places
@@ -89,40 +89,40 @@ impl Handout<'_> {
         let commands = [
             ("List the devices", self.read(DEVICES)),
             (
-                "Ask the lamp now how bright it is",
+                "Read the brightness of the lamp",
                 self.ask(Over::Lwm2m, Role::Lamp, &at_once),
             ),
             (
-                "Ask the meter, which answers when it wakes",
+                "Queue a read of the meter until it wakes up",
                 self.ask(Over::Lwm2m, Role::Meter, &queued),
             ),
             (
-                "Inspect the lamp: what is known, observed, and was told lately",
+                "Inspect the lamp",
                 self.read(&format!("{DEVICES}/{}", Role::Lamp.id())),
             ),
             (
-                "See what the lamp told, the latest first",
+                "List the messages of the lamp",
                 self.read(&format!("{DEVICES}/{}/messages", Role::Lamp.id())),
             ),
             (
-                "See what became of a request",
+                "Get the result of a request",
                 self.read(&format!("{REQUESTS}/{}", self.request)),
             ),
-            ("List all requests, the latest first", self.read(REQUESTS)),
+            ("List all requests", self.read(REQUESTS)),
             ("List the administration log", self.read(LOG)),
             (
-                "Look at the webhook, and what waits for it",
+                "Show the webhook and its backlog",
                 self.read(&format!("{WEBHOOKS}/{}", self.webhook)),
             ),
             (
-                "Have a test message sent to its endpoint",
+                "Send a test event to the webhook",
                 self.order(&format!("{WEBHOOKS}/{}/test", self.webhook)),
             ),
         ];
         let mut commands = commands
             .map(|(what, line)| (what.to_owned(), line))
             .to_vec();
-        let token = format!("Take another token (one lasts {minutes} minutes)");
+        let token = format!("Get another access token (valid for {minutes} minutes)");
         commands.push((token, self.post(&credentials, &grant, TOKENS)));
         commands
     }
@@ -136,15 +136,15 @@ impl Handout<'_> {
         let alarm = json!({ "requestType": "GET", "path": ALARM, "port": port });
         let commands = [
             (
-                "Ask the leak sensor over CoAP at how many millimetres it warns",
+                "Read the alarm level of the leak sensor over CoAP",
                 self.ask(Over::Coap, Role::Sensor, &alarm),
             ),
             (
-                "Have a datagram wait until the leak sensor is heard",
+                "Queue a UDP datagram for the leak sensor",
                 self.ask(Over::Udp, Role::Sensor, &blink(port)),
             ),
             (
-                "Be the leak sensor: throw a datagram yourself, from its address",
+                "Send a UDP datagram from the address of the leak sensor",
                 format!(
                     "printf wet | nc -u -w 1 -s {ip} {} {}",
                     udp.ip(),

@@ -1,4 +1,4 @@
-//! How is the demo told? One aligned line per happening, the time that has passed before it.
+//! How is the output of the demo formatted? One aligned line per event, with the elapsed time.
 
 use std::ffi::OsStr;
 use std::fmt::Display;

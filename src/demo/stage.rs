@@ -1,4 +1,4 @@
-//! Where does the demo play? A store that is gone afterwards, and addresses nobody else has.
+//! Which store and addresses does the demo use? A temporary store, and free ports.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -37,7 +37,7 @@ pub enum StageError {
         source: io::Error,
     },
     /// The API would speak HTTPS.
-    #[error("the demo calls the API over plain HTTP: leave tls_cert and tls_key out")]
+    #[error("the demo calls the API over plain HTTP: remove the settings tls_cert and tls_key")]
     Tls,
 }
 
@@ -97,7 +97,7 @@ fn is_taken<T>(bound: io::Result<T>) -> bool {
 }
 
 fn give_way(address: &mut SocketAddr) -> String {
-    let change = format!("finds {address} taken by another program and lets the system choose");
+    let change = format!("uses a free port: {address} is in use by another program");
     address.set_port(0);
     change
 }

@@ -1,5 +1,5 @@
-//! What happens in the demo? Each step asks the API for something and follows what becomes of it,
-//! telling on the way what the devices say.
+//! What are the steps of the demo? Each step calls the API, waits for the result, and prints what
+//! the devices report meanwhile.
 
 mod living;
 pub(super) mod plain;
@@ -64,13 +64,13 @@ pub(super) enum Why {
     #[error(transparent)]
     Gone(#[from] Gone),
     /// It did not happen.
-    #[error("not within {} s: {awaited}", PATIENCE.as_secs())]
+    #[error("timeout after {} s: {awaited}", PATIENCE.as_secs())]
     Late {
         /// What was waited for.
         awaited: &'static str,
     },
     /// Something else happened.
-    #[error("{found}, instead of {expected}")]
+    #[error("expected {expected}, found {found}")]
     Otherwise {
         /// What should have been.
         expected: &'static str,
@@ -78,10 +78,10 @@ pub(super) enum Why {
         found: String,
     },
     /// A device cannot have a socket.
-    #[error("a device's socket: {0}")]
+    #[error("cannot open the socket of a device: {0}")]
     Socket(io::Error),
     /// Nobody can be told anything.
-    #[error("standard output: {0}")]
+    #[error("cannot write to standard output: {0}")]
     Unheard(#[from] io::Error),
 }
 
@@ -104,7 +104,7 @@ impl<'a> Story<'a> {
 
     /// Waits until every device is registered, and looks at each over the API.
     pub(super) async fn meet_the_devices(&mut self) -> Result<(), Why> {
-        self.narrator.chapter("The devices come up and register")?;
+        self.narrator.chapter("The devices register")?;
         let deadline = Deadline::of("every device is registered");
         while !self.cast.is_registered().await? {
             deadline.check()?;
@@ -127,12 +127,10 @@ impl<'a> Story<'a> {
     /// Reads a value from a device that listens.
     pub(super) async fn read_the_lamp(&mut self) -> Result<(), Why> {
         self.narrator
-            .chapter("A device that listens is asked at once")?;
+            .chapter("Read a value from a device that is awake")?;
         let asked = json!({ "action": "read", "resourceAddress": BRIGHTNESS.to_string() });
-        self.narrator.tell(
-            Voice::Caller,
-            "asks the lamp how bright it is, to be sent now",
-        )?;
+        let text = "creates a request (SEND_NOW): read the brightness of the lamp";
+        self.narrator.tell(Voice::Caller, text)?;
         let id = self.ask(Over::Lwm2m, Role::Lamp, &asked).await?;
         let request = self.follow(&id, |request| !request.is_pending()).await?;
         expect("SUCCEEDED", &request)
@@ -141,10 +139,10 @@ impl<'a> Story<'a> {
     /// Has the lamp tell a value whenever it changes, and sees it change.
     pub(super) async fn observe_the_lamp(&mut self) -> Result<(), Why> {
         self.narrator
-            .chapter("What is observed is told whenever it changes")?;
+            .chapter("Observe a value: the device notifies each change")?;
         let path = TEMPERATURE.to_string();
         let asked = json!({ "action": "observe-start", "resourceAddress": path });
-        let text = "asks the lamp to tell how warm it is, now and whenever that changes";
+        let text = "creates a request (SEND_NOW): observe the temperature of the lamp";
         self.narrator.tell(Voice::Caller, text)?;
         let id = self.ask(Over::Lwm2m, Role::Lamp, &asked).await?;
         let request = self.follow(&id, |request| !request.is_pending()).await?;
@@ -157,14 +155,14 @@ impl<'a> Story<'a> {
             self.linger().await?;
         }
         self.tell_news()?;
-        let text = format!("knows, without having asked again: {path} of {id} is {warmer}");
+        let text = format!("has the notified value: {path} of {id} is {warmer}");
         Ok(self.narrator.tell(Voice::Service, text)?)
     }
 
     /// Waits until the meter sleeps, and asks it for a value all the same.
     pub(super) async fn queue_for_the_meter(&mut self) -> Result<String, Why> {
         self.narrator
-            .chapter("A request waits for a device that sleeps")?;
+            .chapter("Queue a request for a sleeping device")?;
         let deadline = Deadline::of("the meter sleeps");
         while !self.cast.is_asleep(Role::Meter).await? {
             deadline.check()?;
@@ -177,7 +175,7 @@ impl<'a> Story<'a> {
             "requestMode": "SEND_WHEN_ACTIVE",
             "sendAttempts": 3,
         });
-        let text = "asks the sleeping meter for its volume, to be sent when it is heard";
+        let text = "creates a request (SEND_WHEN_ACTIVE): read the volume of the sleeping meter";
         self.narrator.tell(Voice::Caller, text)?;
         let id = self.ask(Over::Lwm2m, Role::Meter, &asked).await?;
         self.follow(&id, |_| true).await?;
@@ -187,13 +185,13 @@ impl<'a> Story<'a> {
     /// Writes a text where a number belongs, and reads what the log says of it.
     pub(super) async fn write_what_does_not_fit(&mut self) -> Result<(), Why> {
         self.narrator
-            .chapter("A value that does not fit is refused, and logged")?;
+            .chapter("A value of the wrong type is rejected and logged")?;
         let asked = json!({
             "action": "write",
             "resourceAddress": BRIGHTNESS.to_string(),
             "data": NO_NUMBER,
         });
-        let text = format!("tells the lamp to be {NO_NUMBER:?}, where a number belongs");
+        let text = format!("creates a request: write {NO_NUMBER:?} to the numeric brightness");
         self.narrator.tell(Voice::Caller, text)?;
         let id = self.ask(Over::Lwm2m, Role::Lamp, &asked).await?;
         let request = self.follow(&id, |request| !request.is_pending()).await?;
@@ -207,32 +205,23 @@ impl<'a> Story<'a> {
                 found,
             });
         };
-        let text = format!(
-            "logs for the customer: {} {}",
-            entry.message, entry.description
-        );
+        let text = format!("adds a log entry: {} {}", entry.message, entry.description);
         Ok(self.narrator.tell(Voice::Service, text)?)
     }
 
     /// Queues a request for a device that sleeps for long, and takes it back.
     pub(super) async fn take_a_request_back(&mut self) -> Result<(), Why> {
-        self.narrator
-            .chapter("A request that still waits can be taken back")?;
+        self.narrator.chapter("Cancel a scheduled request")?;
         let asked = json!({
             "action": "read",
             "resourceAddress": LATITUDE.to_string(),
             "requestMode": "SEND_WHEN_ACTIVE",
         });
-        self.narrator.tell(
-            Voice::Caller,
-            "asks the tracker where it is, when it is heard",
-        )?;
+        let text = "creates a request (SEND_WHEN_ACTIVE): read the latitude of the tracker";
+        self.narrator.tell(Voice::Caller, text)?;
         let id = self.ask(Over::Lwm2m, Role::Tracker, &asked).await?;
         self.follow(&id, |_| true).await?;
-        self.narrator.tell(
-            Voice::Caller,
-            "thinks better of it and takes the request back",
-        )?;
+        self.narrator.tell(Voice::Caller, "cancels the request")?;
         self.caller.cancel(&id).await?;
         let request = self.follow(&id, |request| !request.is_pending()).await?;
         expect("CANCELLED", &request)
@@ -241,7 +230,7 @@ impl<'a> Story<'a> {
     /// Waits for the meter to wake by itself and to answer what waits for it.
     pub(super) async fn see_the_meter_wake(&mut self, queued: &str) -> Result<(), Why> {
         self.narrator
-            .chapter("The meter wakes by itself, and what waited goes out")?;
+            .chapter("The meter wakes up, and its queued request is sent")?;
         self.cast.calm_down().await?;
         let request = self.follow(queued, |request| !request.is_pending()).await?;
         expect("SUCCEEDED", &request)
@@ -261,7 +250,7 @@ impl<'a> Story<'a> {
     ) -> Result<String, Why> {
         let id = self.caller.ask(over, role.id(), asked).await?;
         self.narrator
-            .tell(Voice::Service, format!("takes the request: {id}"))?;
+            .tell(Voice::Service, format!("accepts the request {id}"))?;
         Ok(id)
     }
 
@@ -333,8 +322,9 @@ pub(super) async fn create_devices(
             device["ip"] = json!(ip);
         }
         caller.ensure_device(&device).await?;
-        let place = ip.map(|ip| format!(", at {ip}")).unwrap_or_default();
-        narrator.tell(Voice::Caller, format!("has a device, {id}: {name}{place}"))?;
+        let place = ip.map(|ip| format!(", ip {ip}")).unwrap_or_default();
+        let text = format!("adds the device {id} ({name}{place})");
+        narrator.tell(Voice::Caller, text)?;
     }
     Ok(())
 }

@@ -197,7 +197,7 @@ impl ForwarderActor {
         self.meters.state(id, state);
         match state {
             DestinationState::Failed => {
-                warn!(destination = %id, "a destination has failed; its events become dead letters");
+                warn!(destination = %id, "a destination has failed; events become dead letters");
             }
             DestinationState::Active if before == Some(DestinationState::Failed) => {
                 info!(destination = %id, "a destination was restarted");

@@ -162,7 +162,7 @@ impl fmt::Display for Operation {
             Self::Write => "write",
             Self::Execute => "execute",
             Self::Observe => "observe",
-            Self::CancelObservation => "the end of observing",
+            Self::CancelObservation => "cancel observation",
         })
     }
 }
@@ -191,7 +191,7 @@ impl fmt::Display for Event {
             } => {
                 write!(f, "answered {operation} {path} with {code}")
             }
-            Self::AnsweredSeveral { code } => write!(f, "answered for several paths with {code}"),
+            Self::AnsweredSeveral { code } => write!(f, "answered several paths with {code}"),
             Self::AnsweredPlain { path, code } => write!(f, "answered {path} with {code}"),
             Self::Asleep {
                 wakes_in_ms: Some(wakes_in_ms),
@@ -202,17 +202,17 @@ impl fmt::Display for Event {
             Self::Asleep { wakes_in_ms: None } => f.write_str("fell asleep"),
             Self::Awake => f.write_str("woke up"),
             Self::Deregistered => f.write_str("deregistered"),
-            Self::GaveUp(uplink) => write!(f, "got no reaction to its {uplink}"),
-            Self::HeardBare { bytes } => write!(f, "heard {} bare bytes", bytes.len()),
+            Self::GaveUp(uplink) => write!(f, "got no response to its {uplink}"),
+            Self::HeardBare { bytes } => write!(f, "received {} bytes over UDP", bytes.len()),
             Self::LeftUnanswered { path, operation } => {
                 write!(f, "left {operation} {path} unanswered")
             }
-            Self::Notified { path } => write!(f, "told that {path} has changed"),
-            Self::ObservationEnded { path } => write!(f, "tells of {path} no more"),
+            Self::Notified { path } => write!(f, "sent a notification for {path}"),
+            Self::ObservationEnded { path } => write!(f, "ended the observation of {path}"),
             Self::Rebooted => f.write_str("rebooted"),
             Self::Refused { uplink, code } => write!(f, "had its {uplink} refused with {code}"),
             Self::Registered { location } => write!(f, "registered at {location}"),
-            Self::RegistrationLost => f.write_str("found its registration gone"),
+            Self::RegistrationLost => f.write_str("lost its registration"),
             Self::Sent => f.write_str("sent data"),
             Self::Updated => f.write_str("updated its registration"),
         }

@@ -208,7 +208,7 @@ fn what_happens_reads_like_a_sentence() {
         (Event::Asleep { wakes_in_ms: None }, "fell asleep"),
         (
             Event::GaveUp(Uplink::Register),
-            "got no reaction to its registration",
+            "got no response to its registration",
         ),
         (
             Event::LeftUnanswered { path, operation },
@@ -227,15 +227,18 @@ fn what_happens_reads_like_a_sentence() {
                 operation: Operation::CancelObservation,
                 code,
             },
-            "answered the end of observing /3/0/0 with 2.05",
+            "answered cancel observation /3/0/0 with 2.05",
         ),
-        (Event::Notified { path }, "told that /3/0/0 has changed"),
-        (Event::ObservationEnded { path }, "tells of /3/0/0 no more"),
+        (Event::Notified { path }, "sent a notification for /3/0/0"),
+        (
+            Event::ObservationEnded { path },
+            "ended the observation of /3/0/0",
+        ),
         (
             Event::GaveUp(Uplink::Notification),
-            "got no reaction to its notification",
+            "got no response to its notification",
         ),
-        (Event::RegistrationLost, "found its registration gone"),
+        (Event::RegistrationLost, "lost its registration"),
     ];
     for (event, sentence) in cases {
         assert_eq!(event.to_string(), sentence);

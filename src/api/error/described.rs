@@ -70,6 +70,6 @@ fn failed() -> Schema {
         .must(
             "traceId",
             names::trace(),
-            "The trace id of the call. The operator finds the call in the log of the service by it.",
+            "The trace id of the call, by which the operator finds it in the log.",
         )
 }

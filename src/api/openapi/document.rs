@@ -105,7 +105,7 @@ fn trace_header() -> Node {
     Node::object()
         .with(
             "description",
-            "The trace id of the call. The operator finds the call in the log of the service by it.",
+            "The trace id of the call, by which the operator finds it in the log.",
         )
         .with("required", true)
         .with("schema", names::trace().into_node(&mut Named::new()))

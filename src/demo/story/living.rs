@@ -1,4 +1,4 @@
-//! What is told once the story is over? What devices do, and what becomes of anybody's requests.
+//! What is printed after the last step? Events of the devices, and changes of all requests.
 
 use std::convert::Infallible;
 use std::time::Duration;

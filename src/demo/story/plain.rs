@@ -1,5 +1,5 @@
-//! How is a device heard and asked that speaks no LwM2M? It throws a datagram, which lets go what
-//! waits for it, and posts over CoAP.
+//! How does a device without LwM2M take part? It sends a UDP datagram, which releases the requests
+//! waiting for it, and sends data over CoAP.
 
 use serde_json::{Value, json};
 
@@ -9,9 +9,9 @@ use super::super::narrator::Voice;
 use super::super::role::{ALARM, Role};
 use super::{Deadline, Story, Why, expect};
 
-/// What the sensor throws,
+/// The UDP payload of the sensor.
 const WET: &str = "wet";
-/// what it posts, and about what.
+/// Its CoAP payload and topic.
 const LEVEL: &str = "{\"mm\":3}";
 const TOPIC: &str = "cellar/water";
 
@@ -20,23 +20,23 @@ impl Story<'_> {
     /// is heard.
     pub(in super::super) async fn hear_the_sensor(&mut self) -> Result<(), Why> {
         self.narrator
-            .chapter("A device without LwM2M is heard and asked all the same")?;
+            .chapter("A device without LwM2M sends data and receives requests")?;
         let Some(sensor) = self.cast.address(Role::Sensor) else {
-            let text = "would know such a device by an address of its own; there is none here";
+            let text = "skips this step: the device needs an IP address of its own";
             return Ok(self.narrator.tell(Voice::Service, text)?);
         };
         let queued = self.queue_for_the_sensor(sensor.port()).await?;
         if self.cast.throw(WET.as_bytes()).await?.is_none() {
             return Err(silent("a datagram of the sensor"));
         }
-        let thrown = format!("threw a bare datagram, {WET:?}");
+        let thrown = format!("sent a UDP datagram, {WET:?}");
         self.narrator
             .tell(Voice::Device(Role::Sensor.id()), thrown)?;
         for id in &queued {
             let request = self.follow(id, |request| !request.is_pending()).await?;
             expect("SUCCEEDED", &request)?;
         }
-        let awaited = "the endpoint is told what the sensor threw";
+        let awaited = "the endpoint has the datagram of the sensor";
         self.hear_of(awaited, 1, |it| is_over("UDP", it)).await
     }
 
@@ -50,18 +50,18 @@ impl Story<'_> {
             deadline.check()?;
             self.linger().await?;
         }
-        let posted = format!("posts {LEVEL} about {TOPIC} over CoAP");
+        let posted = format!("sends {LEVEL} over CoAP, topic {TOPIC}");
         self.narrator
             .tell(Voice::Device(Role::Sensor.id()), posted)?;
-        let awaited = "the endpoint is told what the sensor posted";
+        let awaited = "the endpoint has the CoAP data of the sensor";
         self.hear_of(awaited, 1, |it| is_over("COAP", it)).await
     }
 
     async fn queue_for_the_sensor(&mut self, port: u16) -> Result<[String; 2], Why> {
-        let text = "asks the leak sensor over UDP to blink, when it is heard";
+        let text = "creates a UDP request (SEND_WHEN_ACTIVE): the leak sensor blinks";
         self.narrator.tell(Voice::Caller, text)?;
         let blink = self.queue(Over::Udp, &blink(port)).await?;
-        let text = "asks it over CoAP to warn at 8 mm, when it is heard";
+        let text = "creates a CoAP request (SEND_WHEN_ACTIVE): set its alarm level to 8 mm";
         self.narrator.tell(Voice::Caller, text)?;
         let warn = json!({
             "requestType": "PUT", "path": ALARM, "payload": "8", "payloadType": "STRING",

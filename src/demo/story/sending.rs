@@ -1,4 +1,4 @@
-//! What does a device say by itself, and how does it reach the customer's own systems?
+//! How do values that a device sends reach the endpoint of the customer?
 
 use super::super::endpoint::Delivered;
 use super::super::narrator::Voice;
@@ -10,7 +10,7 @@ impl Story<'_> {
     /// Has the tracker send what it collected, and waits until the customer's endpoint has it all.
     pub(in super::super) async fn see_the_tracker_send(&mut self) -> Result<(), Why> {
         self.narrator
-            .chapter("A device sends what it collected, and the customer's endpoint is told")?;
+            .chapter("A device sends collected values, and the webhook delivers them")?;
         let deadline = Deadline::of("the tracker sends");
         let expected = loop {
             if let Some(times) = self.cast.send_track().await? {
@@ -20,7 +20,7 @@ impl Story<'_> {
             self.linger().await?;
         };
         let iccid = self.caller.inspect(Role::Tracker.id()).await?.iccid;
-        let awaited = "the endpoint is told what the tracker sent";
+        let awaited = "the endpoint has the values of the tracker";
         self.hear_of(awaited, expected, |delivered| {
             is_collected(delivered, &iccid)
         })
@@ -59,7 +59,7 @@ impl Story<'_> {
     }
 
     fn tell_arrival(&mut self, delivered: &Delivered) -> Result<(), Why> {
-        let text = format!("got, well signed: {}", event(&delivered.body));
+        let text = format!("received, signature valid: {}", event(&delivered.body));
         Ok(self.narrator.tell(Voice::Endpoint, text)?)
     }
 }

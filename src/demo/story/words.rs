@@ -1,4 +1,4 @@
-//! In which words is told what the API shows of a device or a request?
+//! How are devices, requests and events of the API printed?
 
 use serde_json::Value;
 
@@ -14,12 +14,12 @@ pub(super) fn registered(role: Role, presence: &str, registration: &Registration
         objects,
     } = registration;
     let listens = match queue_mode {
-        true => "sleeps in between (queue mode)",
-        false => "always listens",
+        true => "queue mode",
+        false => "always awake",
     };
     let objects: Vec<_> = objects.iter().map(u64::to_string).collect();
     format!(
-        "knows {}: {presence}, LwM2M {version}, lifetime {lifetime_s} s, {listens}, objects {}",
+        "shows {}: {presence}, LwM2M {version}, lifetime {lifetime_s} s, {listens}, objects {}",
         role.id(),
         objects.join(" "),
     )
@@ -30,8 +30,8 @@ pub(super) fn change(request: &Request) -> String {
     let Request { asked, status, .. } = request;
     let made = request.attempts.saturating_sub(request.attempts_left);
     let more = match status.as_str() {
-        "SCHEDULED" => ", waits until the device is heard".to_owned(),
-        "IN_PROGRESS" if made == 0 => ", waits until the device is heard".to_owned(),
+        "SCHEDULED" => ", waits for the device".to_owned(),
+        "IN_PROGRESS" if made == 0 => ", waits for the device".to_owned(),
         "IN_PROGRESS" => format!(", attempt {made} of {}", request.attempts),
         _ => outcome(request),
     };
@@ -71,9 +71,9 @@ fn telemetry(body: &Value) -> String {
     let Some(source @ ("COAP" | "UDP")) = text("/source") else {
         return format!("{}: {}", measured(body), values(body));
     };
-    let topic = text("/payload/topic").map(|topic| format!(", about {topic}"));
+    let topic = text("/payload/topic").map(|topic| format!(", topic {topic}"));
     let data = match (text("/payload/encoding"), text("/payload/value")) {
-        (Some(encoding), Some(value)) => format!("{value} in {encoding}"),
+        (Some(encoding), Some(value)) => format!("{value} ({encoding})"),
         _ => body["payload"]["value"].to_string(),
     };
     format!(" over {source}{}: {data}", topic.unwrap_or_default())
@@ -85,7 +85,7 @@ fn measured(body: &Value) -> String {
     match (ms("received"), ms("measured")) {
         (Some(received), Some(measured)) => {
             let before_s = received.saturating_sub(measured) / 1_000;
-            format!(", measured {before_s} s before")
+            format!(", measured {before_s} s earlier")
         }
         _ => String::new(),
     }
@@ -116,7 +116,7 @@ mod tests {
                     "received": "61500", "measured": "1000",
                     "payload": { "value": { "/6/0/0": 53.5, "/6/0/1": 9.75 } },
                 }),
-                "TELEMETRY_DATA of tracker, measured 60 s before: /6/0/0 is 53.5, /6/0/1 is 9.75",
+                "TELEMETRY_DATA of tracker, measured 60 s earlier: /6/0/0 is 53.5, /6/0/1 is 9.75",
             ),
             (
                 json!({
@@ -130,14 +130,14 @@ mod tests {
                     "type": "TELEMETRY_DATA", "device": device, "source": "UDP",
                     "payload": { "type": "STRING", "value": "d2V0", "encoding": "base64" },
                 }),
-                "TELEMETRY_DATA of tracker over UDP: d2V0 in base64",
+                "TELEMETRY_DATA of tracker over UDP: d2V0 (base64)",
             ),
             (
                 json!({
                     "type": "TELEMETRY_DATA", "device": device, "source": "COAP",
                     "payload": { "type": "JSON", "value": { "mm": 3 }, "topic": "cellar" },
                 }),
-                "TELEMETRY_DATA of tracker over COAP, about cellar: {\"mm\":3}",
+                "TELEMETRY_DATA of tracker over COAP, topic cellar: {\"mm\":3}",
             ),
             (
                 json!({
@@ -167,11 +167,11 @@ mod tests {
         for (request, expected) in [
             (
                 shown("SCHEDULED", 3),
-                "SCHEDULED: read /3/0/9 of meter, waits until the device is heard",
+                "SCHEDULED: read /3/0/9 of meter, waits for the device",
             ),
             (
                 shown("IN_PROGRESS", 3),
-                "IN_PROGRESS: read /3/0/9 of meter, waits until the device is heard",
+                "IN_PROGRESS: read /3/0/9 of meter, waits for the device",
             ),
             (
                 shown("IN_PROGRESS", 2),
@@ -208,11 +208,10 @@ mod tests {
         };
         assert_eq!(
             registered(Role::Meter, "AWAKE", &registration),
-            "knows water-meter: AWAKE, LwM2M 1.1, lifetime 300 s, sleeps in between (queue mode), \
-             objects 1 3"
+            "shows water-meter: AWAKE, LwM2M 1.1, lifetime 300 s, queue mode, objects 1 3"
         );
         registration.queue_mode = false;
-        assert!(registered(Role::Lamp, "AWAKE", &registration).contains("always listens"));
+        assert!(registered(Role::Lamp, "AWAKE", &registration).contains("always awake"));
     }
 
     fn shown(status: &str, attempts_left: u64) -> Request {

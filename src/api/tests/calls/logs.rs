@@ -70,7 +70,7 @@ async fn bytes_are_kept_up_to_a_bound_and_the_entry_says_so() {
     let listed = world.get(LOGS, &acme.bearer).await.json();
     let shown = &items(&listed)[0];
     let description = shown["description"].as_str().unwrap();
-    assert!(description.contains("The first 65536 of its 65537 bytes are kept."));
+    assert!(description.contains("The first 65536 of 65537 bytes are stored."));
     let path = shown["payloadReference"].as_str().unwrap();
     let answer = world.get(path, &acme.bearer).await;
     assert_eq!(answer.bytes, bytes[..LOG_PAYLOAD_BYTES_MAX]);
