@@ -1,7 +1,6 @@
-//! How callers reach the service over HTTP: what the handlers work with, and how the routes are
-//! mounted.
+//! The HTTP API: the state of its handlers, and how its routes are mounted.
 //!
-//! A path that no route has is 404, a method that none of its routes has 405, both in the shape of
+//! An unknown path is answered with 404, an unsupported method with 405, both in the format of
 //! every other error.
 
 mod access;
@@ -61,71 +60,71 @@ use health::{Phase, Readiness};
 use rate::RateLimit;
 use routes::{ROUTES, Route};
 
-/// What the API works with; clones share it.
+/// The state of the API; clones share it.
 #[derive(Clone)]
 pub struct State(web::Data<Api>);
 
-/// What the API is made of, apart from what the configuration says.
+/// The parts of the API that do not come from the configuration.
 pub struct Parts {
-    /// Makes durable what callers change.
+    /// Commits the changes of callers.
     pub commits: Arc<dyn Commit>,
     /// Reads what is stored.
     pub store: Arc<dyn Reads>,
-    /// The door to the devices.
+    /// Sends calls to the actors of devices.
     pub devices: Devices,
-    /// The door to where events are delivered.
+    /// Sends calls to the forwarders of webhooks.
     pub post: Post,
-    /// The time, and the chance that makes ids.
+    /// The time, and the randomness for ids.
     pub clock: Clock,
-    /// What seals the secrets of devices and webhooks.
+    /// Encrypts the secrets of devices and webhooks.
     pub master_key: Arc<MasterKey>,
-    /// What opens the operator API.
+    /// Authorises calls of the operator API.
     pub operator: OperatorToken,
 }
 
-/// What the handlers work with; one value serves every thread.
+/// The state of the handlers; all threads share one value.
 struct Api {
-    /// Makes durable what callers change.
+    /// Commits the changes of callers.
     commits: Arc<dyn Commit>,
     /// Reads what is stored.
     store: Arc<dyn Reads>,
-    /// The door to the devices.
+    /// Sends calls to the actors of devices.
     devices: Devices,
-    /// The door to where events are delivered.
+    /// Sends calls to the forwarders of webhooks.
     post: Post,
-    /// Where events may be delivered to.
+    /// Which addresses webhooks may have.
     policy: Policy,
     /// Held while a webhook is made or changed.
     changing_webhooks: tokio::sync::Mutex<()>,
     /// Definitions of objects are put one after the other.
     changing_definitions: tokio::sync::Mutex<()>,
-    /// The time, and the chance that makes ids.
+    /// The time, and the randomness for ids.
     clock: Clock,
-    /// What seals the secrets of devices and webhooks.
+    /// Encrypts the secrets of devices and webhooks.
     master_key: Arc<MasterKey>,
-    /// What opens the operator API.
+    /// Authorises calls of the operator API.
     operator: OperatorToken,
-    /// The `{platform}` segment of the settings' paths.
+    /// The `{platform}` path segment of the settings API.
     platform: String,
     /// Whether the service is starting, ready or draining.
     readiness: Readiness,
-    /// How often a customer may call.
+    /// The rate limit of each customer.
     rate: RateLimit,
-    /// The longest JSON body read.
+    /// The maximum size of a JSON body.
     json_body_bytes_max: usize,
-    /// The calls under way that are to happen only once.
+    /// The idempotency keys of the calls in progress.
     turns: once::Turns,
-    /// The devices that one call may ask something of.
+    /// The maximum number of devices in a bulk call.
     bulk_devices_max: u32,
-    /// The bytes of a datagram that a device may be sent.
+    /// The maximum payload of a UDP request.
     udp_payload_bytes_max: usize,
-    /// The imports under way.
+    /// The imports in progress.
     imports: import::Imports,
-    /// The lines an import may have.
+    /// The maximum number of lines of an import.
     import_lines_max: u32,
-    /// What is told of the API to programs.
+    /// The OpenAPI document.
     openapi: web::Bytes,
-    /// What is told of it to people.
+    /// The documentation page.
     docs: web::Bytes,
 }
 
@@ -159,12 +158,12 @@ impl State {
         }))
     }
 
-    /// From now on the service takes calls.
+    /// From now on the service accepts calls.
     pub fn set_ready(&self) {
         self.0.readiness.enter(Phase::Ready);
     }
 
-    /// From now on the service finishes what it took, and tells who asks to send nobody more.
+    /// From now on the service only completes accepted calls, and `/readyz` answers 503.
     pub fn set_draining(&self) {
         self.0.readiness.enter(Phase::Draining);
     }
@@ -197,8 +196,8 @@ fn paths() -> Vec<&'static str> {
     paths
 }
 
-/// The methods by which a route is called: what can be read is told the HEAD of, too (RFC 9110
-/// section 9.1), and the server leaves the body of that answer out.
+/// The methods of a route: GET includes HEAD (RFC 9110 section 9.1), for which the server leaves
+/// out the body.
 fn methods(route: &Route) -> Vec<Method> {
     match route.method {
         Method::GET => vec![Method::GET, Method::HEAD],

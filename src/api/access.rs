@@ -1,4 +1,4 @@
-//! Who calls, and may they? Bearer tokens (RFC 6750) and the scopes behind them.
+//! How are calls authorised? By bearer tokens (RFC 6750) and their scopes.
 
 use std::future::{Ready, ready};
 
@@ -25,16 +25,16 @@ pub(super) enum Access {
     Customer(Scope),
 }
 
-/// The customer on whose behalf a call is made; only a call that may be made has one.
+/// The API client of an authorised call.
 #[derive(Clone, Debug)]
 pub(super) struct Caller {
-    /// Everything the call touches is this customer's.
+    /// The customer whose data the call uses.
     pub(super) customer: CustomerId,
-    /// Who calls for it.
+    /// The API client.
     pub(super) client: ClientId,
 }
 
-/// Who calls, where the route is a customer's; an error for whoever may not.
+/// The API client, if the route needs one; an error if the call is not authorised.
 pub(super) async fn authorise(
     api: &Api,
     access: Access,

@@ -1,4 +1,4 @@
-//! How is an action request shown? (seed 2.1)
+//! What is the JSON of an action request? (seed 2.1)
 
 pub(super) mod described;
 
@@ -29,12 +29,12 @@ pub(super) struct ActionBody {
     result_data: Option<ResultData>,
     send_attempts: u8,
     send_attempts_left: u8,
-    /// What is too long for a list.
+    /// The properties that are too long for a list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     omitted: Vec<&'static str>,
 }
 
-/// An action request with all that happened to it.
+/// An action request with its timeline.
 #[derive(Serialize)]
 pub(super) struct FollowedBody {
     #[serde(flatten)]
@@ -42,27 +42,27 @@ pub(super) struct FollowedBody {
     timeline: Vec<HappenedBody>,
 }
 
-/// One thing that happened to a request.
+/// An event of the timeline.
 #[derive(Serialize)]
 struct HappenedBody {
     time: String,
     event: &'static str,
-    /// The number of the attempt that began.
+    /// The number of the attempt that started.
     #[serde(skip_serializing_if = "Option::is_none")]
     attempt: Option<u8>,
-    /// The code of the device's answer.
+    /// The response code of the device.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<String>,
 }
 
-/// What was asked, with what was known of the device then.
+/// The body of the call, with the identifiers of the device at that time.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RequestDataBody {
     #[serde(flatten)]
     request: RequestBody,
     request_mode: &'static str,
-    /// Absent where a caller cannot say it.
+    /// Absent for UDP, which does not have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     send_attempts: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,7 +78,7 @@ struct RequestDataBody {
     device_ip_address: Option<String>,
 }
 
-/// What was asked, as its caller said it.
+/// The body of the call.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum RequestBody {
@@ -117,7 +117,7 @@ struct Lwm2mBody {
 }
 
 impl ActionBody {
-    /// The request as it is shown.
+    /// The request.
     pub(super) fn of(action: &Action) -> Self {
         Self {
             id: action.id.to_string(),
@@ -136,7 +136,7 @@ impl ActionBody {
         }
     }
 
-    /// The request as it is shown among others.
+    /// The request in a list.
     pub(super) fn listed(listed: &ListedAction) -> Self {
         let omitted = listed.omitted.iter();
         Self {
@@ -148,7 +148,7 @@ impl ActionBody {
     }
 }
 
-/// The properties that can be left out of a request among others.
+/// The properties that a list can leave out of a request.
 pub(super) const OMITTED_WORDS: [&str; 3] = [
     "requestData.payload",
     "requestData.data",
@@ -165,7 +165,7 @@ fn omitted_word(omitted: Omitted, action: &Action) -> &'static str {
 }
 
 impl FollowedBody {
-    /// The request as it is shown by itself.
+    /// The request with its timeline.
     pub(super) fn of(action: &Action) -> Self {
         Self {
             action: ActionBody::of(action),
@@ -199,7 +199,7 @@ impl HappenedBody {
     }
 }
 
-/// The words for what can happen to a request.
+/// The event types of a timeline.
 pub(super) const EVENT_WORDS: [&str; 7] = [
     "ATTEMPT_BEGUN",
     "DATAGRAM_SENT",

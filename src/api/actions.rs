@@ -1,5 +1,4 @@
-//! Action requests: look, list, take back (seed 4.4 to 4.7); making them is the business of
-//! `creating`.
+//! Which handlers get, list and cancel action requests (seed 4.4 to 4.7)? `creating` creates them.
 
 mod asked;
 pub(super) mod creating;
@@ -23,7 +22,7 @@ use super::page::{PageBody, wanted};
 use super::segment::At;
 use super::words::Word;
 
-/// A request that was taken back.
+/// A cancelled request.
 #[derive(Serialize)]
 struct CancelledBody {
     id: String,
@@ -49,7 +48,7 @@ pub(super) async fn list(
     listed(Statuses::all(), caller, query, &api).await
 }
 
-/// GET: lists the requests of the caller that can still change.
+/// GET: lists the requests of the caller that are not final.
 pub(super) async fn active(
     caller: Caller,
     query: Query,
@@ -67,7 +66,7 @@ pub(super) async fn archived(
     listed(Statuses::done(), caller, query, &api).await
 }
 
-/// DELETE one: takes a request back that was not sent.
+/// DELETE one: cancels a scheduled request.
 pub(super) async fn cancel(
     caller: Caller,
     At(request): At<ActionId>,
@@ -78,7 +77,7 @@ pub(super) async fn cancel(
     Ok(HttpResponse::Ok().json(CancelledBody::of(cancelled)))
 }
 
-/// DELETE by device: takes back every request of a device that was not sent.
+/// DELETE by device: cancels every scheduled request of a device.
 pub(super) async fn cancel_all(
     caller: Caller,
     At(device): At<DeviceId>,
@@ -90,7 +89,7 @@ pub(super) async fn cancel_all(
     Ok(HttpResponse::Ok().json(body))
 }
 
-/// A request of the caller; another customer's does not exist for it.
+/// A request of the caller; for the requests of other customers the answer is 404.
 async fn owned(api: &Api, caller: &Caller, request: ActionId) -> Result<Action, Failure> {
     let action = api.store.action(request).await?;
     let action = action.filter(|action| action.customer == caller.customer);

@@ -1,5 +1,4 @@
-//! What every call goes through: a trace, its span in the log, the check of who calls, and one
-//! shape for whatever goes wrong.
+//! The middleware of every call: a trace id, a log span, authorisation, and the error format.
 
 use std::future::{Ready, ready};
 
@@ -17,26 +16,26 @@ use super::access::{Access, authorise};
 use super::error::Failure;
 use super::meters::UnderWay;
 
-/// Tells every caller the trace of its call, by which the operator finds it in the log.
+/// The trace id of the call, by which the operator finds it in the log.
 const TRACE: HeaderName = HeaderName::from_static("x-trace-id");
 
 /// One call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
-    /// Ties together what the call sets in motion.
+    /// The id shared by everything that the call causes.
     pub(super) trace: TraceId,
 }
 
-/// What stands before a route.
+/// The access check of a route.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Door {
-    /// Who may pass.
+    /// Who may call the route.
     pub(super) access: Access,
-    /// The pattern of the paths behind it, by which calls are counted.
+    /// The path pattern of the route, for the metrics.
     pub(super) route: &'static str,
 }
 
-/// Serves a call to the route behind a door.
+/// Serves a call.
 pub(super) async fn serve(
     door: Door,
     request: ServiceRequest,
@@ -47,8 +46,7 @@ pub(super) async fn serve(
     let trace = TraceId::new(api.clock.moment().uuid());
     let method = request.method();
     let under_way = UnderWay::begin(method, door.route);
-    // The span is there whatever is logged, so that the one line there may be says which call it
-    // is about.
+    // The span exists at every log level, so that each line names its call.
     let span = tracing::error_span!("call", %trace, %method, path = request.path());
     let answer = answer(api, Call { trace }, door.access, request, next);
     let mut response = answer.instrument(span).await?;
@@ -95,7 +93,7 @@ async fn admit(api: &Api, access: Access, request: &ServiceRequest) -> Result<()
     Ok(())
 }
 
-/// Gives a failure its body; what is not a failure stays as it is.
+/// Adds the body to an error response; other responses stay unchanged.
 fn in_one_shape(response: ServiceResponse<BoxBody>, trace: TraceId) -> ServiceResponse<BoxBody> {
     let Some(error) = response.response().error() else {
         return response;

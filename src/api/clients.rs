@@ -1,4 +1,4 @@
-//! The API clients of a customer: programs that act for it.
+//! Which handlers create, list and revoke the API clients of a customer?
 
 pub(super) mod described;
 
@@ -20,7 +20,7 @@ use super::secret::draw;
 use super::segment::At;
 use super::words::{read_scopes, scope_words};
 
-/// A client as it answers its creation: the only time its secret is shown.
+/// The response to a creation: the only one with the secret.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CreatedBody {
@@ -28,7 +28,7 @@ struct CreatedBody {
     client_secret: String,
 }
 
-/// A client as a list shows it.
+/// An API client in a list.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ClientBody {
@@ -38,7 +38,7 @@ struct ClientBody {
     created: String,
 }
 
-/// POST: makes a client with a secret of its own.
+/// POST: creates an API client with a new secret.
 pub(super) async fn create(
     At(customer): At<CustomerId>,
     Json(mut fields): Json,
@@ -83,7 +83,7 @@ pub(super) async fn list(
     Ok(HttpResponse::Ok().json(PageBody::whole(items)))
 }
 
-/// DELETE: removes a client; its tokens end at once.
+/// DELETE: revokes an API client; its tokens become invalid immediately.
 pub(super) async fn delete(
     At(customer): At<CustomerId>,
     At(client): At<ClientId>,

@@ -1,7 +1,6 @@
-//! The systems of a customer that are told of its devices: cloud integrations by webhook.
+//! Which handlers manage webhooks?
 //!
-//! What is made and changed goes through the door to those who deliver; what is shown is read from
-//! the store.
+//! Changes go to the forwarders; reads go to the store.
 
 mod asked;
 pub(super) mod described;
@@ -32,7 +31,7 @@ use super::segment::{At, Segment};
 
 pub(super) use shown::{FollowedBody, TestedBody, WebhookBody};
 
-/// POST: makes a webhook.
+/// POST: creates a webhook.
 pub(super) async fn create(
     caller: Caller,
     Json(fields): Json,
@@ -46,7 +45,7 @@ pub(super) async fn create(
         .json(WebhookBody::of(&made, api.opener())))
 }
 
-/// GET: lists the webhooks of the caller, the oldest first.
+/// GET: lists the webhooks of the caller, oldest first.
 pub(super) async fn list(
     caller: Caller,
     Query(mut fields): Query,
@@ -60,7 +59,7 @@ pub(super) async fn list(
     Ok(HttpResponse::Ok().json(PageBody::of(wanted, page_of(all, wanted), show)))
 }
 
-/// GET one, with what waits for it.
+/// GET one, with its backlog.
 pub(super) async fn show(
     caller: Caller,
     At(id): At<DestinationId>,
@@ -69,7 +68,7 @@ pub(super) async fn show(
     Ok(HttpResponse::Ok().json(followed(&api, &caller, id).await?))
 }
 
-/// PATCH: makes of a webhook what its customer says anew.
+/// PATCH: updates a webhook.
 pub(super) async fn amend(
     caller: Caller,
     At(id): At<DestinationId>,
@@ -82,7 +81,7 @@ pub(super) async fn amend(
     Ok(HttpResponse::Ok().json(WebhookBody::of(&amended, api.opener())))
 }
 
-/// DELETE: removes a webhook with all that waits for it.
+/// DELETE: deletes a webhook with its backlog.
 pub(super) async fn delete(
     caller: Caller,
     At(id): At<DestinationId>,
@@ -92,7 +91,7 @@ pub(super) async fn delete(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// POST: has a failed webhook delivered to again.
+/// POST: restarts a failed webhook.
 pub(super) async fn restart(
     caller: Caller,
     At(id): At<DestinationId>,
@@ -103,7 +102,7 @@ pub(super) async fn restart(
     Ok(HttpResponse::Ok().json(WebhookBody::of(&restarted, api.opener())))
 }
 
-/// POST: sends a test message now, and tells what the endpoint answered.
+/// POST: sends a test event and returns the result.
 pub(super) async fn test(
     caller: Caller,
     At(id): At<DestinationId>,
@@ -119,7 +118,7 @@ async fn made(
     caller: Caller,
     new: NewWebhook,
 ) -> Result<Destination, Failure> {
-    // One after the other, so that no two callers find the last place free.
+    // One at a time, so that the maximum holds.
     let _turn = api.changing_webhooks.lock().await;
     let customer = api.store.customer(caller.customer.clone()).await?;
     let others = api.store.destinations_of(caller.customer.clone()).await?;
@@ -141,7 +140,7 @@ async fn amended(
     id: DestinationId,
     amendments: WebhookAmendments,
 ) -> Result<Destination, Failure> {
-    // One after the other, so that nobody undoes what another said meanwhile.
+    // One at a time, so that concurrent updates do not overwrite each other.
     let _turn = api.changing_webhooks.lock().await;
     let amended = amendments.apply(owned(&api, &caller, id).await?);
     let amended = Amended {
@@ -166,24 +165,24 @@ async fn owned(api: &Api, caller: &Caller, id: DestinationId) -> Result<Destinat
     Ok(destination_of(&caller.customer, found)?)
 }
 
-/// The webhook with what waits for it. Its state is read last: where nothing waits any more, it is
-/// that of a webhook to which all was delivered.
+/// The webhook with its backlog. The state is read last: with an empty backlog, it is the state
+/// after the last delivery.
 async fn followed(api: &Api, caller: &Caller, id: DestinationId) -> Result<FollowedBody, Failure> {
     let backlog = api.store.backlog(id).await?;
     let found = owned(api, caller, id).await?;
     Ok(FollowedBody::of(&found, backlog, api.opener()))
 }
 
-/// Whoever delivers to the webhook could not be asked.
+/// The forwarder of the webhook did not respond.
 fn unserved(unserved: Unserved) -> Failure {
     match unserved {
         Unserved::Unknown => Failure::unknown(DestinationId::NAME),
         Unserved::Busy => Failure::busy(),
-        Unserved::Failed => Failure::internal("a webhook could not be asked"),
+        Unserved::Failed => Failure::internal("the forwarder of the webhook failed"),
     }
 }
 
-/// A page of the few there are.
+/// A page of a short list.
 fn page_of(all: Vec<Destination>, wanted: PageWanted) -> Page<Destination> {
     let total = all.len() as u64;
     let size = usize::try_from(wanted.size).unwrap_or(usize::MAX);

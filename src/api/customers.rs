@@ -1,4 +1,4 @@
-//! The operator's customers.
+//! Which handlers create, list and delete customers?
 
 pub(super) mod described;
 
@@ -26,17 +26,17 @@ use super::page::{PageBody, wanted};
 use super::records::settle;
 use super::segment::At;
 
-/// Devices retired at a time: they commit together, and not so many that others wait for them.
+/// Devices deleted at a time: they commit together, and few enough that other commits do not wait.
 const RETIRED_AT_ONCE: u32 = 100;
 
-/// A customer as it answers its creation.
+/// The response to a creation.
 #[derive(Serialize)]
 struct CreatedBody {
     id: String,
     name: String,
 }
 
-/// A customer as a list shows it.
+/// A customer in a list.
 #[derive(Serialize)]
 struct CustomerBody {
     id: String,
@@ -45,7 +45,7 @@ struct CustomerBody {
     created: String,
 }
 
-/// POST: makes a customer.
+/// POST: creates a customer.
 pub(super) async fn create(
     Json(mut fields): Json,
     api: web::Data<Api>,
@@ -78,14 +78,14 @@ pub(super) async fn list(
     Ok(HttpResponse::Ok().json(PageBody::of(wanted, page, shown)))
 }
 
-/// DELETE: removes a customer and all its data; repeating it goes on where it was interrupted.
+/// DELETE: deletes a customer and all its data; an interrupted call can be repeated.
 pub(super) async fn delete(
     At(customer): At<CustomerId>,
     api: web::Data<Api>,
 ) -> Result<HttpResponse, Failure> {
     let found = api.store.customer(customer.clone()).await?;
     found.ok_or_else(|| Failure::from(Refusal::CustomerUnknown))?;
-    // Without clients nobody makes devices while they are removed.
+    // Without API clients, no devices are created while they are deleted.
     for client in api.store.clients_of(customer.clone()).await? {
         let decided = remove_client(&customer, Some(client))?;
         settle(&*api.commits, async || Ok(decided.clone())).await?;
@@ -98,9 +98,9 @@ pub(super) async fn delete(
         )?)
     })
     .await?;
-    // A device whose creation was under way was committed before the customer went, or not at all.
+    // A device in creation was committed before the customer was deleted, or not at all.
     retire_devices(&api, &customer).await?;
-    // A customer made anew under the id chose nothing of what this one did.
+    // A new customer with the same id must not inherit the settings of this one.
     api.devices.take_terms(customer).await?;
     Ok(HttpResponse::NoContent().finish())
 }

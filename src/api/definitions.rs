@@ -1,4 +1,4 @@
-//! The objects a customer defines: OMA XML, beside what the registry of OMA has.
+//! Which handlers create, list, get and delete the object definitions of a customer?
 
 pub(super) mod described;
 
@@ -25,16 +25,16 @@ use super::segment::{At, ObjectNumber};
 /// The media type of a definition.
 const XML: &str = "application/xml";
 
-/// What else XML is called.
+/// The other media type of XML.
 const XML_TOO: &str = "text/xml";
 
-/// A definition in a list, and as it answers whoever puts it.
+/// A definition in a list, and in the response to a PUT.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DefinitionBody {
     object_id: u16,
     version: String,
-    /// None if the XML cannot be read any more.
+    /// None if this version cannot parse the XML.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ pub(super) struct DefinitionBody {
     updated: String,
 }
 
-/// All that a definition says.
+/// A definition with its resources.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WholeDefinitionBody {
@@ -68,7 +68,7 @@ struct ResourceBody {
     units: Option<String>,
 }
 
-/// PUT: puts a definition of one version of an object.
+/// PUT: stores a definition of one version of an object.
 pub(super) async fn put(
     caller: Caller,
     raw: Raw,
@@ -99,7 +99,7 @@ async fn kept(
     customer: CustomerId,
     read: Read,
 ) -> Result<(DefinitionBody, DefinitionId, Put), Failure> {
-    // One after the other, so that no two callers find the last place free.
+    // One at a time, so that the maximum holds.
     let turn = api.changing_definitions.lock().await;
     let (definition, put) = settle(&*api.commits, async || {
         let others = api.store.chosen_by(customer.clone()).await?.definitions;
@@ -125,7 +125,7 @@ pub(super) async fn list(caller: Caller, api: web::Data<Api>) -> Result<HttpResp
     Ok(HttpResponse::Ok().json(PageBody::whole(items)))
 }
 
-/// GET one: what it says, or the XML as it was put.
+/// GET one: as JSON, or the XML unchanged.
 pub(super) async fn show(
     caller: Caller,
     At(object): At<ObjectNumber>,
@@ -142,7 +142,7 @@ pub(super) async fn show(
     Ok(varying().json(WholeDefinitionBody::of(&definition)))
 }
 
-/// DELETE: removes a definition.
+/// DELETE: deletes a definition.
 pub(super) async fn delete(
     caller: Caller,
     At(object): At<ObjectNumber>,
@@ -170,14 +170,14 @@ fn id(caller: Caller, ObjectNumber(object): ObjectNumber, version: Version) -> D
     }
 }
 
-/// An answer that depends on what the caller accepts.
+/// A response that depends on the `Accept` header.
 fn varying() -> HttpResponseBuilder {
     let mut answer = HttpResponse::Ok();
     answer.insert_header((VARY, "Accept"));
     answer
 }
 
-/// Whether the caller asks for XML and not for JSON.
+/// Whether the caller accepts XML and not JSON.
 fn wants_xml(headers: &HeaderMap) -> bool {
     let accepted = headers
         .get_all(ACCEPT)
@@ -205,7 +205,7 @@ fn told(fault: XmlFault) -> Fault {
 }
 
 impl DefinitionBody {
-    /// The definition as a list shows it, with what it says where that can be read.
+    /// The definition in a list, with its parsed object if the XML can be parsed.
     pub(super) fn of(definition: &Definition, object: Option<Object<'_>>) -> Self {
         Self {
             object_id: definition.id.object,
@@ -218,7 +218,7 @@ impl DefinitionBody {
 }
 
 impl WholeDefinitionBody {
-    /// The definition with all that it says.
+    /// The definition with its resources.
     pub(super) fn of(definition: &Definition) -> Self {
         let read = definition.read().ok();
         let object = read.as_ref().map(Read::object);

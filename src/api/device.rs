@@ -1,4 +1,4 @@
-//! How is a device shown? What it is in a list, and what it does in the inspector.
+//! What is the JSON of a device, in a list and in the device inspector?
 
 pub(super) mod described;
 
@@ -17,7 +17,7 @@ use super::action::ActionBody;
 use super::messages::MessageBody;
 use super::words::Word;
 
-/// Who a device is.
+/// The identity of a device.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DeviceBody {
@@ -37,14 +37,14 @@ pub(super) struct DeviceBody {
     created: String,
 }
 
-/// What may be told of a device's key: whether there is one.
+/// The public part of a pre-shared key.
 #[derive(Serialize)]
 struct PskBody {
     identity: String,
     configured: bool,
 }
 
-/// What a device is doing right now.
+/// A device in the inspector.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct InspectorBody {
@@ -58,7 +58,7 @@ pub(super) struct InspectorBody {
     recent_messages: Vec<MessageBody>,
 }
 
-/// What is observed of a device.
+/// An observation.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ObservationBody {
@@ -97,9 +97,9 @@ struct PresenceBody {
 struct RegistrationBody {
     registered: String,
     expires: String,
-    /// What holds, in seconds.
+    /// The effective lifetime in seconds.
     lifetime: u32,
-    /// What the device asked for, in seconds; absent where it asked for nothing.
+    /// The requested lifetime in seconds; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     lifetime_asked: Option<u32>,
     binding: String,
@@ -119,7 +119,7 @@ struct ObjectBody {
 }
 
 impl DeviceBody {
-    /// The device as it is shown.
+    /// The device.
     pub(super) fn of(profile: &Profile) -> Self {
         Self {
             device_id: profile.device.to_string(),
@@ -140,7 +140,7 @@ impl DeviceBody {
 }
 
 impl InspectorBody {
-    /// The device as it is at this instant, with what is known of it.
+    /// The device with its state, last values and recent messages.
     pub(super) fn of(
         profile: &Profile,
         snapshot: &Snapshot,

@@ -1,4 +1,4 @@
-//! `/livez` and `/readyz`: is the service alive, and does it take calls?
+//! `/livez` and `/readyz`: is the service alive, and does it accept calls?
 
 pub(super) mod described;
 
@@ -13,22 +13,22 @@ use engine::query::PageWanted;
 use super::Api;
 use super::error::Failure;
 
-/// A store that takes longer to answer is not ready for anybody.
+/// A store that takes longer to respond is not ready.
 const STORE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Whether the service takes calls.
+/// Whether the service accepts calls.
 #[derive(Debug)]
 pub(super) struct Readiness(AtomicU8);
 
-/// What the service is doing as a whole.
+/// The phase of the service.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u8)]
 pub(super) enum Phase {
-    /// It is not there yet.
+    /// It is starting.
     Starting,
-    /// It takes calls.
+    /// It accepts calls.
     Ready,
-    /// It finishes what it took and takes no more.
+    /// It completes accepted calls and accepts no new ones.
     Draining,
 }
 
@@ -43,7 +43,7 @@ impl Readiness {
         self.0.store(phase as u8, Ordering::Release);
     }
 
-    /// Whether the service takes no more.
+    /// Whether the service accepts no new calls.
     pub(super) fn is_draining(&self) -> bool {
         self.is(Phase::Draining)
     }
@@ -58,12 +58,12 @@ struct HealthBody {
     status: &'static str,
 }
 
-/// Answers as long as the process can answer at all.
+/// Answers 200 as long as the process serves HTTP.
 pub(super) async fn livez() -> HttpResponse {
     HttpResponse::Ok().json(HealthBody { status: "ok" })
 }
 
-/// Answers while the service takes calls and its store answers.
+/// Answers 200 while the service accepts calls and its store responds.
 pub(super) async fn readyz(api: web::Data<Api>) -> Result<HttpResponse, Failure> {
     if !api.readiness.is(Phase::Ready) {
         return Err(Failure::not_ready());

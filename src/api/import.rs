@@ -209,7 +209,7 @@ impl Import {
             let landed = self.batches.land_as_it_is().await;
             self.has_gap |= landed.is_none();
             if self.tell(landed.unwrap_or_default()).await.is_err() {
-                debug!(customer = %self.caller.customer, "the caller does not read the response of its import");
+                debug!(customer = %self.caller.customer, "the caller does not read the response");
             }
         }
         self.upload.discard().await;
@@ -291,7 +291,7 @@ fn answered_as_it_goes(mut import: Import, trace: TraceId) -> HttpResponse {
         }
         let error = failure.as_ref().map(|failure| failure.body(trace));
         if import.report.end(import.tally, error).await.is_err() {
-            debug!(customer = %import.caller.customer, "the caller does not read the response of its import");
+            debug!(customer = %import.caller.customer, "the caller does not read the response");
         }
     };
     actix_web::rt::spawn(importing.in_current_span());

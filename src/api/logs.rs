@@ -1,4 +1,4 @@
-//! The administration log (seed 4.8).
+//! Which handlers read the administration log (seed 4.8)?
 
 pub(super) mod described;
 pub(super) mod statistics;
@@ -43,7 +43,7 @@ pub(super) struct EntryBody {
     ip: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     iccid: Option<String>,
-    /// Where the bytes are that it is about.
+    /// The path of the stored payload.
     #[serde(skip_serializing_if = "Option::is_none")]
     payload_reference: Option<String>,
 }
@@ -60,7 +60,7 @@ pub(super) async fn list(
     Ok(HttpResponse::Ok().json(PageBody::of(wanted, page, |entry| EntryBody::of(&entry))))
 }
 
-/// GET: the bytes an entry is about, as the device sent them.
+/// GET: the payload of an entry, as the device sent it.
 pub(super) async fn payload(
     caller: Caller,
     At(entry): At<EntryId>,
@@ -109,7 +109,7 @@ fn instant(text: &str) -> Result<Timestamp, &'static str> {
 }
 
 impl EntryBody {
-    /// The entry as it is shown.
+    /// The entry.
     pub(super) fn of(entry: &Entry) -> Self {
         let about = entry.about.as_ref();
         Self {
@@ -131,7 +131,7 @@ impl EntryBody {
     }
 }
 
-/// The path of the bytes an entry is about.
+/// The path of the payload of an entry.
 fn reference(entry: EntryId) -> String {
     format!("/management-api/v1/administrationLogs/{entry}/payload")
 }

@@ -1,4 +1,4 @@
-//! What a device said and did lately: its history, newest first.
+//! Which handler lists the messages of a device?
 
 pub(super) mod described;
 
@@ -19,17 +19,17 @@ use super::page::wanted_size;
 use super::segment::At;
 use super::words::Word;
 
-/// A stretch of the history.
+/// A page of messages.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct MessagesBody {
     items: Vec<MessageBody>,
-    /// Where the stretch behind it begins; absent at the end of the history.
+    /// The cursor of the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
 
-/// One thing a device said or did.
+/// A message.
 #[derive(Serialize)]
 pub(super) struct MessageBody {
     id: String,
@@ -41,15 +41,14 @@ pub(super) struct MessageBody {
     /// When the device measured it, like `received`.
     #[serde(skip_serializing_if = "Option::is_none")]
     measured: Option<String>,
-    /// Only of values, which are also told when they were asked for: events that are told to others
-    /// do without it.
+    /// For LwM2M values only; webhook events do not have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<CauseBody>,
     #[serde(flatten)]
     happening: HappeningBody,
 }
 
-/// Why a device told values.
+/// Why a device sent values.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CauseBody {
@@ -61,7 +60,7 @@ struct CauseBody {
     request_id: Option<String>,
 }
 
-/// GET: lists what a device said and did, newest first, from a cursor on.
+/// GET: lists the messages of a device, newest first, starting at a cursor.
 pub(super) async fn list(
     caller: Caller,
     At(device): At<DeviceId>,
@@ -81,7 +80,7 @@ pub(super) async fn list(
 }
 
 impl MessagesBody {
-    /// What is shown, and the last of it if there is more behind it.
+    /// The items, and the last id if there is a next page.
     pub(super) fn of(items: Vec<MessageBody>, last: Option<EventId>) -> Self {
         Self {
             items,
@@ -91,7 +90,7 @@ impl MessagesBody {
 }
 
 impl MessageBody {
-    /// The event as it is shown.
+    /// The message of an event.
     pub(super) fn of(event: &Event) -> Self {
         let measured_at = event.happening.measured_at();
         Self {
@@ -107,7 +106,7 @@ impl MessageBody {
 }
 
 impl CauseBody {
-    /// None for what has no cause beside itself.
+    /// None for everything but LwM2M values.
     fn of(happening: &Happening) -> Option<Self> {
         match happening {
             Happening::Telemetry(told) => Some(Self::of_values(told.cause)),
@@ -135,7 +134,7 @@ impl CauseBody {
         }
     }
 
-    /// What no request asked for.
+    /// A cause without path and request.
     fn unasked(kind: &'static str) -> Self {
         Self {
             kind,

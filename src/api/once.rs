@@ -1,8 +1,8 @@
-//! How does a call happen only once, however often it is made? (`Idempotency-Key`)
+//! How are calls with an `Idempotency-Key` executed only once?
 //!
-//! What a call was promised is kept with the requests it made, so whoever makes it again is told
-//! the same. Two calls under one key do not run at the same time: the second is asked to wait,
-//! because the first may yet be refused.
+//! The result of a call is stored with the requests it created, so a repeated call gets the same
+//! response. Two calls with one key do not run concurrently: the second gets 409, because the first
+//! may still be refused.
 
 use std::collections::HashSet;
 use std::future::{Future, Ready, ready};
@@ -22,14 +22,13 @@ use super::access::Caller;
 use super::error::Failure;
 use super::fields::{Fields, Wrong};
 
-/// What a caller names its call by.
+/// The header with the idempotency key.
 pub(super) const HEADER: &str = "Idempotency-Key";
 
-/// Named calls under way at the same time: more than a process has connections. One more is told
-/// that the service is busy.
+/// Concurrent calls with a key: more than a process has connections. One more gets 503.
 const TURNS_MAX: usize = 65_536;
 
-/// What the caller named its call by, if it did: as it came.
+/// The unparsed `Idempotency-Key` headers of a call.
 pub(super) struct Named(Vec<HeaderValue>);
 
 impl FromRequest for Named {
@@ -43,9 +42,8 @@ impl FromRequest for Named {
 }
 
 impl Named {
-    /// What the call is known by, where it has a key: by that and by what it asks for, in a place
-    /// and with fields of which none was asked for yet. What is wrong with the key is told with
-    /// what is wrong with them.
+    /// The identity of a call with a key: the key and a fingerprint of the place and of all fields,
+    /// none of which was taken yet. A fault of the key is added to the faults of the fields.
     pub(super) fn read(&self, place: &[&str], fields: &mut Fields) -> Option<Identity> {
         match self.0.as_slice() {
             [] => None,
@@ -64,7 +62,7 @@ impl Named {
     }
 }
 
-/// What a call is known by.
+/// The key and the fingerprint of a call.
 pub(super) struct Identity {
     key: KeyText,
     fingerprint: Fingerprint,
@@ -80,22 +78,22 @@ impl Identity {
     }
 }
 
-/// What is known of a call before it happens.
+/// The results of earlier calls with the same key.
 pub(super) struct Known {
-    /// What it is kept by, where it is to happen only once.
+    /// The key and fingerprint to store with new requests.
     pub(super) once: Option<Once>,
     promises: Vec<Promise>,
 }
 
 impl Known {
-    /// The request that the call was promised for a device.
+    /// The request that an earlier call created for a device.
     pub(super) fn promised(&self, device: DeviceKey) -> Option<ActionId> {
         let promise = self.promises.iter().find(|it| it.device == device);
         promise.map(|it| it.action)
     }
 }
 
-/// Makes a call, once if it has an identity.
+/// Executes a call, only once if it has a key.
 pub(super) async fn call<T: 'static, F>(
     api: &web::Data<Api>,
     caller: &Caller,
@@ -127,13 +125,13 @@ where
         let once = Some(once);
         act(Known { once, promises }).await
     };
-    // A caller that goes away does not end its call: whoever makes it again must find it done.
+    // The call completes even if the caller disconnects: a repeated call must find its result.
     let acting = actix_web::rt::spawn(acting.in_current_span());
     let broken = |panicked| Err(Failure::internal(panicked));
     acting.await.unwrap_or_else(broken)
 }
 
-/// The promises whose device is there: one that was made anew with its id was promised nothing.
+/// The results whose device still exists: a new device with the same id has none.
 async fn held(store: &dyn DeviceReads, promises: Vec<Promise>) -> Result<Vec<Promise>, Failure> {
     let mut held = Vec::with_capacity(promises.len());
     for promise in promises {
@@ -145,7 +143,7 @@ async fn held(store: &dyn DeviceReads, promises: Vec<Promise>) -> Result<Vec<Pro
     Ok(held)
 }
 
-/// The named calls under way.
+/// The keys of the calls in progress.
 #[derive(Clone, Default)]
 pub(super) struct Turns(Arc<Mutex<HashSet<OnceKey>>>);
 
@@ -163,7 +161,7 @@ impl Turns {
     }
 }
 
-/// The turn of one call; it ends with this value.
+/// The lock on a key; released on drop.
 struct Turn {
     turns: Turns,
     key: OnceKey,

@@ -1,4 +1,4 @@
-//! How is a list shown? One page at a time.
+//! How are lists paged?
 
 pub(super) mod described;
 
@@ -8,10 +8,10 @@ use engine::query::{Page, PageWanted};
 
 use super::fields::Fields;
 
-/// The most things on a page of a list, where a list has no bound of its own.
+/// The usual maximum page size.
 const SIZE_MAX: u32 = 100;
 
-/// The things on a page where the caller does not say.
+/// The default page size.
 const SIZE_DEFAULT: u32 = 10;
 
 /// One page of a list.
@@ -24,7 +24,7 @@ pub(super) struct PageBody<T> {
 }
 
 impl<T> PageBody<T> {
-    /// The page as it is shown; a list has at least one page, and one beyond the end is empty.
+    /// A page; a list has at least one page, and a page beyond the last is empty.
     pub(super) fn of<S>(wanted: PageWanted, page: Page<S>, show: impl FnMut(S) -> T) -> Self {
         let page_amount = page.total.div_ceil(u64::from(wanted.size.max(1))).max(1);
         let items = page.items.into_iter().map(show).collect();
@@ -35,7 +35,7 @@ impl<T> PageBody<T> {
         }
     }
 
-    /// A list that is always shown whole.
+    /// A list on one page.
     pub(super) fn whole(items: Vec<T>) -> Self {
         Self {
             items,
@@ -45,19 +45,19 @@ impl<T> PageBody<T> {
     }
 }
 
-/// The page a caller wants of a list without a bound of its own.
+/// The requested page of a list with the usual maximum page size.
 pub(super) fn wanted(fields: &mut Fields) -> PageWanted {
     wanted_of(fields, SIZE_MAX)
 }
 
-/// The page a caller wants of a list that shows at most so many.
+/// The requested page of a list with this maximum page size.
 pub(super) fn wanted_of(fields: &mut Fields, size_max: u32) -> PageWanted {
     let number = fields.number("page", 1..=u32::MAX).unwrap_or(1);
     let size = size_wanted(fields, size_max);
     PageWanted { number, size }
 }
 
-/// How much a caller wants at once of a list that is read on from where the last stretch ended.
+/// The requested page size of a list that is read by cursor.
 pub(super) fn wanted_size(fields: &mut Fields) -> u32 {
     size_wanted(fields, SIZE_MAX)
 }

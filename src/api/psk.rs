@@ -1,4 +1,4 @@
-//! The pre-shared key of a device: taken in, sealed, and never shown.
+//! Which handler sets the pre-shared key of a device?
 
 pub(super) mod described;
 
@@ -17,7 +17,7 @@ use super::records::settle;
 use super::segment::At;
 use super::words::Word;
 
-/// POST: gives a device a key.
+/// POST: sets the key of a device.
 pub(super) async fn give(
     caller: Caller,
     At(device): At<DeviceId>,
@@ -26,7 +26,7 @@ pub(super) async fn give(
 ) -> Result<HttpResponse, Failure> {
     let (identity, key) = new_key(fields)?;
     let device = DeviceKey::of(&caller.customer, &device);
-    // Bound to the device: moved to another record, the key does not open.
+    // Bound to the device: with another record, the key cannot be decrypted.
     let sealed = api.master_key.seal(&key, device.as_bytes());
     settle(&*api.commits, async || {
         let profile = api.store.profile(device).await?;

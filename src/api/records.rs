@@ -1,4 +1,4 @@
-//! How are records changed that no actor owns? Read, decide, commit what the decision rests on.
+//! How are records changed that no actor owns? Read, decide, and commit with expectations.
 
 use engine::directory::Decided;
 use store::{Commit, CommitError};
@@ -6,11 +6,10 @@ use tracing::Instrument as _;
 
 use super::error::Failure;
 
-/// A decision is made anew this often when what it rests on changed meanwhile; callers that
-/// compete longer than that are told to come again.
+/// How often a decision is repeated after a conflicting commit; then the caller gets 503.
 const RETRIES: u32 = 3;
 
-/// Decides and commits until what was decided on still holds.
+/// Decides and commits, and repeats both after a conflict.
 pub(super) async fn settle<T>(
     commits: &dyn Commit,
     decide: impl AsyncFn() -> Result<Decided<T>, Failure>,
@@ -26,8 +25,7 @@ pub(super) async fn settle<T>(
     }
 }
 
-/// What has begun comes to its end even if the caller goes away: devices are to hear of what is
-/// durable.
+/// Completes a change even if the caller disconnects: devices must get every stored change.
 pub(super) async fn to_its_end<T: 'static>(
     change: impl Future<Output = Result<T, Failure>> + 'static,
 ) -> Result<T, Failure> {

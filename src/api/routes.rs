@@ -1,7 +1,6 @@
-//! The whole HTTP API on one page: method, path, who may call, what is told of it, what answers.
+//! The whole HTTP API on one page: method, path, access, handler and OpenAPI description.
 //!
-//! Every route stands in `ROUTES`; nothing else is mounted. What answers, and what is told of it,
-//! stand behind the arrow in this order.
+//! `ROUTES` has every route; nothing else is mounted.
 
 use actix_web::http::Method;
 
@@ -15,7 +14,7 @@ use super::{
     messages, metrics, openapi, psk, settings, tokens,
 };
 
-/// One route: what it is called by, who may call it, what is told of it, and what answers.
+/// One route: method, path, access, description and handler.
 pub(super) struct Route {
     pub(super) method: Method,
     pub(super) path: &'static str,
@@ -32,7 +31,7 @@ use Scope::{
 
 macro_rules! routes {
     ($($method:ident $path:literal $access:expr => $answer:expr, $describe:path;)+) => {
-        /// Every route. Paths that could match the same text stand with the literal one first.
+        /// Every route. Of paths that can match the same text, the literal one comes first.
         pub(super) const ROUTES: &[Route] = &[$(Route {
             method: Method::$method,
             path: $path,
@@ -44,7 +43,7 @@ macro_rules! routes {
 }
 
 routes! {
-    // Health and metrics, for whoever watches the service.
+    // Health, metrics and documentation.
     GET "/livez"
         Open => health::livez, health::described::livez;
     GET "/readyz"
@@ -165,8 +164,8 @@ routes! {
         Customer(LogsRead) => logs::payload, logs::described::payload;
 }
 
-/// What the document of the API says of a route.
+/// The OpenAPI description of a route.
 type Describe = fn() -> openapi::Operation;
 
-/// How a route is given what answers it.
+/// Sets the handler of a route.
 type Answer = fn(actix_web::Route) -> actix_web::Route;

@@ -1,5 +1,5 @@
-//! What does the path address? One reader per kind of segment; what cannot be a name of the kind
-//! names nothing, so it is 404 and not 400.
+//! How are path parameters parsed? A value that cannot be an id of its kind is answered with 404,
+//! not 400.
 
 use std::future::{Ready, ready};
 
@@ -13,15 +13,15 @@ use engine::setting::SettingName;
 use super::error::Failure;
 use super::words::Word;
 
-/// What a segment of the path names.
+/// A parsed path parameter.
 pub(super) struct At<T>(pub(super) T);
 
-/// Something a segment of the path can name.
+/// A type of path parameters.
 pub(super) trait Segment: Sized {
-    /// What the pattern of the path calls the segment, and what is missing where it names nothing.
+    /// The name of the parameter in the path pattern, and in the message of a 404.
     const NAME: &'static str;
 
-    /// What the text names, if it can name anything.
+    /// Parses the value.
     fn read(text: &str) -> Option<Self>;
 }
 
@@ -66,7 +66,7 @@ impl Segment for SettingName {
     }
 }
 
-/// The number of an object.
+/// An object id.
 pub(super) struct ObjectNumber(pub(super) u16);
 
 impl Segment for ObjectNumber {
@@ -78,7 +78,7 @@ impl Segment for ObjectNumber {
     }
 }
 
-/// The platform the settings belong to.
+/// The platform of the settings.
 pub(super) struct Platform(pub(super) String);
 
 impl Segment for Platform {

@@ -1,4 +1,4 @@
-//! What a customer switches on and off (seed 4.1).
+//! Which handlers list and change the settings of a customer (seed 4.1)?
 
 pub(super) mod described;
 
@@ -49,7 +49,7 @@ pub(super) async fn list(
     Ok(HttpResponse::Ok().json(PageBody::whole(items)))
 }
 
-/// PATCH: puts a setting in force or out of it.
+/// PATCH: enables or disables a setting.
 pub(super) async fn change(
     caller: Caller,
     At(platform): At<Platform>,

@@ -1,4 +1,4 @@
-//! Access tokens: a client shows its secret and gets one (RFC 6749 section 4.4).
+//! Which handler issues access tokens (RFC 6749 section 4.4)?
 
 pub(super) mod described;
 
@@ -24,18 +24,18 @@ use super::fields::properties::{Properties, unread};
 use super::secret::{draw, same};
 use super::words::scope_words;
 
-/// What a caller of the token endpoint may say.
+/// The parameters of the token endpoint.
 const PARAMETERS: [&str; 3] = ["grant_type", "client_id", "client_secret"];
 
 const GRANT: &str = "client_credentials";
 
-/// Some callers leave the padding out.
+/// Some callers omit the padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Gives a client a token.
+/// Issues a token.
 pub(super) async fn issue(
     request: HttpRequest,
     raw: Raw,
@@ -55,7 +55,7 @@ pub(super) async fn issue(
     }
 }
 
-/// What a caller of the token endpoint shows.
+/// The credentials and the grant type of a call.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 struct Asked {
     id: Option<String>,
@@ -127,7 +127,7 @@ fn pairs(raw: &Raw) -> Result<Vec<(String, String)>, Failure> {
     }
 }
 
-/// The texts among properties; those that are asked for have to be texts.
+/// The string properties; a known parameter of another type is a fault.
 fn texts(properties: Vec<(String, Value)>) -> Result<Vec<(String, String)>, Failure> {
     let (mut texts, mut faults) = (Vec::new(), Vec::new());
     for (name, value) in properties {
@@ -165,7 +165,7 @@ async fn known_client(api: &Api, asked: Asked) -> Result<Option<Client>, Failure
     Ok(client.filter(|client| same(&client.secret, &presented)))
 }
 
-/// The order and spelling of the fields are the seed's counterpart's, not ours.
+/// The order and spelling of the fields are those of the service that callers migrate from.
 #[derive(Serialize)]
 struct TokenBody {
     status_code: u16,

@@ -1,4 +1,4 @@
-//! What does a caller ask of devices? From a body to requests, with every fault at once.
+//! How is the body of an action request parsed? With every fault reported at once.
 
 mod coap;
 mod lwm2m;
@@ -17,28 +17,28 @@ use crate::api::error::Failure;
 use crate::api::fields::{Fields, Wrong};
 use crate::api::words::Word;
 
-/// The longest expiry a request may ask for: later, its record would be gone.
+/// The longest expiry of a request: later, its record would be deleted.
 pub(super) const EXPIRY_S_MAX: u32 = (ACTION_RETENTION_MS / 1_000) as u32;
 
-/// Where something is asked: what its bodies are, and how much one call may ask.
+/// The parser of action requests over one protocol, with its limits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Desk {
-    /// The protocol that carries it.
+    /// The protocol.
     pub(super) protocol: Protocol,
-    /// The bytes of a datagram.
+    /// The maximum payload of a datagram.
     pub(super) udp_payload_bytes_max: usize,
-    /// The devices of one call.
+    /// The maximum number of devices in a bulk call.
     pub(super) devices_max: u32,
 }
 
 impl Desk {
-    /// What is asked of one device.
+    /// Parses a request for one device.
     pub(super) fn asked_of_one(self, call: Call, mut fields: Fields) -> Result<NewAction, Failure> {
         let new = self.new_action(call, &mut fields);
         fields.finish(new)
     }
 
-    /// What is asked of several devices, and of which.
+    /// Parses a request for several devices.
     pub(super) fn asked_of_many(
         self,
         call: Call,
@@ -72,7 +72,7 @@ impl Desk {
         }
     }
 
-    /// A datagram is sent once: whether it came nobody says, so nothing could be tried again.
+    /// A datagram is sent once: UDP reports no failure, so there is nothing to repeat.
     fn attempts(self, fields: &mut Fields) -> u8 {
         const FIELD: &str = "sendAttempts";
         match self.protocol {
@@ -88,18 +88,18 @@ impl Desk {
     }
 }
 
-/// A port of a device, which must be there.
+/// The required port on the device.
 fn port(fields: &mut Fields) -> Option<NonZeroU16> {
     let port = fields.required_number("port", 1..=u32::from(u16::MAX))?;
     u16::try_from(port).ok().and_then(NonZeroU16::new)
 }
 
-/// A text as it was given.
+/// A required string.
 fn text(fields: &mut Fields, name: &str) -> Option<String> {
     fields.required(name, |text| Ok::<_, String>(text.to_owned()))
 }
 
-/// A text that may be missing, read as its reader reads it.
+/// An optional string, with its parser.
 fn given<T>(
     fields: &mut Fields,
     name: &str,

@@ -1,4 +1,4 @@
-//! POST: how is something asked of a device, or of several at once? (seed 4.2, 4.3)
+//! Which handlers create action requests, for one device or several? (seed 4.2, 4.3)
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -19,8 +19,8 @@ use crate::api::once::{self, Known, Named};
 use crate::api::segment::At;
 use crate::api::words::Word;
 
-/// Devices of one call that are asked at the same time: enough that their requests share groups of
-/// commits, few enough that one call does not fill the mailboxes of the arbiters.
+/// Devices of a bulk call that are processed concurrently: enough that their requests share groups
+/// of commits, few enough that one call does not fill the mailboxes of the arbiters.
 const ASKED_AT_ONCE: usize = 32;
 
 /// The protocol of a route.
@@ -50,14 +50,14 @@ impl Carrier for Lwm2m {
     const PROTOCOL: Protocol = Protocol::Lwm2m;
 }
 
-/// A request that was accepted.
+/// The response for one device.
 #[derive(Serialize)]
 pub(in crate::api) struct AcceptedBody {
     id: String,
     message: &'static str,
 }
 
-/// What came of asking several devices.
+/// The response for several devices.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::api) struct ManyBody {
@@ -67,7 +67,7 @@ pub(in crate::api) struct ManyBody {
     rejected_reasons: Vec<RejectedReasonBody>,
 }
 
-/// A device that was asked, and by which request.
+/// An accepted device with its request.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct AcceptedRequestBody {
@@ -75,7 +75,7 @@ struct AcceptedRequestBody {
     request_id: String,
 }
 
-/// Why a device was not asked.
+/// Why a device was rejected.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RejectedReasonBody {
@@ -103,7 +103,7 @@ pub(in crate::api) async fn create<P: Carrier>(
     Ok(HttpResponse::Accepted().json(AcceptedBody::of(id)))
 }
 
-/// POST for several devices: what one of them refuses does not concern the others.
+/// POST for several devices: each is accepted or rejected on its own.
 pub(in crate::api) async fn create_many<P: Carrier>(
     call: Call,
     caller: Caller,
@@ -132,7 +132,7 @@ fn desk<P: Carrier>(api: &Api) -> Desk {
     }
 }
 
-/// What is asked of several devices.
+/// A bulk call.
 struct Many {
     api: web::Data<Api>,
     caller: Caller,
@@ -165,7 +165,8 @@ impl Many {
     }
 }
 
-/// Asks a device at once, unless it was asked by this call before; the answer comes later.
+/// Submits the request to a device, unless an earlier call with the same idempotency key did; the
+/// result comes later.
 fn asking(
     api: &Api,
     known: &Known,

@@ -1,5 +1,5 @@
-//! How is what a webhook must not lose kept? Sealed for the webhook it belongs to, so that moved to
-//! another it does not open.
+//! How are the secrets of a webhook encrypted? Bound to the webhook, so that another one cannot
+//! decrypt them.
 
 use actors::post::{header_context, secret_context};
 use engine::directory::destination::Part;
@@ -9,7 +9,7 @@ use engine::sealed::Sealed;
 use crate::api::Api;
 
 impl Api {
-    /// Seals a part of a webhook.
+    /// Encrypts a part of a webhook.
     pub(super) fn seal_for(&self, id: DestinationId, part: Part<'_>, text: &str) -> Sealed {
         let context = match part {
             Part::Header(name) => header_context(id, name),
@@ -18,7 +18,7 @@ impl Api {
         self.master_key.seal(text.as_bytes(), &context)
     }
 
-    /// What opens the header of a name; nothing where it does not open.
+    /// Decrypts a header; None if it cannot be decrypted.
     pub(super) fn opener(&self) -> impl Fn(DestinationId, &str, &Sealed) -> Option<String> {
         |id, name, sealed| {
             let opened = self.master_key.open(sealed, &header_context(id, name));

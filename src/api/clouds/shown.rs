@@ -1,4 +1,4 @@
-//! How is a webhook shown to its customer? As it was asked for, but for its secret.
+//! What is the JSON of a webhook? Its configuration without the secret.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(in crate::api) struct WebhookBody {
     id: String,
     name: String,
     url: String,
-    /// A value that does not open any more is null: whoever replaced the master key gives it anew.
+    /// A value that cannot be decrypted, because the master key was replaced, is null.
     headers: BTreeMap<String, Option<String>>,
     event_types: Vec<TypeBody>,
     json_payload_enabled: bool,
@@ -31,7 +31,7 @@ pub(in crate::api) struct WebhookBody {
     updated: String,
 }
 
-/// A webhook with what waits for it.
+/// A webhook with its backlog.
 #[derive(Serialize)]
 pub(in crate::api) struct FollowedBody {
     #[serde(flatten)]
@@ -46,7 +46,7 @@ struct TypeBody {
     word: &'static str,
 }
 
-/// What waits for a webhook, in numbers.
+/// The number of undelivered events.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct BacklogBody {
@@ -54,7 +54,7 @@ struct BacklogBody {
     dead_letters: u64,
 }
 
-/// What came of a test message.
+/// The result of a test event.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::api) struct TestedBody {
@@ -65,7 +65,7 @@ pub(in crate::api) struct TestedBody {
 }
 
 impl WebhookBody {
-    /// The webhook as it is shown; `open` opens what was sealed for it.
+    /// The webhook; `open` decrypts its headers.
     pub(in crate::api) fn of(
         destination: &Destination,
         open: impl Fn(DestinationId, &str, &Sealed) -> Option<String>,
@@ -92,7 +92,7 @@ impl WebhookBody {
 }
 
 impl FollowedBody {
-    /// The webhook as it is shown with this much waiting.
+    /// The webhook with its backlog.
     pub(in crate::api) fn of(
         destination: &Destination,
         backlog: Backlog,
@@ -109,7 +109,7 @@ impl FollowedBody {
 }
 
 impl TestedBody {
-    /// What is told of it.
+    /// The result.
     pub(in crate::api) fn of(tested: Tested) -> Self {
         Self {
             delivered: tested.accepted,

@@ -39,8 +39,8 @@ impl Fields {
         }
     }
 
-    /// Returns what was read, or all faults: as [`Fields::finish`], but an unknown property with the
-    /// value `null` is a fault, too.
+    /// Returns what was read, or all faults: as [`Fields::finish`], but an unknown property with
+    /// the value `null` is a fault, too.
     pub(in crate::api) fn finish_amending<T>(mut self, read: T) -> Result<T, Failure> {
         let nulls = std::mem::take(&mut self.nulls).into_iter();
         self.given

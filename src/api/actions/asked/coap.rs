@@ -1,4 +1,4 @@
-//! What does a body say that asks for a CoAP request? (seed 4.2)
+//! How is a CoAP request parsed? (seed 4.2)
 
 use engine::action::parse::coap::{CoapFault, Draft, Part};
 use engine::action::{CoapRequest, ContentForm, Method};
@@ -7,7 +7,7 @@ use super::{given, port, text};
 use crate::api::fields::{Fields, Wrong};
 use crate::api::words::Word;
 
-/// A CoAP request, unless something is wrong with it.
+/// The request, unless it has faults.
 pub(super) fn request(fields: &mut Fields) -> Option<CoapRequest> {
     let payload = given(fields, "payload", |text| Ok(text.to_owned()));
     let form = given(fields, "payloadType", ContentForm::read);

@@ -1,4 +1,4 @@
-//! What does a body say that asks for a device management operation? (seed 4.2)
+//! How is an LwM2M request parsed? (seed 4.2)
 
 use engine::action::parse::lwm2m::{Draft, Lwm2mFault, Part};
 use engine::action::{Lwm2mRequest, Operation};
@@ -7,7 +7,7 @@ use super::{given, text};
 use crate::api::fields::{Fields, Wrong};
 use crate::api::words::Word;
 
-/// An operation, unless something is wrong with it.
+/// The request, unless it has faults.
 pub(super) fn request(fields: &mut Fields) -> Option<Lwm2mRequest> {
     let operation = fields.required("action", Operation::read);
     let address = text(fields, "resourceAddress");

@@ -1,4 +1,4 @@
-//! What does a body say that asks for a datagram? (seed 4.2)
+//! How is a UDP request parsed? (seed 4.2)
 
 use engine::action::parse::udp::Draft;
 use engine::action::{ContentForm, UdpRequest};
@@ -7,7 +7,7 @@ use super::{port, text};
 use crate::api::fields::Fields;
 use crate::api::words::Word;
 
-/// A datagram of so many bytes at most, unless something is wrong with it.
+/// The request, unless it has faults.
 pub(super) fn request(fields: &mut Fields, bytes_max: usize) -> Option<UdpRequest> {
     const PAYLOAD: &str = "payload";
     let payload = text(fields, PAYLOAD);
