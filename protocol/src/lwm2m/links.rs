@@ -74,7 +74,7 @@ pub enum Malformed {
     #[error("the object links are not in the CoRE link format")]
     Syntax,
     /// A link's path starts like an object's and is none.
-    #[error("an object link is not a path: {0}")]
+    #[error("the path of an object link {0}")]
     Path(InvalidPath),
     /// A version is not written as major.minor.
     #[error("an object's version is not written major.minor")]

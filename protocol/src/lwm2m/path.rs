@@ -36,13 +36,13 @@ pub enum Level {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum InvalidPath {
     /// The text does not start with a slash.
-    #[error("a path starts with a slash")]
+    #[error("must begin with /")]
     NoLeadingSlash,
     /// A segment is not a plain decimal number from 0 to 65535.
-    #[error("each segment is a decimal number from 0 to 65535 without leading zeros")]
+    #[error("must consist of numbers from 0 to 65535 without leading zeros")]
     InvalidSegment,
     /// There are more than four segments.
-    #[error("a path has at most four segments")]
+    #[error("must have at most four numbers")]
     TooDeep,
 }
 
