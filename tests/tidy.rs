@@ -1,4 +1,4 @@
-//! Does the tree obey the house rules of CONTRIBUTING.md?
+//! Does the tree obey the rules of CONTRIBUTING.md?
 //!
 //! One test per rule. A failure names the file, the line and the rule; a rule that is wrong is
 //! changed here and in CONTRIBUTING.md together, with the reason.
@@ -13,12 +13,12 @@ mod faults;
 mod imports;
 #[path = "tidy/laws.rs"]
 mod laws;
+#[path = "tidy/layers.rs"]
+mod layers;
 #[path = "tidy/manifest.rs"]
 mod manifest;
 #[path = "tidy/purity.rs"]
 mod purity;
-#[path = "tidy/rooms.rs"]
-mod rooms;
 #[path = "tidy/shape.rs"]
 mod shape;
 #[path = "tidy/syntax.rs"]

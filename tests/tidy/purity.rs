@@ -1,10 +1,10 @@
-//! Does code reach only for what its room may touch: the clock, chance, panics, sleep?
+//! Does code reach only for what its layer may touch: the clock, chance, panics, sleep?
 
 use super::syntax::Syntax;
 use super::tree::{self, Source};
 use super::{hold, mentions_of};
 
-/// Rooms that decide or translate: same input, same output, for ever.
+/// Layers that decide or translate: same input, same output, for ever.
 const PURE: [&str; 2] = ["engine/src", "protocol/src"];
 /// What would make a decision depend on more than its input.
 const IMPURE: [&str; 26] = [

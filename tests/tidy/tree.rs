@@ -122,7 +122,7 @@ fn mark_test_files(sources: &mut [Source]) {
         modules.extend(names.map(|name| format!("{}{name}", module_folder(&source.path))));
     }
     for source in sources {
-        let in_room = source
+        let in_package = source
             .path
             .split_once('/')
             .is_some_and(|(_, rest)| starts_as_test(rest));
@@ -130,7 +130,7 @@ fn mark_test_files(sources: &mut [Source]) {
             let rest = source.path.strip_prefix(module.as_str());
             rest.is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
         });
-        if in_room || starts_as_test(&source.path) || is_module {
+        if in_package || starts_as_test(&source.path) || is_module {
             source.tests.push((1, usize::MAX));
         }
     }

@@ -1,4 +1,4 @@
-//! Does every arrow between rooms point down, and is every third-party crate in its room?
+//! Does every layer import only layers below it, and is every third-party crate in its layer?
 
 use std::fs;
 
@@ -6,8 +6,8 @@ use super::hold;
 use super::manifest::{self, Dependency, Kind};
 use super::tree::{self, Source};
 
-/// A room and the rooms it may import.
-struct Room {
+/// A layer and the layers it may import.
+struct Layer {
     name: &'static str,
     imports: &'static [&'static str],
     /// What its tests may import besides.
@@ -15,44 +15,44 @@ struct Room {
 }
 
 /// The import table of ARCHITECTURE.md.
-const ROOMS: [Room; 8] = [
-    Room {
+const LAYERS: [Layer; 8] = [
+    Layer {
         name: "protocol",
         imports: &[],
         tests_import: &[],
     },
-    Room {
+    Layer {
         name: "engine",
         imports: &["protocol"],
         tests_import: &[],
     },
-    Room {
+    Layer {
         name: "store",
         imports: &["engine"],
         tests_import: &["store"],
     },
-    Room {
+    Layer {
         name: "actors",
         imports: &["engine", "store"],
         tests_import: &[],
     },
-    Room {
+    Layer {
         name: "harness",
         imports: &["protocol"],
         tests_import: &[],
     },
-    Room {
+    Layer {
         name: "xtask",
         imports: &[],
         tests_import: &[],
     },
-    Room {
+    Layer {
         name: "fuzz",
         imports: &["protocol"],
         tests_import: &[],
     },
     // The tests of the whole speak to it as devices do.
-    Room {
+    Layer {
         name: ROOT,
         imports: &["actors", "engine", "store", "harness"],
         tests_import: &["protocol"],
@@ -61,7 +61,7 @@ const ROOMS: [Room; 8] = [
 
 const ROOT: &str = "signalbox";
 
-/// Third-party crates that have a room, in manifests.
+/// Third-party crates that have a layer, in manifests.
 const CRATES: [(&str, &[&str]); 20] = [
     ("coap-lite", &["protocol"]),
     ("sled", &["store"]),
@@ -110,7 +110,7 @@ const PATHS: [(&str, &[&str]); 6] = [
     ),
 ];
 
-/// Derives that give a type a format, and the rooms whose types are named for that format.
+/// Derives that give a type a format, and the places whose types are named for that format.
 const DERIVES: [(&str, &[&str]); 4] = [
     (
         "Serialize",
@@ -136,18 +136,18 @@ fn each_dependency() -> Vec<(String, String, Dependency)> {
             .unwrap()
             .to_string_lossy()
             .into_owned();
-        let (room, path) = match inside.as_str() {
+        let (layer, path) = match inside.as_str() {
             "" => (ROOT.to_owned(), "Cargo.toml".to_owned()),
             _ => (inside.clone(), format!("{inside}/Cargo.toml")),
         };
         let dependencies = manifest::dependencies(&text).into_iter();
-        all.extend(dependencies.map(|dependency| (room.clone(), path.clone(), dependency)));
+        all.extend(dependencies.map(|dependency| (layer.clone(), path.clone(), dependency)));
     }
     all
 }
 
 #[test]
-fn every_room_is_in_the_import_table() {
+fn every_layer_is_in_the_import_table() {
     let folders = tree::packages();
     let names = folders.iter().map(|folder| {
         let inside = folder.strip_prefix(tree::root()).unwrap();
@@ -162,18 +162,18 @@ fn every_room_is_in_the_import_table() {
             }
         })
         .collect();
-    let mut expected: Vec<&str> = ROOMS.iter().map(|room| room.name).collect();
+    let mut expected: Vec<&str> = LAYERS.iter().map(|layer| layer.name).collect();
     found.sort();
     expected.sort_unstable();
     assert_eq!(
         found, expected,
-        "the rooms that exist, and the rows of tests/tidy/rooms.rs"
+        "the layers that exist, and the rows of tests/tidy/layers.rs"
     );
 }
 
 #[test]
-fn every_arrow_between_rooms_points_down() {
-    let is_ours = |name: &str| ROOMS.iter().any(|room| room.name == name);
+fn every_layer_imports_only_layers_below_it() {
+    let is_ours = |name: &str| LAYERS.iter().any(|layer| layer.name == name);
     let mut found = Vec::new();
     for (name, path, dependency) in each_dependency() {
         let Dependency {
@@ -181,33 +181,33 @@ fn every_arrow_between_rooms_points_down() {
             kind,
             line,
         } = dependency;
-        let Some(room) = ROOMS.iter().find(|room| room.name == name) else {
+        let Some(layer) = LAYERS.iter().find(|layer| layer.name == name) else {
             continue;
         };
-        let in_tests = kind == Kind::Dev && room.tests_import.contains(&package.as_str());
-        if is_ours(&package) && !room.imports.contains(&package.as_str()) && !in_tests {
+        let in_tests = kind == Kind::Dev && layer.tests_import.contains(&package.as_str());
+        if is_ours(&package) && !layer.imports.contains(&package.as_str()) && !in_tests {
             found.push(format!("{path}:{line}: {name} imports {package}"));
         }
     }
     hold(
-        "a room imports what the table of ARCHITECTURE.md allows",
+        "a layer imports what the table of ARCHITECTURE.md allows",
         &found,
     );
 }
 
 #[test]
-fn third_party_crates_stay_in_their_room() {
+fn third_party_crates_stay_in_their_layer() {
     let mut found = Vec::new();
     for (name, path, Dependency { package, line, .. }) in each_dependency() {
-        let rooms = CRATES
+        let layers = CRATES
             .iter()
             .find(|(third, _)| *third == package)
-            .map(|(_, rooms)| rooms);
-        if rooms.is_some_and(|rooms| !rooms.contains(&name.as_str())) {
+            .map(|(_, layers)| layers);
+        if layers.is_some_and(|layers| !layers.contains(&name.as_str())) {
             found.push(format!("{path}:{line}: {package}"));
         }
     }
-    hold("a third-party crate has its rooms", &found);
+    hold("a third-party crate has its layers", &found);
 }
 
 #[test]
